@@ -22,7 +22,7 @@ func RunWarnings(runs []float64) []string {
 	if at, separation := separate(sorted, max(2, (len(sorted)+4)/5)); separation > apart(len(sorted)) {
 		low, high := median(sorted[:at]), median(sorted[at:])
 		warnings = append(warnings, fmt.Sprintf("the runs are in two clusters: %d around %.4g and %d around %.4g%s, so their median may be of neither",
-			at, low, len(sorted)-at, high, percent(relative(low, high))))
+			at, low, len(sorted)-at, high, percent(low, high)))
 	}
 	return warnings
 }
@@ -56,9 +56,10 @@ func squares(values []float64) float64 {
 	return sum
 }
 
-// percent is a relative change in brackets, nothing if there is none to tell.
-func percent(change float64) string {
-	if math.IsNaN(change) || math.IsInf(change, 0) {
+// percent is the relative change from one value to another in brackets, nothing if there is none to tell.
+func percent(from, to float64) string {
+	change, ok := Relative(from, to)
+	if !ok {
 		return ""
 	}
 	return fmt.Sprintf(" (%+.1f %%)", 100*change)

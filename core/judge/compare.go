@@ -37,6 +37,9 @@ type Change struct {
 	Change float64
 	// Low and High are its interval of 95 % confidence, infinite with too few runs for one.
 	Low, High float64
+	// Difference is set where no relative change can be told, and is told in its place: see Relative. The
+	// verdict rests on Change all the same.
+	Difference *Difference
 	// P is that of the Mann-Whitney test; Adjusted is corrected for all pairs that were compared.
 	P, Adjusted float64
 	Verdict     Verdict
@@ -83,6 +86,10 @@ func (p Pair) change(ends leftOuts) Change {
 	// It is about shifts, and the medians of few runs may differ by more than most pairs of runs do.
 	if !math.IsNaN(c.Change) {
 		c.Low, c.High = min(c.Low, c.Change), max(c.High, c.Change)
+	}
+	if !p.isRelative(c) {
+		d := p.difference(ends)
+		c.Difference = &d
 	}
 	return c
 }

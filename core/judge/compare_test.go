@@ -30,17 +30,19 @@ func TestCompare(t *testing.T) {
 		floor    Floor
 		want     Change
 	}{
-		"more":                {ten(100), ten(110), Floor{0.01, 10}, Change{Change: 0.09955, Low: 0.09633, High: 0.10279, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Better}},
-		"less":                {ten(110), ten(100), Floor{0.01, 10}, Change{Change: -0.09054, Low: -0.09321, High: -0.08786, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Worse}},
-		"the same":            {ten(100), ten(100), Floor{0.01, 10}, Change{Low: -0.0029851, High: 0.0029940, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
-		"below the floor":     {ten(100), ten(101), Floor{0.02, 10}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell, Needed: 83}},
-		"below a fixed floor": {ten(100), ten(101), Floor{0.02, 0}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell}},
-		"too few":             {ten(100)[:3], ten(110)[:3], Floor{0.01, 10}, Change{Change: 0.0999, Low: -inf, High: inf, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
-		"all equal":           {[]float64{5, 5, 5}, []float64{5, 5, 5}, Floor{0.01, 10}, Change{Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
-		"from nothing":        {make([]float64, 6), ten(1)[:6], Floor{0.01, 10}, Change{Change: nan, Low: -inf, High: inf, P: 0.0021645, Adjusted: 0.0021645, Verdict: CannotTell}},
-		"below zero":          {[]float64{-6, -5, -4, -3, -2, -1}, []float64{1, 2, 3, 4, 5, 6}, Floor{0.01, 3}, Change{Change: 2, Low: 1.14286, High: 2.85714, P: 0.0021645, Adjusted: 0.0021645, Verdict: Better}},
-		"nothing old":         {nil, ten(1), Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
-		"no number":           {ten(1), []float64{1, nan}, Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
+		"more":                 {ten(100), ten(110), Floor{0.01, 10}, Change{Change: 0.09955, Low: 0.09633, High: 0.10279, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Better}},
+		"less":                 {ten(110), ten(100), Floor{0.01, 10}, Change{Change: -0.09054, Low: -0.09321, High: -0.08786, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Worse}},
+		"the same":             {ten(100), ten(100), Floor{0.01, 10}, Change{Low: -0.0029851, High: 0.0029940, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"below the floor":      {ten(100), ten(101), Floor{0.02, 10}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell, Needed: 83}},
+		"below a fixed floor":  {ten(100), ten(101), Floor{0.02, 0}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell}},
+		"too few":              {ten(100)[:3], ten(110)[:3], Floor{0.01, 10}, Change{Change: 0.0999, Low: -inf, High: inf, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
+		"all equal":            {[]float64{5, 5, 5}, []float64{5, 5, 5}, Floor{0.01, 10}, Change{Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"from nothing":         {make([]float64, 6), ten(1)[:6], Floor{0.01, 10}, Change{Change: nan, Low: -inf, High: inf, Difference: &Difference{1.25, 1, 1.5}, P: 0.0021645, Adjusted: 0.0021645, Verdict: CannotTell}},
+		"below zero":           {[]float64{-6, -5, -4, -3, -2, -1}, []float64{1, 2, 3, 4, 5, 6}, Floor{0.01, 3}, Change{Change: 2, Low: 1.14286, High: 2.85714, Difference: &Difference{7, 4, 10}, P: 0.0021645, Adjusted: 0.0021645, Verdict: Better}},
+		"from next to nothing": {ten(1e-6)[:3], ten(200)[:3], Floor{0.01, 3}, Change{Change: 1998.98, Low: -inf, High: inf, Difference: &Difference{200, -inf, inf}, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
+		"a run below zero":     {[]float64{-1, 2, 2.1, 2.2}, []float64{2, 2.05, 2.1, 2.2}, Floor{0.5, 2}, Change{Change: 0.0121951, Low: -0.09756, High: 1.56098, Difference: &Difference{0.025, -0.2, 3.2}, P: 0.8285714, Adjusted: 0.8285714, Verdict: CannotTell, Needed: 6870}},
+		"nothing old":          {nil, ten(1), Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
+		"no number":            {ten(1), []float64{1, nan}, Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
 	} {
 		old, fresh := slices.Clone(c.old), slices.Clone(c.new)
 		slices.Reverse(old)

@@ -42,9 +42,13 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 	left, right := make([]float64, 0, len(a)), make([]float64, 0, len(a))
 	for i := range changes {
 		left, right = split(random, sorted, left[:0], right[:0])
-		change := math.Abs(relative(median(left), median(right)))
-		if math.IsNaN(change) {
+		from, to := median(left), median(right)
+		change := math.Abs(relative(from, to))
+		switch {
+		case math.IsNaN(change):
 			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell have 0", len(a))
+		case sign(from)*sign(to) < 0 || change > mostRatio:
+			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but that of half of the %d runs of the baseline and its A/A cell may be %.4g, and that of the other half %.4g", len(a), min(from, to), max(from, to))
 		}
 		changes[i] = change
 	}
@@ -75,8 +79,11 @@ func SessionFloor(medians []float64) (Floor, error) {
 		return Floor{}, fmt.Errorf("changes between sessions need at least 2 sessions, but there is %d", n)
 	}
 	center := medianOf(medians)
-	if !finite(medians) || center == 0 {
+	switch {
+	case !finite(medians) || center == 0:
 		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, which is %g", center)
+	case slices.Min(medians) < 0 && slices.Max(medians) > 0:
+		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, but the medians go from %g to %g", slices.Min(medians), slices.Max(medians))
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - Alpha/2)
 	return Floor{Change: t * math.Sqrt2 * stat.StdDev(medians, nil) / math.Abs(center)}, nil

@@ -29,14 +29,20 @@ func (p Pair) changes() []float64 {
 	if !ratios && center == 0 {
 		return nil
 	}
+	return p.between(func(a, b float64) float64 {
+		if ratios {
+			return b/a - 1
+		}
+		return (b - a) / math.Abs(center)
+	})
+}
+
+// between is what each pair of an old and a new run has, in ascending order.
+func (p Pair) between(of func(old, new float64) float64) []float64 {
 	out := make([]float64, 0, len(p.Old)*len(p.New))
 	for _, a := range p.Old {
 		for _, b := range p.New {
-			if ratios {
-				out = append(out, b/a-1)
-			} else {
-				out = append(out, (b-a)/math.Abs(center))
-			}
+			out = append(out, of(a, b))
 		}
 	}
 	slices.Sort(out)

@@ -20,7 +20,7 @@ const (
 
 // IterationWarnings says in words what makes the iterations of a run, in the order of time, no sample
 // of one thing: a trend, a step, or iterations that resemble the one before. Fewer than 20 are not
-// judged. They are those of a trainer, or of all with one number for each.
+// judged. They are those of a trainer, or of all with one number for each, in ms.
 func IterationWarnings(durations []float64) []string {
 	if len(durations) < fewestIterations || !finite(durations) {
 		return nil
@@ -51,19 +51,39 @@ func drift(durations []float64) string {
 	}
 	switch {
 	case isStep:
-		return fmt.Sprintf("a step within the run: iterations take%s from number %d of %d on", change(step), 1+at*len(durations)/len(blocks), len(durations))
+		return fmt.Sprintf("a step within the run: iterations take%s before, from number %d of %d on (medians)",
+			lengths(medianOf(blocks[:at]), medianOf(blocks[at:])), 1+at*len(durations)/len(blocks), len(durations))
 	case isTrend:
-		return fmt.Sprintf("a trend within the run: from the first of %d iterations to the last they take%s", len(durations), change(trend))
+		return trendText(durations, trend)
 	}
 	return ""
 }
 
-// change is a relative change in words.
-func change(relative float64) string {
-	if relative < 0 {
-		return fmt.Sprintf(" %.1f %% less", -100*relative)
+// trendText names a trend by what was measured, the medians of both halves: the ends of its line are
+// extrapolated, and may lie below 0.
+func trendText(durations []float64, trend float64) string {
+	half := len(durations) / 2
+	first, second := medianOf(durations[:half]), medianOf(durations[half:])
+	switch {
+	case sign(second-first) == sign(trend):
+	case trend < 0:
+		return fmt.Sprintf("a trend within the run: its %d iterations get shorter", len(durations))
+	default:
+		return fmt.Sprintf("a trend within the run: its %d iterations get longer", len(durations))
 	}
-	return fmt.Sprintf(" %.1f %% more", 100*relative)
+	return fmt.Sprintf("a trend within the run: in the second half of %d iterations they take%s in the first (medians)", len(durations), lengths(first, second))
+}
+
+// lengths is the change from one duration to another in words: " 5.0 % more than", " 3 ms instead of 0 ms".
+func lengths(from, to float64) string {
+	change, ok := Relative(from, to)
+	switch {
+	case !ok:
+		return fmt.Sprintf(" %.3g ms instead of %.3g ms", to, from)
+	case change < 0:
+		return fmt.Sprintf(" %.1f %% less than", -100*change)
+	}
+	return fmt.Sprintf(" %.1f %% more than", 100*change)
 }
 
 // blocksOf are the medians of up to 40 equal pieces of durations.

@@ -28,6 +28,8 @@ type Estimate struct {
 	// Spread is the sample standard deviation, of all runs, relative to the median: 0 below two runs
 	// and where the median is 0.
 	Spread float64
+	// Deviation is the same in the unit of the runs.
+	Deviation float64
 	// HasInterval is true from IntervalRuns runs on.
 	HasInterval bool
 }
@@ -41,14 +43,21 @@ func Of(runs []float64) Estimate {
 	}
 	s := benchmath.AssumeNothing.Summary(sample(runs), 1-Alpha)
 	e.Median, e.Low, e.High = s.Center, s.Center, s.Center
+	if e.N >= 2 {
+		e.Deviation = stat.StdDev(runs, nil)
+	}
 	if e.N >= 2 && s.Center != 0 {
-		e.Spread = stat.StdDev(runs, nil) / math.Abs(s.Center)
+		e.Spread = e.Deviation / math.Abs(s.Center)
 	}
 	if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
 		e.Low, e.High, e.Confidence, e.HasInterval = s.Lo, s.Hi, s.Confidence, true
 	}
 	return e
 }
+
+// SpreadIsShare says whether the spread tells anything: whether the median is above 0, and above the standard
+// deviation.
+func (e Estimate) SpreadIsShare() bool { return e.Median > 0 && e.Spread <= 1 }
 
 // PercentileSamples is how many samples percentile p, from 0 to 100, needs: so many that one lies
 // beyond it on average, which is 100 for p99 and 20 for p95.

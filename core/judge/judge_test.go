@@ -33,18 +33,18 @@ func TestOf(t *testing.T) {
 		runs []float64
 		want Estimate
 	}{
-		"no runs":     {nil, Estimate{0, nan, nan, nan, 0, 0, false}},
-		"one":         {[]float64{7}, Estimate{1, 7, 7, 7, 0, 0, false}},
-		"two":         {[]float64{9, 11}, Estimate{2, 10, 10, 10, 0, 0.14142, false}},
-		"five":        {[]float64{5, 1, 4, 2, 3}, Estimate{5, 3, 3, 3, 0, 0.52705, false}},
-		"six":         {[]float64{6, 1, 5, 2, 4, 3}, Estimate{6, 3.5, 1, 6, 0.96875, 0.53452, true}},
-		"ten":         {[]float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, Estimate{10, 5.5, 2, 9, 0.97852, 0.55048, true}},
-		"of nothing":  {[]float64{0, 0, 0}, Estimate{3, 0, 0, 0, 0, 0, false}},
-		"below zero":  {[]float64{-9, -11}, Estimate{2, -10, -10, -10, 0, 0.14142, false}},
-		"no number":   {[]float64{1, nan, 3}, Estimate{3, nan, nan, nan, 0, 0, false}},
-		"no end":      {[]float64{1, math.Inf(1), 3}, Estimate{3, nan, nan, nan, 0, 0, false}},
-		"an outlier":  {[]float64{1, 1, 1, 1, 1, 101}, Estimate{6, 1, 1, 101, 0.96875, 40.82483, true}},
-		"all as high": {[]float64{2, 2, 2, 2, 2, 2}, Estimate{6, 2, 2, 2, 0.96875, 0, true}},
+		"no runs":     {nil, Estimate{0, nan, nan, nan, 0, 0, 0, false}},
+		"one":         {[]float64{7}, Estimate{1, 7, 7, 7, 0, 0, 0, false}},
+		"two":         {[]float64{9, 11}, Estimate{2, 10, 10, 10, 0, 0.14142, 1.41421, false}},
+		"five":        {[]float64{5, 1, 4, 2, 3}, Estimate{5, 3, 3, 3, 0, 0.52705, 1.58114, false}},
+		"six":         {[]float64{6, 1, 5, 2, 4, 3}, Estimate{6, 3.5, 1, 6, 0.96875, 0.53452, 1.87083, true}},
+		"ten":         {[]float64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, Estimate{10, 5.5, 2, 9, 0.97852, 0.55048, 3.02765, true}},
+		"of nothing":  {[]float64{0, 0, 0}, Estimate{3, 0, 0, 0, 0, 0, 0, false}},
+		"below zero":  {[]float64{-9, -11}, Estimate{2, -10, -10, -10, 0, 0.14142, 1.41421, false}},
+		"no number":   {[]float64{1, nan, 3}, Estimate{3, nan, nan, nan, 0, 0, 0, false}},
+		"no end":      {[]float64{1, math.Inf(1), 3}, Estimate{3, nan, nan, nan, 0, 0, 0, false}},
+		"an outlier":  {[]float64{1, 1, 1, 1, 1, 101}, Estimate{6, 1, 1, 101, 0.96875, 40.82483, 40.82483, true}},
+		"all as high": {[]float64{2, 2, 2, 2, 2, 2}, Estimate{6, 2, 2, 2, 0.96875, 0, 0, true}},
 	} {
 		before := slices.Clone(c.runs)
 		if d := cmp.Diff(c.want, Of(c.runs), near); d != "" {
@@ -122,9 +122,11 @@ func TestFloor(t *testing.T) {
 		t.Errorf("with another seed the floor is %v beside %v", b, a)
 	}
 	for want, runs := range map[string][]float64{
-		"the noise floor needs at least 4 runs of the baseline and its A/A cell together, but there are 3":          {1, 2, 3},
-		"the noise floor needs finite values, but a run of the baseline or its A/A cell has none":                   {1, 2, 3, math.NaN()},
-		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell have 0": {0, 0, 0, 1},
+		"the noise floor needs at least 4 runs of the baseline and its A/A cell together, but there are 3":                                                      {1, 2, 3},
+		"the noise floor needs finite values, but a run of the baseline or its A/A cell has none":                                                               {1, 2, 3, math.NaN()},
+		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell have 0":                                             {0, 0, 0, 1},
+		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be -1, and that of the other half 1":    {-1, -1, 1, 1},
+		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be 1e-09, and that of the other half 1": {1e-9, 1e-9, 1, 1},
 	} {
 		if _, err := FloorOf(runs, 1); err == nil || err.Error() != want {
 			t.Errorf("of %v: %v", runs, err)

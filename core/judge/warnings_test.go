@@ -93,17 +93,21 @@ func TestIterationWarnings(t *testing.T) {
 		durations []float64
 		want      []string // what the warnings begin with
 	}{
-		"too few":       {iterations(random, 19, func(p float64) float64 { return 1 + p }), nil},
-		"noise":         {iterations(random, 1000, same), nil},
-		"a trend":       {iterations(random, 1000, func(p float64) float64 { return 1 + 0.2*p }), []string{"a trend within the run: from the first of 1000 iterations to the last they take 1"}},
-		"getting fast":  {iterations(random, 1000, func(p float64) float64 { return 1 - 0.2*p }), []string{"a trend within the run: from the first of 1000 iterations to the last they take 2"}},
-		"a step":        {iterations(random, 1000, step), []string{"a step within the run: iterations take 3"}},
-		"a small trend": {iterations(random, 100000, func(p float64) float64 { return 1 + 0.01*p }), nil},
-		"resemblance":   {autoregressive(random, 1000, 0.75), []string{"an iteration tells the next one (autocorrelation 0.7"}},
-		"alternating":   {autoregressive(random, 1000, -0.75), []string{"an iteration tells the next one (autocorrelation -0.7"}},
-		"all the same":  {slices.Repeat([]float64{3}, 50), nil},
-		"all zero":      {make([]float64, 50), nil},
-		"no number":     {slices.Repeat([]float64{3, math.NaN()}, 50), nil},
+		"too few":      {iterations(random, 19, func(p float64) float64 { return 1 + p }), nil},
+		"noise":        {iterations(random, 1000, same), nil},
+		"a trend":      {iterations(random, 1000, func(p float64) float64 { return 1 + 0.2*p }), []string{"a trend within the run: in the second half of 1000 iterations they take 9"}},
+		"getting fast": {iterations(random, 1000, func(p float64) float64 { return 1 - 0.2*p }), []string{"a trend within the run: in the second half of 1000 iterations they take 1"}},
+		// Its line would end far below 0.
+		"getting very fast": {iterations(random, 1000, func(p float64) float64 { return max(0.05, 1-3*p) }), []string{"a step within the run: iterations take 9"}},
+		"a falling line":    {iterations(random, 1000, func(p float64) float64 { return 1.01 - p }), []string{"a trend within the run: in the second half of 1000 iterations they take 6"}},
+		"from nothing":      {iterations(random, 1000, func(p float64) float64 { return max(0, p-0.5) }), []string{"a trend within the run: in the second half of 1000 iterations they take "}},
+		"a step":            {iterations(random, 1000, step), []string{"a step within the run: iterations take 3"}},
+		"a small trend":     {iterations(random, 100000, func(p float64) float64 { return 1 + 0.01*p }), nil},
+		"resemblance":       {autoregressive(random, 1000, 0.75), []string{"an iteration tells the next one (autocorrelation 0.7"}},
+		"alternating":       {autoregressive(random, 1000, -0.75), []string{"an iteration tells the next one (autocorrelation -0.7"}},
+		"all the same":      {slices.Repeat([]float64{3}, 50), nil},
+		"all zero":          {make([]float64, 50), nil},
+		"no number":         {slices.Repeat([]float64{3, math.NaN()}, 50), nil},
 	} {
 		before := slices.Clone(c.durations)
 		got := IterationWarnings(c.durations)

@@ -54,12 +54,28 @@ func rows(d *view.Document) []row {
 		switch {
 		case i == d.Baseline:
 			r.Change = "baseline"
-		case i < len(against) && against[i] != nil && against[i].Change != nil:
-			r.Change = strings.Replace(fmt.Sprintf("%+.1f %%, %s", 100**against[i].Change, against[i].Verdict), "-", "−", 1)
+		case i < len(against) && against[i] != nil:
+			r.Change = change(against[i])
 		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// change is a change and its verdict; a difference is in the unit of the median.
+func change(c *view.Change) string {
+	text := ""
+	switch {
+	case c.Change != nil:
+		text = fmt.Sprintf("%+.1f %%", 100**c.Change)
+	case c.Difference != nil && c.Difference.Change != nil:
+		if text = number(c.Difference.Change); *c.Difference.Change > 0 {
+			text = "+" + text
+		}
+	default:
+		return ""
+	}
+	return strings.Replace(text, "-", "−", 1) + ", " + string(c.Verdict)
 }
 
 func number(x *float64) string {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
@@ -30,7 +31,10 @@ func change(old, now *result.Result) string {
 	if a <= 0 || b <= 0 {
 		return "there is none to compare with"
 	}
-	text := fmt.Sprintf("%.1f, now %.1f samples per second, %+.1f %%", a, b, 100*(b/a-1))
+	text := fmt.Sprintf("%.1f, now %.1f samples per second", a, b)
+	if by, ok := judge.Relative(a, b); ok {
+		text += fmt.Sprintf(", %+.1f %%", 100*by)
+	}
 	if !old.Complete || !now.Complete {
 		return text + " (not both are complete)"
 	}

@@ -56,7 +56,7 @@ func (o *contest) boundText() string {
 			top = c
 		}
 	}
-	change := signed((median(top) - o.median(o.best)) / o.median(o.best))
+	change := o.metric.changed(o.median(o.best), median(top))
 	return fmt.Sprintf("%s: without communication %s, %s beside %s; trainers that exchange nothing show what can be gained, and do not compete",
 		top.Name, o.metric.quantity(median(top)), change, o.best.Name)
 }

@@ -73,7 +73,7 @@ func Compare(old, fresh *Study, metric Metric, apart Apart) (*Comparison, error)
 			c.Floor, c.Against = y.floor, "the baseline and its A/A cell in "+s.Name
 		}
 	}
-	c.held = yardstick{metric: metric, floor: c.Floor}
+	c.held = yardstick{metric: metric, floor: c.Floor, center: math.NaN()}
 	c.note(old, fresh)
 	return c, c.judge(pairs)
 }

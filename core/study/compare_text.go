@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -43,18 +44,15 @@ func (c *Comparison) rows() [][]string {
 	for _, r := range c.Rows {
 		change := "~"
 		if r.Proven() {
-			change = signed(r.Change.Change)
+			change = c.Metric.change(r.Change)
 		}
-		interval := "-"
-		if !math.IsInf(r.Low, 0) && !math.IsInf(r.High, 0) {
-			interval = signed(r.Low) + " to " + signed(r.High)
-		}
+		interval := cmp.Or(c.Metric.ends(r.Change), "-")
 		rows = append(rows, []string{
 			r.Name, estimate(r.Old), estimate(r.New), change, interval, fmt.Sprintf("%.3g", r.Adjusted),
 			fmt.Sprintf("%d+%d", r.Old.N, r.New.N), needed(r.Needed),
 		})
 	}
-	if !math.IsNaN(c.Mean) && len(c.Rows) > 1 {
+	if !math.IsNaN(c.Mean) && !slices.ContainsFunc(c.Rows, func(r CellChange) bool { return r.Difference != nil }) && len(c.Rows) > 1 {
 		rows = append(rows, []string{"geometric mean", "", "", signed(c.Mean), "", "", "", ""})
 	}
 	return rows
@@ -69,10 +67,10 @@ func (c *Comparison) foot() []string {
 	lines := []string{
 		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better], counts[judge.Worse], counts[judge.CannotTell]),
 		fmt.Sprintf("proven: p < %g by the test of Mann and Whitney, corrected for %s by Holm's method, and medians that changed by more than %s",
-			judge.Alpha, screen.Count(len(c.Rows), "comparison"), screen.Percent(c.Floor.Change)),
+			judge.Alpha, screen.Count(len(c.Rows), "comparison"), c.held.text()),
 	}
 	if c.Against != "" {
-		lines = append(lines, screen.Percent(c.Floor.Change)+": "+c.Against)
+		lines = append(lines, c.held.text()+": "+c.Against)
 	}
 	if slices.ContainsFunc(c.Rows, func(r CellChange) bool { return r.Needed > 0 }) {
 		lines = append(lines, "needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")
@@ -85,8 +83,11 @@ func estimate(e judge.Estimate) string {
 	if !e.HasInterval || e.Median == 0 {
 		return number(e.Median)
 	}
-	off := max(e.High-e.Median, e.Median-e.Low) / math.Abs(e.Median)
-	return number(e.Median) + " ± " + screen.Percent(off)
+	off := max(e.High-e.Median, e.Median-e.Low)
+	if share, ok := judge.Relative(e.Median, e.Median+off); ok && share <= 1 {
+		return number(e.Median) + " ± " + screen.Percent(share)
+	}
+	return number(e.Median) + " ± " + number(off)
 }
 
 func needed(runs int) string {

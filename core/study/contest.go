@@ -103,6 +103,7 @@ func (o *contest) refer() {
 	}
 	o.losses.metric, _ = MetricOf(HeldOutLoss)
 	o.losses.floor, o.losses.none = judge.FloorOf(o.runsBy(HeldOutLoss, o.reference), o.study.Seed)
+	o.losses.center = judge.Of(o.runsBy(HeldOutLoss, o.reference)).Median
 }
 
 // hold finds the best cell and compares it with every other one that may win.

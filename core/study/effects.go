@@ -143,6 +143,14 @@ func fit(points []point, axes []int) (terms []map[string]float64, left float64) 
 	return terms, left
 }
 
+// reach is between which values of the axis the effect is, and how large.
+func (e effect) reach(axis string) string {
+	if _, ok := judge.Relative(1, 1+e.change); !ok {
+		return fmt.Sprintf("least at %s, most at %s", placed(axis, e.low), e.high)
+	}
+	return fmt.Sprintf("%s from %s to %s", signed(e.change), placed(axis, e.low), e.high)
+}
+
 // matters says which axis matters most.
 func (s *Study) matters(m Metric) string {
 	all := s.effects(m)
@@ -166,8 +174,8 @@ func (s *Study) matters(m Metric) string {
 		if at > 0 {
 			most = "is what is proven to matter most"
 		}
-		text = fmt.Sprintf("%s %s for %s: %.0f %% of the variance between the cells, %s from %s to %s",
-			name, most, m.worded(), 100*first.share, signed(first.change), placed(name, first.low), first.high)
+		text = fmt.Sprintf("%s %s for %s: %.0f %% of the variance between the cells, %s",
+			name, most, m.worded(), 100*first.share, first.reach(name))
 		others = slices.Delete(slices.Clone(others), at, at+1)
 	}
 	var rest []string

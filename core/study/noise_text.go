@@ -26,7 +26,7 @@ func (n *Noise) Text(w io.Writer, metric Metric, width int) error {
 		if f, err := judge.FloorOf(values, 0); err == nil {
 			floor = screen.Percent(f.Change)
 		}
-		rows = append(rows, []string{fmt.Sprint(i + 1), fmt.Sprint(e.N), estimate(e), screen.Percent(e.Spread), floor})
+		rows = append(rows, []string{fmt.Sprint(i + 1), fmt.Sprint(e.N), estimate(e), metric.spread(e), floor})
 	}
 	page.Line(2, fmt.Sprintf("%s in %s of the same experiment, on %d cores of %s", metric.Name, metric.Unit, n.Machine.Cores, n.Machine.CPU))
 	page.Line(0, "")

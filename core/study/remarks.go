@@ -14,7 +14,7 @@ func (v *Verdicts) FloorText() string {
 	if v.NoFloor != nil {
 		return "none, so nothing is proven: " + v.NoFloor.Error()
 	}
-	text := fmt.Sprintf("%s of the %s: %s of the baseline, split into halves at random, differ by less in 95 of 100 cases", screen.Percent(v.Floor.Change), v.Metric.worded(), screen.Count(v.FloorOf, "run"))
+	text := fmt.Sprintf("%s of the %s: %s of the baseline, split into halves at random, differ by less in 95 of 100 cases", v.held.text(), v.Metric.worded(), screen.Count(v.FloorOf, "run"))
 	if v.Within != "" {
 		text += " at each size"
 	}

@@ -113,7 +113,7 @@ func (o *contest) winner() string {
 		return fmt.Sprintf("%s%s wins%s with %s: no other cell may win, for their held-out losses", work, o.title(o.best), by, o.value(o.best))
 	case len(open) == 0:
 		second := o.rivals[0]
-		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, o.title(o.best), by, o.value(o.best), compared(second.change.Change), second.cell.Name, o.proof(second.change))
+		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, o.title(o.best), by, o.value(o.best), o.metric.more(second.change), second.cell.Name, o.proof(second.change))
 	}
 	return work + o.undecided(by, open)
 }
@@ -146,11 +146,11 @@ func (o *contest) value(c *Cell) string {
 
 // proof is what stands behind a change that is proven.
 func (o *contest) proof(c judge.Change) string {
-	text := fmt.Sprintf("interval %s to %s, %s", signed(c.Low), signed(c.High), probability(c.Adjusted))
+	text := fmt.Sprintf("interval %s, %s", o.metric.ends(c), probability(c.Adjusted))
 	if n := len(o.rivals); n > 1 {
 		text += fmt.Sprintf(" adjusted for %s", screen.Count(n, "comparison"))
 	}
-	return text + ", floor " + screen.Percent(o.floor.Change)
+	return text + ", floor " + o.text()
 }
 
 // undecided says who leads, who might be better, and what it would take to tell.
@@ -166,7 +166,7 @@ func (o *contest) undecided(by string, open []rival) string {
 		}
 		text += fmt.Sprintf("but is not proven to be better than %s", named(names))
 	}
-	if change := signed(next.change.Change); change != "-" {
+	if change := o.metric.change(next.change); change != "-" {
 		of := ""
 		if len(open) > 1 {
 			of = " over the first"
@@ -220,7 +220,7 @@ func (o *contest) lossText() string {
 	var faster []string
 	for _, c := range o.barred {
 		if o.best == nil || o.metric.beats(o.median(c), o.median(o.best)) {
-			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, o.metric.quantity(o.median(c)), o.lossOf(c).change()))
+			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, o.metric.quantity(o.median(c)), o.lossChange(o.lossOf(c))))
 		}
 	}
 	if len(faster) > 0 {
@@ -243,19 +243,19 @@ func (o *contest) describe(l loss, isReference bool) string {
 	if o.reference != o.study.Cells[o.study.Baseline] {
 		reference = o.reference.Name
 	}
-	text += fmt.Sprintf(", that of %s %s (%s, ", reference, number(l.reference), l.change())
+	text += fmt.Sprintf(", that of %s %s (%s, ", reference, number(l.reference), o.lossChange(l))
 	if o.losses.none != nil {
 		return text + "without a floor)"
 	}
-	return text + "floor " + screen.Percent(o.losses.floor.Change) + ")"
+	return text + "floor " + o.losses.text() + ")"
 }
 
-// change is how the loss differs from that of the reference.
-func (l loss) change() string {
-	if signed(l.worse) == "-" {
-		return "not finite"
+// lossChange is how a loss differs from that of the reference.
+func (o *contest) lossChange(l loss) string {
+	if text := o.losses.metric.changed(l.reference, l.median); text != "-" {
+		return text
 	}
-	return signed(l.worse)
+	return "not finite"
 }
 
 // limit says what the iterations of the best cell are spent on.

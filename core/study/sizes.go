@@ -3,6 +3,7 @@ package study
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,16 +151,19 @@ func (s *Study) span(from, to *contest) string {
 
 // margins are how far the best of each contest is from the second.
 func margins(of []*contest) string {
-	var changes []float64
+	var changes []judge.Change
 	for _, o := range of {
-		changes = append(changes, o.rivals[0].change.Change)
+		changes = append(changes, o.rivals[0].change)
 	}
-	slices.SortFunc(changes, func(a, b float64) int { return cmp.Compare(max(a, -a), max(b, -b)) })
-	least, most := changes[0], changes[len(changes)-1]
-	if len(changes) == 1 {
-		return compared(most) + " than the second"
+	slices.SortFunc(changes, func(a, b judge.Change) int { return cmp.Compare(math.Abs(a.Change), math.Abs(b.Change)) })
+	m, least, most := of[0].metric, changes[0], changes[len(changes)-1]
+	switch {
+	case len(changes) == 1:
+		return m.more(most) + " than the second"
+	case least.Difference == nil && most.Difference == nil:
+		return fmt.Sprintf("%s to %s than the second", screen.Percent(math.Abs(least.Change)), m.more(most))
 	}
-	return fmt.Sprintf("%s to %s than the second", screen.Percent(max(least, -least)), compared(most))
+	return fmt.Sprintf("%s to %s than the second", m.more(least), m.more(most))
 }
 
 // proofs say at how many sizes the best is proven to be so, and what is missing elsewhere.
@@ -196,12 +200,12 @@ func (s *Study) atSize(o *contest) string {
 // sizedFloor is the noise floor of comparisons within sizes: the highest of those of the baseline at each size,
 // and how many runs the fewest of these have.
 func (s *Study) sizedFloor(m Metric) yardstick {
-	y := yardstick{metric: m}
+	y := yardstick{metric: m, center: math.NaN()}
 	for i, c := range s.counterparts(s.Cells[s.Baseline]) {
 		runs := c.Of(m.Name)
 		floor, err := judge.FloorOf(runs, s.Seed)
 		if err != nil {
-			return yardstick{metric: m, of: len(runs), none: err}
+			return yardstick{metric: m, center: math.NaN(), of: len(runs), none: err}
 		}
 		if i == 0 || floor.Change > y.floor.Change {
 			y.floor = floor

@@ -173,7 +173,7 @@ func (s *Study) soonest(prices []price) string {
 		}
 		return out
 	}
-	y := yardstick{metric: Metric{Better: Lower}, none: errors.New("the baseline was not evaluated")}
+	y := yardstick{metric: Metric{Better: Lower}, center: math.NaN(), none: errors.New("the baseline was not evaluated")}
 	for _, p := range prices {
 		if p.cell == s.Cells[s.Baseline] {
 			y.floor, y.none = judge.FloorOf(finite(p.seconds), s.Seed)
@@ -193,7 +193,7 @@ func (s *Study) soonest(prices []price) string {
 	if len(open) > 0 {
 		return "; it is not proven to be sooner than " + named(open)
 	}
-	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", prices[1].cell.Name, probability(changes[0].Adjusted), screen.Percent(y.floor.Change))
+	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", prices[1].cell.Name, probability(changes[0].Adjusted), y.text())
 }
 
 // megabytes is an amount of bytes for people.

@@ -156,7 +156,7 @@ func (s *Study) table(page *screen.Page, v *Verdicts) {
 			cells := s.row(*v.Again, v.Metric, "A/A")
 			cells[0], cells[6] = "  the same again", ""
 			if v.Again.Compared {
-				cells[5] = signed(v.Again.Change.Change) + " A/A"
+				cells[5] = v.Metric.change(v.Again.Change) + " A/A"
 			}
 			rows = append(rows, cells)
 		}
@@ -179,10 +179,10 @@ func (s *Study) row(r Row, m Metric, change string) []string {
 		interval = fmt.Sprintf("%s – %s", number(e.Low), number(e.High))
 	}
 	if e.N > 1 && !math.IsNaN(e.Median) {
-		spread = screen.Percent(e.Spread)
+		spread = m.spread(e)
 	}
 	if r.Compared {
-		change, p = verdict(r.Change), short(r.Change.Adjusted)
+		change, p = m.verdict(r.Change), short(r.Change.Adjusted)
 	}
 	shorts := c.Shorts(m.Name)
 	if len(c.Failed) > 0 {
@@ -199,12 +199,13 @@ func (s *Study) row(r Row, m Metric, change string) []string {
 }
 
 // verdict is a change in a few signs: ~ where nothing is proven.
-func verdict(c judge.Change) string {
+func (m Metric) verdict(c judge.Change) string {
+	change := m.change(c)
 	switch {
-	case math.IsNaN(c.Change):
+	case change == "-":
 		return "~"
 	case !c.Proven():
-		return "~ " + signed(c.Change)
+		return "~ " + change
 	}
-	return signed(c.Change) + " " + string(c.Verdict)
+	return change + " " + string(c.Verdict)
 }

@@ -17,6 +17,7 @@ type Verdicts struct {
 	Floor   judge.Floor
 	FloorOf int // runs
 	NoFloor error
+	held    yardstick
 	// Within is the axis along which nothing was compared, as of the study.
 	Within string
 	// Comparisons is how many cells were compared with the baseline.
@@ -50,7 +51,7 @@ func (s *Study) Judge(m Metric) *Judge { return &Judge{s, m, s.yardstick(m)} }
 // baseline has the runs of its A/A cell as well, which is compared with nothing else.
 func (j *Judge) Against(baseline int) *Verdicts {
 	s, m, y := j.study, j.metric, j.held
-	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none, Within: s.Within}
+	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none, held: y, Within: s.Within}
 	own := baseline == s.Baseline
 	var pairs []judge.Pair
 	var places []int
@@ -84,12 +85,16 @@ func (j *Judge) Against(baseline int) *Verdicts {
 	return v
 }
 
+// FloorIsShare says whether the floor is told as a share of what runs have.
+func (v *Verdicts) FloorIsShare() bool { return v.held.isShare() }
+
 // yardstick is what differences by a metric are held to: the noise floor of this machine.
 type yardstick struct {
 	metric Metric
 	floor  judge.Floor
-	of     int   // runs
-	none   error // why there is no floor
+	center float64 // the median that the floor is relative to; NaN where there are several
+	of     int     // runs
+	none   error   // why there is no floor
 }
 
 func (s *Study) yardstick(m Metric) yardstick {
@@ -98,7 +103,7 @@ func (s *Study) yardstick(m Metric) yardstick {
 	}
 	a := s.baselineRuns(m.Name)
 	floor, err := judge.FloorOf(a, s.Seed)
-	return yardstick{m, floor, len(a), err}
+	return yardstick{m, floor, judge.Of(a).Median, len(a), err}
 }
 
 // compare judges pairs together. Without a floor nothing is proven.

@@ -52,15 +52,6 @@ func (m Metric) quantity(x float64) string {
 	return number(x) + " " + m.Unit
 }
 
-// compared says how one value relates to another: "8.2 % more".
-func compared(change float64) string {
-	more := "more"
-	if change < 0 {
-		more = "less"
-	}
-	return fmt.Sprintf("%s %s", screen.Percent(math.Abs(change)), more)
-}
-
 // mostNamed bounds the cells that a sentence names.
 const mostNamed = 3
 

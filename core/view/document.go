@@ -154,19 +154,31 @@ type Estimate struct {
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
 	Spread float64  `json:"spread"` // relative: 0.01 is 1 %
+	// Deviation is the standard deviation in the unit of the metric, where no share of the median tells it; else null.
+	Deviation *float64 `json:"deviation,omitempty"`
 }
 
-// Change is what a cell differs by from a baseline. All changes are relative.
+// Change is what a cell differs by from a baseline.
 type Change struct {
+	// Change, Low and High are relative, and null where no percentage tells anything: there is a Difference then.
 	Change *float64 `json:"change"`
 	Low    *float64 `json:"low"` // null where it is not bounded
 	High   *float64 `json:"high"`
+	// Difference is the change in the unit of the metric.
+	Difference *Difference `json:"difference,omitempty"`
 	// P is corrected for all comparisons with this baseline.
 	P       *float64      `json:"p"`
 	Verdict judge.Verdict `json:"verdict"` // better, worse or cannot tell
 	// Needed is how many runs would tell; 0 where it is proven or runs do not help, and above 10,000 where
 	// it is hopeless.
 	Needed int `json:"needed"`
+}
+
+// Difference is a change in the unit of the metric, and its interval of 95 % confidence.
+type Difference struct {
+	Change *float64 `json:"change"`
+	Low    *float64 `json:"low"` // null where it is not bounded
+	High   *float64 `json:"high"`
 }
 
 // Run is one execution that came to its end.

@@ -93,7 +93,7 @@ func (m *maker) judged(name string, baselines []int) Judged {
 			}
 		}
 		out.Against[baseline] = changes
-		if out.FloorText = v.FloorText(); v.NoFloor == nil {
+		if out.FloorText = v.FloorText(); v.NoFloor == nil && v.FloorIsShare() {
 			out.Floor = &v.Floor.Change
 		}
 	}
@@ -106,6 +106,9 @@ func estimateOf(r study.Row) *Estimate {
 		return nil
 	}
 	e := &Estimate{N: r.Estimate.N, Median: &r.Estimate.Median, Spread: r.Estimate.Spread}
+	if !r.Estimate.SpreadIsShare() {
+		e.Deviation = &r.Estimate.Deviation
+	}
 	if r.Estimate.HasInterval {
 		e.Low, e.High = &r.Estimate.Low, &r.Estimate.High
 	}
@@ -113,7 +116,11 @@ func estimateOf(r study.Row) *Estimate {
 }
 
 func changeOf(c judge.Change) *Change {
-	return &Change{Change: &c.Change, Low: &c.Low, High: &c.High, P: &c.Adjusted, Verdict: c.Verdict, Needed: c.Needed}
+	out := &Change{Change: &c.Change, Low: &c.Low, High: &c.High, P: &c.Adjusted, Verdict: c.Verdict, Needed: c.Needed}
+	if d := c.Difference; d != nil {
+		out.Change, out.Low, out.High, out.Difference = nil, nil, nil, &Difference{&d.Change, &d.Low, &d.High}
+	}
+	return out
 }
 
 // note adds a sentence on what was left out.

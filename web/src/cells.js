@@ -138,7 +138,7 @@ function keyOf(doc, column) {
     case 'median':
       return measured((row) => row.estimate?.median);
     case 'change':
-      return measured((row) => (row.baseline ? 0 : row.change?.change));
+      return measured((row) => (row.baseline ? 0 : (row.change?.change ?? row.change?.difference?.change)));
     case 'warnings':
       return (row) => row.cell.shorts.length || null;
     default:

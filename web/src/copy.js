@@ -2,7 +2,7 @@
 // ends a cell of Markdown, and no spreadsheet takes a text for a formula.
 
 import { metricOf, nameOf, neededOf, reasonOf, rowsOf, toldOf, withinOf } from './cells.js';
-import { nothing, number, percent, there } from './format.js';
+import { changeText, endsOf, nothing, number, there } from './format.js';
 
 /** tableOf is what is shown, as it stands, as a list of columns and of rows of raw values. */
 export function tableOf(doc, state) {
@@ -10,7 +10,11 @@ export function tableOf(doc, state) {
   const unit = metric.unit ? ` (${metric.unit})` : '';
   const names = doc.axes.length > 0 ? doc.axes.map((a) => a.name) : ['cell'];
   const columns = [...names, 'state', 'runs', `median ${metric.name}${unit}`, 'low', 'high', 'change', 'change low', 'change high', 'p', 'verdict', 'needed runs', 'note'];
-  const rows = rowsOf(doc, state).map((row) => {
+  const shown = rowsOf(doc, state);
+  // Where no percentage tells a change, there is a difference in its place.
+  const differ = shown.some((row) => row.change?.difference);
+  if (differ) columns.push(`difference${unit}`, 'difference low', 'difference high');
+  const rows = shown.map((row) => {
     const { cell, estimate: e, change: c } = row;
     const name = doc.axes.length > 0 ? cell.values : [nameOf(doc, row.at)];
     return [
@@ -27,6 +31,7 @@ export function tableOf(doc, state) {
       c?.verdict ?? '',
       c && c.needed > 0 ? c.needed : null,
       [reasonOf(row), ...cell.shorts].filter(Boolean).join('; '),
+      ...(differ ? [c?.difference?.change ?? null, c?.difference?.low ?? null, c?.difference?.high ?? null] : []),
     ];
   });
   return { columns, rows };
@@ -60,8 +65,8 @@ export function markdown(doc, state) {
       String(e?.n ?? cell.runs.length),
       number(e?.median),
       span(e?.low, e?.high, number),
-      row.baseline ? 'baseline' : percent(c?.change),
-      span(c?.low, c?.high, percent),
+      row.baseline ? 'baseline' : changeText(c, metric.unit) || nothing,
+      span(...endsOf(c, metric.unit)),
       c?.verdict ?? '',
       [cell.again ? 'again' : '', reasonOf(row), neededOf(c), ...cell.shorts].filter(Boolean).join('; '),
     ];

@@ -4,7 +4,7 @@ import { isBaseline, metricOf, nameOf, reasonOf, rowsOf, states } from './cells.
 import { verdictOf } from './table.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
-import { bytes, count, duration, held, nothing, number, percent, quantity, share, there } from './format.js';
+import { bytes, changeText, count, duration, endsOf, held, nothing, number, quantity, share, spreadOf, there } from './format.js';
 import { swatch } from './swatch.js';
 
 /** details mounts a section for each cell; open(i) opens one. */
@@ -94,10 +94,10 @@ function figures(d, state, at) {
     const e = d.judged[m.name]?.estimates?.[at];
     if (!e || !there(e.median)) continue;
     const c = d.judged[m.name]?.against?.[state.baseline]?.[at];
-    const cells = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit), span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? share(e.spread) : ''];
+    const cells = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit), span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? spreadOf(e, m.unit) : ''];
     const left = d.cells.length > 1 && !isBaseline(d, state.baseline, at) && !d.judged[m.name].against?.[state.baseline];
     if (left) cells.push(h('span', { class: 'soft' }, 'no room on the page'), '', '', '');
-    else if (d.cells.length > 1) cells.push(c ? percent(c.change) : '', h('span', { class: 'soft' }, span(c?.low, c?.high, percent)), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
+    else if (d.cells.length > 1) cells.push(changeText(c, m.unit), h('span', { class: 'soft' }, span(...endsOf(c, m.unit))), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
     rows.push(cells);
   }
   if (rows.length === 0) return null;

@@ -87,6 +87,33 @@ export function percent(x) {
   return `${x < 0 ? minus : '+'}${text} %`;
 }
 
+/** difference shows a change in the unit of a metric, with its sign; shares differ by points. */
+export function difference(x, unit) {
+  if (!there(x)) return nothing;
+  return (x > 0 ? '+' : '') + quantity(x, unit === '%' ? 'points' : unit);
+}
+
+/** changeText is a change as it is told: a percentage, or a difference where no percentage tells anything; '' without one. */
+export function changeText(c, unit) {
+  if (c?.difference) return difference(c.difference.change, unit);
+  return there(c?.change) ? percent(c.change) : '';
+}
+
+/** endsOf are the ends of the interval of a change, and how they are shown. */
+export function endsOf(c, unit) {
+  return c?.difference ? [c.difference.low, c.difference.high, (x) => difference(x, unit)] : [c?.low, c?.high, percent];
+}
+
+/** relative is the change from one value to another as a percentage, '' where none tells anything: as judge.Relative has it. */
+export function relative(from, to) {
+  return there(from) && there(to) && from > 0 && to >= 0 && to / from <= 100 ? percent(to / from - 1) : '';
+}
+
+/** spreadOf is how far runs are apart: a share of the median, or in the unit of the metric where none tells anything. */
+export function spreadOf(e, unit) {
+  return there(e.deviation) ? `± ${quantity(e.deviation, unit === '%' ? 'points' : unit)}` : share(e.spread);
+}
+
 /** share shows a part of a whole: 0.01 is 1.0 %. */
 export function share(x) {
   return there(x) ? `${(100 * x).toFixed(1)} %` : nothing;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { random } from './pictures/testing.js';
-import { bytes, count, duration, held, number, percent, quantity, share } from './format.js';
+import { bytes, changeText, count, duration, held, number, percent, quantity, relative, share, spreadOf } from './format.js';
 
 const table = (name, fn, cases) =>
   test(name, () => {
@@ -70,6 +70,30 @@ table('percent', percent, [
   [[9.996], '+1,000 %'],
   [[0.9996], '+100 %'],
   [[null], '–'],
+]);
+
+table('changeText', changeText, [
+  [[{ change: 0.0123 }, 'ms'], '+1.2 %'],
+  [[{ change: null, difference: { change: 2.5 } }, 'ms'], '+2.500 ms'],
+  [[{ change: null, difference: { change: -2.5 } }, '%'], '−2.500 points'],
+  [[{ change: null, difference: { change: 0 } }, 'loss'], '0'],
+  [[{ change: null }, 'ms'], ''],
+  [[null, 'ms'], ''],
+]);
+
+table('relative', relative, [
+  [[2, 3], '+50.0 %'],
+  [[2, 0], '−100 %'],
+  [[0, 3], ''],
+  [[1e-9, 3], ''],
+  [[-1, 3], ''],
+  [[1, -3], ''],
+  [[null, 3], ''],
+]);
+
+table('spreadOf', spreadOf, [
+  [[{ spread: 0.02 }, 'ms'], '2.0 %'],
+  [[{ spread: 12, deviation: 0.5 }, '%'], '± 0.5000 points'],
 ]);
 
 table('share', share, [

@@ -3,7 +3,7 @@
 import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states, valueOf } from './cells.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
-import { count, number, percent, there } from './format.js';
+import { changeText, count, endsOf, number, there } from './format.js';
 import { interval, scaleOf } from './interval.js';
 import { swatch } from './swatch.js';
 
@@ -133,7 +133,8 @@ function rowOf(d, store, row, scale, show) {
   }
   tr.append(h('td', { class: 'number' }, h('span', { class: 'value' }, number(e.median)), under(span(e.low, e.high, number))));
   if (many) {
-    const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, there(c?.change) ? percent(c.change) : ''), under(span(c?.low, c?.high, percent))];
+    const { unit } = metricOf(d, store.state);
+    const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, changeText(c, unit)), under(span(...endsOf(c, unit)))];
     tr.append(h('td', { class: 'number' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
   }
   tr.append(h('td', { class: 'note' }, notes(row, short)));

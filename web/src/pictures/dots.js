@@ -2,7 +2,7 @@
 
 import { isBaseline, namedBy, nameOf, shortOf, toldOf } from '../cells.js';
 import { s } from '../dom.js';
-import { percent, quantity, share, there } from '../format.js';
+import { changeText, quantity, share, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, kept, metricOf, sentences, tickOf, valuesOf, whyNot, words } from './cells.js';
 import { colourOf, markerOf, outline } from './colour.js';
 import { picture } from './picture.js';
@@ -31,7 +31,7 @@ export function collect(doc, state) {
       median: e?.median ?? null,
       low: e?.low ?? null,
       high: e?.high ?? null,
-      change: change?.change ?? null,
+      change: changeText(change, metric.unit),
       verdict: change?.verdict ?? '',
       same: c.same >= 0 ? nameOf(doc, c.same) : '',
       state: c.state,
@@ -125,7 +125,7 @@ function paint(stage, data, { width, height, doc }) {
       const [a, b] = [scale(r.low), scale(r.high)];
       svg.append(s('rect', { x: a, y: middle - 3, width: Math.max(1, b - a), height: 6, rx: 3, style: { fill: colour, opacity: '0.35' } }));
     }
-    const about = { text: [r.name, `median ${quantity(r.median, data.metric.unit)} of ${r.n}`, there(r.low) && `95 %: ${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}`, there(r.change) && `${percent(r.change)}: ${r.verdict}`, r.same && `has the runs of ${r.same}`].filter(Boolean) };
+    const about = { text: [r.name, `median ${quantity(r.median, data.metric.unit)} of ${r.n}`, there(r.low) && `95 %: ${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}`, r.change && `${r.change}: ${r.verdict}`, r.same && `has the runs of ${r.same}`].filter(Boolean) };
     if (there(r.median)) {
       const x = scale(r.median);
       svg.append(s('line', { x1: x, x2: x, y1: middle - 9, y2: middle + 9, style: { stroke: colour, 'stroke-width': '2.5' } }));
@@ -150,7 +150,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
   sentence: (data) => `Dot plot of ${words(data.metric.name)}: ${data.rows.length} cells, ${new Set(data.rows.flatMap((r) => r.runs.map((run) => run.run))).size} runs${data.baseline ? `, with ${data.baseline.name} as the baseline` : ''}.`,
   table: (data) => ({
     head: ['cell', 'runs', 'median', '95 % interval', 'change', 'verdict', 'values'],
-    rows: data.rows.map((r) => [r.name, String(r.n), quantity(r.median, data.metric.unit), there(r.low) ? `${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}` : '–', percent(r.change), r.why || r.verdict || '–', r.runs.map((run) => quantity(run.value, data.metric.unit)).join(', ')]),
+    rows: data.rows.map((r) => [r.name, String(r.n), quantity(r.median, data.metric.unit), there(r.low) ? `${quantity(r.low, data.metric.unit)} to ${quantity(r.high, data.metric.unit)}` : '–', r.change || '–', r.why || r.verdict || '–', r.runs.map((run) => quantity(run.value, data.metric.unit)).join(', ')]),
   }),
   height: (data, width) => rowOf(data, width) * data.rows.length + headOf(data) + 42,
   paint,

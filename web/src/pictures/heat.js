@@ -2,7 +2,7 @@
 
 import { isBaseline, keptOf, passes, toldOf, valueOf, withinOf } from '../cells.js';
 import { s } from '../dom.js';
-import { percent, quantity, there } from '../format.js';
+import { changeText, percent, quantity, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, metricOf, sentences, whyNot, words } from './cells.js';
 import { picture } from './picture.js';
 import { extent } from './scale.js';
@@ -49,7 +49,7 @@ export function collect(doc, state, own) {
     if (column < 0 || row < 0) return;
     const e = estimateOf(doc, metric.name, cell);
     const change = changeOf(doc, metric.name, state.baseline, cell);
-    fields.push({ cell, name: c.name, column, row, value: e?.median ?? null, change: change?.change ?? null, verdict: change?.verdict ?? '', baseline: isBaseline(doc, state.baseline, cell), why: e ? '' : whyNot(c) });
+    fields.push({ cell, name: c.name, column, row, value: e?.median ?? null, change: change?.change ?? null, told: changeText(change, metric.unit), verdict: change?.verdict ?? '', baseline: isBaseline(doc, state.baseline, cell), why: e ? '' : whyNot(c) });
   });
   const values = extent(fields.map((f) => f.value));
   if (!values) return null;
@@ -83,7 +83,7 @@ function strengthOf(f, by, [low, high], most, metric) {
 const rowOf = (width) => (width < 560 ? 42 : 48);
 
 /** changed is a change as a field has it: with ~ where it is not proven. */
-export const changed = (f) => (f.baseline ? 'baseline' : there(f.change) ? `${f.verdict === 'cannot tell' ? '~ ' : ''}${percent(f.change)}` : '');
+export const changed = (f) => (f.baseline ? 'baseline' : f.told ? `${f.verdict === 'cannot tell' ? '~ ' : ''}${f.told}` : '');
 
 function paint(stage, data, { width, height }) {
   const svg = drawing(stage, width, height);
@@ -108,7 +108,7 @@ function paint(stage, data, { width, height }) {
     const says = f.why ? [f.why.split(':')[0]] : [quantity(f.value, data.metric.unit).replace(` ${data.metric.unit}`, ''), changed(f)].filter(Boolean);
     const fits = says.filter((t) => wide(t, true) < w - 2);
     fits.forEach((t, i) => svg.append(text(f.why ? 'picture-why' : i === 0 && t === says[0] ? 'picture-value picture-strong' : 'picture-value', x + w / 2, y + row / 2 + 4 + (i - (fits.length - 1) / 2) * 16, t, 'middle')));
-    marks.push({ x: x + 1, y: y + 1, w: w - 2, h: row - 2, text: [f.name, f.why || quantity(f.value, data.metric.unit), f.baseline ? 'the baseline' : there(f.change) ? `${percent(f.change)}: ${f.verdict}` : ''].filter(Boolean) });
+    marks.push({ x: x + 1, y: y + 1, w: w - 2, h: row - 2, text: [f.name, f.why || quantity(f.value, data.metric.unit), f.baseline ? 'the baseline' : f.told ? `${f.told}: ${f.verdict}` : ''].filter(Boolean) });
   }
   return { marks, legend: legendOf(data) };
 }

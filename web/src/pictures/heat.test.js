@@ -39,10 +39,10 @@ test('worse and better are two colours, and a value is a third', () => {
 });
 
 test('what is not proven has ~ before it', () => {
-  assert.equal(changed({ change: 0.01, verdict: 'cannot tell' }), '~ +1.0 %');
-  assert.equal(changed({ change: -0.2, verdict: 'worse' }), '−20.0 %');
-  assert.equal(changed({ change: null, verdict: '', baseline: true }), 'baseline');
-  assert.equal(changed({ change: null, verdict: '' }), '');
+  assert.equal(changed({ told: '+1.0 %', verdict: 'cannot tell' }), '~ +1.0 %');
+  assert.equal(changed({ told: '−20.0 %', verdict: 'worse' }), '−20.0 %');
+  assert.equal(changed({ told: '', verdict: '', baseline: true }), 'baseline');
+  assert.equal(changed({ told: '', verdict: '' }), '');
 });
 
 test('other axes have the value of the baseline, or the one that was chosen', () => {

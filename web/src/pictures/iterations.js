@@ -1,7 +1,7 @@
 // Iterations over time, a lane per rank: drift, steps and stragglers.
 
 import { nameOf } from '../cells.js';
-import { duration, number, percent, quantity, share, there } from '../format.js';
+import { duration, number, quantity, relative, share, there } from '../format.js';
 import { detailOf, oneOf, sentences, tidy } from './cells.js';
 import { chart, markOf } from './chart.js';
 import { colourOf } from './colour.js';
@@ -96,7 +96,7 @@ function paint(stage, data, { width, height, doc, own }) {
   const level = (i, ms) => n - 1 - i + 0.08 + 0.84 * Math.max(0, Math.min(1, (ms - data.low_ms) / span));
   const colour = colourOf(doc, data.cell);
   const roomy = laneHeight(n) >= 40 && width >= 560;
-  const labels = roomy ? data.lanes.map((l) => (there(l.median_ms) ? `median ${duration(l.median_ms)}${n > 1 && data.median_ms ? ` (${percent(l.median_ms / data.median_ms - 1)})` : ''}` : '')) : [];
+  const labels = roomy ? data.lanes.map((l) => (there(l.median_ms) ? `median ${duration(l.median_ms)}${n > 1 && relative(data.median_ms, l.median_ms) ? ` (${relative(data.median_ms, l.median_ms)})` : ''}` : '')) : [];
 
   function under(u, pen, look) {
     const { left, top, width: w, height: ht } = pen.box;

@@ -1,7 +1,7 @@
 // A metric over an axis of numbers: how it scales, and where it pays to change sides.
 
 import { namedBy, nameOf, shortOf } from '../cells.js';
-import { count, number, percent, quantity, there } from '../format.js';
+import { count, number, quantity, relative, there } from '../format.js';
 import { axisLabel, estimateOf, kept, metricOf, sentences, size, tickOf, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
@@ -148,7 +148,9 @@ function idealAt(ideal, l, i) {
   const line = idealLine(ideal.kind, l);
   const value = line?.values[line.xs.indexOf(l.xs[i])];
   if (!there(value) || value === 0) return '';
-  return ideal.kind === 'proportional' ? `${number((100 * l.values[i]) / value, 3)} % of the ideal` : `${percent(l.values[i] / value - 1)} to the ideal`;
+  if (ideal.kind === 'proportional') return `${number((100 * l.values[i]) / value, 3)} % of the ideal`;
+  const change = relative(value, l.values[i]);
+  return change && `${change} to the ideal`;
 }
 
 export const { name, title, about, shows, reserves, draw } = picture({
