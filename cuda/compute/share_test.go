@@ -216,9 +216,9 @@ func TestBucketsAreStagedAndWhy(t *testing.T) {
 		{"a server on the host", "average", "", nil, "server2 takes no buckets of a device", ""},
 		{"an isolated hook", "cuda_average", "", []string{"--isolate", "hook"}, "the hook has a process of its own", "staged for trainer0.hook and trainer1.hook: it does not share its own"},
 		{"checked links", "cuda_average", "", []string{"--check"}, "what the links carry is checked", "it does not share its own"},
-		{"memory is not exported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcGetMemHandle:*:801", nil,
+		{"memory is not exported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcGetMemHandle:*:999", nil,
 			"cuIpcGetMemHandle on cuda:0: ", "it does not share its own"},
-		{"memory is not imported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcOpenMemHandle:*:801", nil,
+		{"memory is not imported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcOpenMemHandle:*:999", nil,
 			"trainer0 and server2: cuIpcOpenMemHandle on cuda:0: ", "staged for trainer0 and trainer1: cuIpcOpenMemHandle on cuda:0: "},
 		{"marks are not imported by the group", "", "PSBENCH_DOUBLE_FAIL=cuIpcOpenEventHandle:*:801", []string{"--nserver", "0"},
 			"trainer0 and trainer1: cuIpcOpenEventHandle on cuda:0: ", ""},
@@ -328,14 +328,52 @@ func TestKilledWhileBucketsAreShared(t *testing.T) {
 			if err == nil || ctx.Err() != nil || !strings.Contains(out.String(), "psbench: "+victim) {
 				t.Errorf("it ends with %v, %v, and does not name %s\n%s", err, ctx.Err(), victim, out.String())
 			}
-			told, err := exec.CommandContext(t.Context(), "/proc/self/exe", free).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if numbers := strings.Fields(string(told)); len(numbers) != 2 || numbers[0] != numbers[1] {
-				t.Errorf("of the device's memory is free, and there is, %s", told)
-			}
+			nothingLeft(t)
 		})
+	}
+}
+
+// A rank that is killed leaves marks that its peers' devices wait for, and never reaches them: whose driver waits with
+// them is ended all the same, in time, and the sentence names who was killed.
+func TestKilledBeforeItsMarkIsReached(t *testing.T) {
+	computetest.OnDouble(t)
+	file := writeRegistry(t)
+	for _, c := range []struct {
+		name, server, call string
+		arguments          []string
+	}{
+		{"a trainer of a server", "cuda_average", "cuLaunchKernel:60:-9", []string{"--nserver", "1"}},
+		{"a trainer of a group", "", "cuStreamWaitEvent:60:-9", []string{"--nserver", "0"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reports(t)
+			t.Setenv("PSBENCH_DOUBLE_STREAMS", "latest") // no mark is reached before somebody waits for it
+			t.Setenv("PSBENCH_DOUBLE_IDLE_MS", "60000")
+			t.Setenv(extra, "PSBENCH_DOUBLE_FAIL="+c.call)
+			arguments := slices.Concat([]string{"--ntrainer", "2", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "5"}, small, c.arguments)
+			if c.server != "" {
+				arguments = append(arguments, "--server", c.server)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+			defer cancel()
+			out, err := exec.CommandContext(ctx, psbench, arguments...).CombinedOutput()
+			if want := regexp.MustCompile(`(?m)^psbench: trainer\d \(process \d+\) was killed by signal 9 `); err == nil || ctx.Err() != nil || !want.Match(out) {
+				t.Errorf("it ends with %v, %v, and does not say who was killed\n%s", err, ctx.Err(), out)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
+// nothingLeft requires that all memory of the device is free.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	told, err := exec.CommandContext(t.Context(), "/proc/self/exe", free).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if numbers := strings.Fields(string(told)); len(numbers) != 2 || numbers[0] != numbers[1] {
+		t.Errorf("of the device's memory is free, and there is, %s", told)
 	}
 }
 

@@ -265,6 +265,7 @@ func TestProcesses(t *testing.T) {
 			}
 		}
 	}
+	succeeds(t, []string{"STREAMS=latest", "IDLE_MS=60000"}, "ipc", "killed early")
 	// Without a wait between processes the numbers are wrong.
 	stdout, _, err := start(t, []string{"STREAMS=latest"}, "ipc", "no wait")
 	if err == nil {

@@ -5,6 +5,7 @@
 // kernel of NCCL does: for good where one is gone. Ranks meet in a page of the process that made the unique id, which
 // others open by /proc while that lives, so nothing outlives the processes. Where the real one is strict, so is this:
 // two ranks of one device are refused, and nothing may be asked of a communicator, but how it is, while a call is in progress.
+// A communicator keeps the error of a call that was refused: every later call answers it, until the communicator is aborted.
 //
 // Environment (read at each use):
 //   PSBENCH_DOUBLE_NCCL_VERSION=N     version (22105)
@@ -96,6 +97,12 @@ static bool complain(const char *what) {
 
 static int state_of(Comm *c) { return __atomic_load_n(&c->state, __ATOMIC_ACQUIRE); }
 static void say(Comm *c, int state) { __atomic_store_n(&c->state, state, __ATOMIC_RELEASE); }
+// refused has the communicator keep an error, as one does whose calls do not wait.
+static int refused(Comm *c, int code) {
+    if (code) say(c, code);
+    return code;
+}
+
 static bool gone(Comm *c) { return __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE); }
 
 // meet waits until the count of every rank has come to n; false if the communicator is aborted first.
@@ -227,10 +234,10 @@ static void *late(void *with) {
 
 API int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, Comm *c, CUstream stream) {
     static int calls;
-    int code = demanded(__func__), at;
-    if (code) return code;
-    if (type != FLOAT32 || (operation != SUM && operation != AVERAGE)) return INVALID_ARGUMENT;
+    int code, at;
     if (state_of(c) == IN_PROGRESS) return complain("an all-reduce is asked for while a call is in progress"), INVALID_USAGE;
+    if ((code = state_of(c)) || (code = refused(c, demanded(__func__)))) return code;
+    if (type != FLOAT32 || (operation != SUM && operation != AVERAGE)) return refused(c, INVALID_ARGUMENT);
     if (c->stream && c->stream != stream) return complain("the double has all work of a communicator on one stream"), INVALID_USAGE;
     if (!count) return SUCCESS;
     Reduction *w = stage(c, count);
@@ -260,8 +267,9 @@ static void *finish(void *with) {
 }
 
 API int ncclCommFinalize(Comm *c) {
-    int code = demanded(__func__);
-    if (code) return code;
+    int code = state_of(c);
+    if (code && code != IN_PROGRESS) return code;
+    if ((code = refused(c, demanded(__func__)))) return code;
     c->finalized = true;
     start(c, finish, c);
     return IN_PROGRESS;

@@ -46,6 +46,8 @@ void config_read(void) {
         .races = number("PSBENCH_DOUBLE_RACES", 1) != 0,
         .strict = number("PSBENCH_DOUBLE_STRICT", 0) != 0,
         .trace = number("PSBENCH_DOUBLE_TRACE", 0) != 0,
+        .registers_read_only = number("PSBENCH_DOUBLE_READ_ONLY", 0) != 0,
+        .clock_ppm = number("PSBENCH_DOUBLE_CLOCK_PPM", 50),
         .capability = 80,
         .policy = RANDOM,
         .lost_code = CUDA_ERROR_UNKNOWN,

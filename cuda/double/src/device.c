@@ -17,12 +17,12 @@ void device_lost(void) {
 }
 int devices_lost(void) { return lost; }
 
-// device_clock_ns starts anywhere and runs 50 millionths fast: it is not the host's clock.
+// device_clock_ns starts anywhere and runs fast, by 50 millionths unless told otherwise: it is not the host's clock.
 uint64_t device_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return ns + ns / 20000 + 123456789012345ull;
+    return ns + ns / 1000000 * config.clock_ppm + ns % 1000000 * config.clock_ppm / 1000000 + 123456789012345ull;
 }
 
 API CUresult cuInit(unsigned flags) {
@@ -101,12 +101,13 @@ API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
         {11, 2147483647}, {12, 65536}, {13, 1000000}, {14, 512}, {15, 1}, {16, 2}, {17, 0}, {18, 0}, {19, 1}, {31, 1}, {32, 0},
         {34, 0}, {35, 0}, {36, 1000000}, {37, 256}, {38, 4194304}, {39, 2048}, {40, 2}, {41, 1}, {50, 0}, {78, 1}, {79, 1}, {80, 1},
         {81, 102400}, {82, 65536}, {83, 0}, {84, 0}, {85, 0}, {86, 0}, {87, 32}, {88, 0}, {89, 0}, {90, 1}, {91, 1}, {95, 0}, {96, 0}, {97, 101376},
-        {99, 1}, {100, 0}, {106, 16}, {111, 1024}, {113, 1}, {114, 0}, {115, 0}, {125, 1}};
+        {99, 1}, {100, 0}, {106, 16}, {111, 1024}, {114, 0}, {115, 0}, {125, 1}};
     switch (attribute) {
     case 20: *value = config.prohibited ? 2 : config.exclusive ? 3 : 0; return leave(CUDA_SUCCESS);
     case 33: *value = device + 1; return leave(CUDA_SUCCESS);
     case 75: *value = config.capability / 10; return leave(CUDA_SUCCESS);
     case 76: *value = config.capability % 10; return leave(CUDA_SUCCESS);
+    case 113: *value = config.registers_read_only; return leave(CUDA_SUCCESS);
     }
     for (size_t n = 0; n < sizeof known / sizeof known[0]; n++)
         if (known[n].attribute == attribute) {

@@ -70,7 +70,8 @@ typedef struct {
     uint64_t seed, memory_bytes, steps;
     Policy policy;
     int devices, capability, version, idle_ms, exit_code, lost_at, lost_code;
-    bool races, strict, trace, exclusive, busy, prohibited;
+    bool races, strict, trace, exclusive, busy, prohibited, registers_read_only;
+    uint64_t clock_ppm;
     uint16_t reaches[16];              // by device: the devices whose memory it says that it reaches, a bit each
     const char *shared_path, *report_dir, *fail, *slow;
 } Config;

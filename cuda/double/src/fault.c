@@ -1,5 +1,6 @@
 // What every call of the API goes through: the lock, failures on demand, and the reports of misuse and of what is held.
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,14 @@ static bool named(const char *spec, size_t length, const char *name) {
     return !strncmp(spec, name, length) && !strncmp(name + length, "_v", 2) && strlen(name) == length + 3;
 }
 
+// killed has this process get a signal, if no other one that shares the device has got it before.
+static void killed(int signal) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.killed", config.shared_path ? config.shared_path : "");
+    int file = config.shared_path ? open(path, O_CREAT | O_EXCL | O_CLOEXEC, 0600) : 0;
+    if (file >= 0) raise(signal);
+}
+
 // demanded answers the code that PSBENCH_DOUBLE_FAIL demands of this call.
 static CUresult demanded(const char *name) {
     static int counts[64];
@@ -110,7 +119,10 @@ static CUresult demanded(const char *name) {
         if (!colon) return CUDA_SUCCESS;
         bool each = colon[1] == '*' && sscanf(colon + 1, "*:%d", &code) == 1;
         if (!each && sscanf(colon + 1, "%d:%d", &at, &code) != 2) return CUDA_SUCCESS;
-        if (named(spec, colon - spec, name) && (++counts[entry] == at || each)) return code;
+        if (named(spec, colon - spec, name) && (++counts[entry] == at || each)) {
+            if (code >= 0) return code;
+            killed(-code);
+        }
         spec = end ? end + 1 : NULL;
     }
     return CUDA_SUCCESS;

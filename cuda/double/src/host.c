@@ -121,6 +121,7 @@ API CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags) {
     enum { PORTABLE = 1, MAPPED = 2, READ_ONLY = 8 };
     uint64_t given = (uint64_t)pointer, base = given / PAGE * PAGE, room = (given + bytes - base + PAGE - 1) / PAGE * PAGE;
     if (!pointer || !bytes || flags & ~(unsigned)(PORTABLE | MAPPED | READ_ONLY)) return leave(CUDA_ERROR_INVALID_VALUE);
+    if (flags & READ_ONLY && !config.registers_read_only) return leave(CUDA_ERROR_NOT_SUPPORTED);
     if (host_pinning(base, room) != PAGEABLE) return leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
     bool mapped, writes = writable(base, room, &mapped);
     if (!mapped) return leave(CUDA_ERROR_INVALID_VALUE);

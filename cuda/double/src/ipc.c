@@ -225,12 +225,12 @@ API CUresult cuIpcOpenEventHandle(CUevent *event, IpcHandle handle) {
     return leave(CUDA_SUCCESS);
 }
 
-// A process that is gone records no more: nobody waits for it.
+// A process that was killed reaches no event any more: who waits for one waits for ever, as on a device.
 bool ipc_satisfied(const Work *w) {
     EventPage *page = w->signal.page;
     if ((int32_t)(__atomic_load_n(&page->done, __ATOMIC_ACQUIRE) - w->signal.sequence) >= 0) return true;
     __atomic_store_n(&page->wanted, w->signal.sequence, __ATOMIC_RELEASE);
-    return w->signal.pid != getpid() && !process_started(w->signal.pid);
+    return false;
 }
 
 bool ipc_wanted(Event *e) {

@@ -55,6 +55,7 @@ static int second(const char *ptx, const char *how) {
         OK(cuStreamWaitEvent(stream, written, 0));
         OK(LAUNCH(axpy, (N + 255) / 256, 256, stream, &one, &theirs, &mine, ARGUMENT(N)));
         OK(cuEventRecord(taken, stream));
+        if (!strcmp(how, "killed early") && n == ROUNDS - 1) raise(SIGKILL);
         say(1, &bell, 1);
     }
     OK(cuStreamSynchronize(stream));
@@ -74,6 +75,20 @@ static int second(const char *ptx, const char *how) {
     OK(cuMemFree_v2(mine));
     close_all();
     return 0;
+}
+
+// wait_for_the_dead waits for an event of a process that was killed before it was reached, and never is.
+static void wait_for_the_dead(pid_t child, void *taken) {
+    waitpid(child, NULL, 0);
+    OK(cuStreamWaitEvent(stream, taken, 0));
+    for (int n = 0; n < 100; n++) {
+        WANT(NOT_READY, cuEventQuery(taken));
+        WANT(NOT_READY, cuStreamQuery(stream));
+        usleep(1000);
+    }
+    printf("ok\n");
+    fflush(stdout);
+    _exit(0);                          // as the context would wait for the stream
 }
 
 static void refuse_own(Handle handle) {
@@ -124,6 +139,7 @@ int main(int count, char **arguments) {
         OK(LAUNCH(axpy, (N + 255) / 256, 256, stream, &one, &ones, &x, ARGUMENT(N)));
         OK(cuEventRecord(written, stream));
         say(down[1], &bell, 1);
+        if (!strcmp(how, "killed early") && n == ROUNDS - 1) wait_for_the_dead(child, taken);
         hear(up[0], &bell, 1);
     }
     char end;
