@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -25,26 +26,35 @@ const (
 	NotReady       Code = 600 // work is under way
 	NotPermitted   Code = 800
 	NotSupported   Code = 801
+	Unknown        Code = 999
 )
 
 // sticky are the codes after which the context answers nothing else: what runs on the card went
 // wrong, or the card did.
 var sticky = map[Code]bool{
-	214: true, // uncorrectable ECC
-	220: true, // uncorrectable NVLink
-	226: true, // contained
-	700: true, // illegal address
-	702: true, // a kernel that ran too long
-	709: true, // the context is gone
-	710: true, // assert
-	714: true, // hardware stack
-	715: true, // illegal instruction
-	716: true, // misaligned address
-	717: true, // address space
-	718: true, // program counter
-	719: true, // launch failed
-	999: true, // unknown, which is what is left of a card that fell off the bus
+	214:     true, // uncorrectable ECC
+	220:     true, // uncorrectable NVLink
+	226:     true, // contained
+	700:     true, // illegal address
+	702:     true, // a kernel that ran too long
+	709:     true, // the context is gone
+	710:     true, // assert
+	714:     true, // hardware stack
+	715:     true, // illegal instruction
+	716:     true, // misaligned address
+	717:     true, // address space
+	718:     true, // program counter
+	719:     true, // launch failed
+	Unknown: true, // but of the calls in dispensable: which is what is left of a card that fell off the bus
 }
+
+// dispensable begin the calls that pin memory, and that share it with other processes. A run that lacks either
+// stages its buckets. Unknown is a refusal there: drivers also answer it where a container or a virtual machine does
+// not let them do that.
+var dispensable = []string{"cuMemHostRegister", "cuIpcGet", "cuIpcOpen", interprocessEvent}
+
+// interprocessEvent is what errors call the making of one.
+const interprocessEvent = "cuEventCreate for other processes"
 
 // Error is an answer of the driver other than success.
 type Error struct {
@@ -53,6 +63,8 @@ type Error struct {
 	Name   string // "CUDA_ERROR_OUT_OF_MEMORY"
 	Text   string // "out of memory"
 	Advice string // what there was, or what to do; may be empty
+
+	lost bool
 }
 
 // Error is one sentence: "cuMemAlloc of 4096 bytes on cuda:0: out of memory
@@ -66,7 +78,7 @@ func (e *Error) Error() string {
 }
 
 // Lost says that the device is lost, as engine.Lost asks.
-func (e *Error) Lost() bool { return sticky[e.Code] }
+func (e *Error) Lost() bool { return e.lost }
 
 func newError(asked string, code Code) *Error {
 	return &Error{
@@ -108,7 +120,8 @@ func ofBytes(asked string, bytes int) string { return fmt.Sprintf("%s of %d byte
 
 func (c *Context) failed(asked string, code Code) error {
 	e := newError(fmt.Sprintf("%s on %v", asked, c), code)
-	if sticky[code] {
+	refused := code == Unknown && slices.ContainsFunc(dispensable, func(call string) bool { return strings.HasPrefix(asked, call) })
+	if e.lost = sticky[code] && !refused; e.lost {
 		e.Advice = "nothing can be had of the device in this process any more; the kernel log has the cause where the card failed (dmesg, Xid)"
 		if !c.lost.CompareAndSwap(nil, e) {
 			return c.usable(asked)

@@ -31,7 +31,7 @@ type Event struct {
 type EventOptions struct {
 	Timing       bool // ElapsedMS
 	Interprocess bool // ExportEvent; such an event has no timing
-	BlockingSync bool // Synchronize sleeps, where it would else spin
+	BlockingSync bool // Synchronize sleeps in the end, where it would else spin on
 }
 
 // NewEvent makes an event, which counts as reached until it is recorded.
@@ -39,18 +39,19 @@ func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if o.Timing && o.Interprocess {
 		return nil, fmt.Errorf("an event on %v cannot have both timing and other processes: an interprocess event has no timing", c)
 	}
-	flags := cu.DefaultEvent
+	flags, asked := cu.DefaultEvent, "cuEventCreate"
 	if !o.Timing {
 		flags |= cu.DisableTiming
 	}
 	if o.Interprocess {
 		flags |= cu.InterprocessEvent
+		asked = interprocessEvent
 	}
 	if o.BlockingSync {
 		flags |= cu.BlockingSyncEvent
 	}
 	e := &Event{context: c}
-	err := c.do("cuEventCreate", func() (err error) {
+	err := c.do(asked, func() (err error) {
 		e.cu, err = cu.MakeEvent(flags)
 		return err
 	})
@@ -70,7 +71,7 @@ func (e *Event) Record(s *Stream) error {
 	return e.context.check("cuEventRecord", C.psb_event_record(e.context.c, e.c, s.c))
 }
 
-// Synchronize waits until the event is reached.
+// Synchronize waits until the event is reached. It polls for 100 µs, and blocks then, with option BlockingSync asleep.
 func (e *Event) Synchronize() error {
 	if err := e.context.usable("cuEventSynchronize"); err != nil {
 		return err

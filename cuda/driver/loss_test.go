@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/psbench/psbench/cuda/driver"
@@ -113,6 +114,41 @@ func heard() error {
 		return fmt.Errorf("the context's Close says %w", err)
 	}
 	return nil
+}
+
+// refused pins and shares memory, which the driver refuses, and goes on with the device.
+func refused() error {
+	c, err := driver.Open(0)
+	if err != nil {
+		return err
+	}
+	x, alloc := c.Alloc(1024)
+	host, mapped := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANON)
+	e, event := c.NewEvent(driver.EventOptions{Interprocess: true})
+	if err := firstOf(alloc, mapped, event); err != nil {
+		return err
+	}
+	_, memory := c.ExportMemory(x)
+	_, mark := c.ExportEvent(e)
+	_, theirs := c.ImportMemory([64]byte{})
+	_, event = c.ImportEvent([64]byte{})
+	_, made := c.NewEvent(driver.EventOptions{Interprocess: true})
+	for i, err := range []error{c.Register(host, false), memory, mark, theirs, event, made} {
+		var asked *driver.Error
+		if !errors.As(err, &asked) || asked.Code != driver.Unknown || asked.Lost() || asked.Advice != "" || c.Lost() {
+			return fmt.Errorf("refusal %d is %w", i, err)
+		}
+	}
+	return firstOf(c.Free(x), e.Destroy(), c.Close())
+}
+
+// A driver that does not pin or share memory may say that the reason is unknown: the device is not lost with that.
+func TestRefusalsAreNoLoss(t *testing.T) {
+	onDouble(t)
+	const all = "cuMemHostRegister:1:999,cuIpcGetMemHandle:1:999,cuIpcGetEventHandle:1:999,cuIpcOpenMemHandle:1:999,cuIpcOpenEventHandle:1:999,cuEventCreate:2:999"
+	if stdout, stderr, status := child(t, "refused", "", "PSBENCH_DOUBLE_FAIL="+all); status != 0 {
+		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
+	}
 }
 
 func TestLossThatIsHeardAtTheEnd(t *testing.T) {

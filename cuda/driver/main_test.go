@@ -22,6 +22,7 @@ var children = map[string]func() error{
 	"exhaust":   exhaust,
 	"lose":      lose,
 	"heard":     heard,
+	"refused":   refused,
 	"readOnly":  registerReadOnly,
 	"import":    importChild,
 	"apart":     importApart,

@@ -1,6 +1,7 @@
 //go:build nvidia
 
 #include <string.h>
+#include <time.h>
 
 #include "shim.h"
 
@@ -80,9 +81,21 @@ CUresult psb_event_query(CUcontext ctx, CUevent e)
 	return cuEventQuery(e);
 }
 
+// spin_ns is how long a wait polls before it blocks: to be woken takes 20 to 60 us, to poll 5.
+enum { spin_ns = 100000 };
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
 CUresult psb_event_synchronize(CUcontext ctx, CUevent e)
 {
 	ON(ctx);
+	for (int64_t until = now_ns() + spin_ns; cuEventQuery(e) == CUDA_ERROR_NOT_READY && now_ns() < until;) {
+	}
 	return cuEventSynchronize(e);
 }
 

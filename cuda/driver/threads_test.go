@@ -5,6 +5,7 @@ package driver_test
 import (
 	"errors"
 	"os"
+	"regexp"
 	"runtime"
 	"testing"
 
@@ -150,11 +151,17 @@ func late() error {
 	return firstOf(c.FreeHost(host), c.Free(x), c.Free(other), e.Destroy(), s.Destroy(), c.Close())
 }
 
-// Work that is not done yet is not said to be, and nothing is left of what was freed.
+// Work that is not done yet is not said to be, and nothing is left of what was freed. A wait for it polls, and then
+// blocks: a query is so slow here that it polls once.
 func TestLateWork(t *testing.T) {
 	onDouble(t)
-	if stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000", "PSBENCH_DOUBLE_EXIT=9"); status != 0 {
+	stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000", "PSBENCH_DOUBLE_EXIT=9",
+		"PSBENCH_DOUBLE_SLOW=cuEventQuery:200", "PSBENCH_DOUBLE_TRACE=1")
+	if status != 0 {
 		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
+	}
+	if polls := regexp.MustCompile(`cuEventQuery = 600\n[^\n]* cuEventSynchronize = 0`); !polls.MatchString(stderr) {
+		t.Errorf("a wait does not poll first:\n%s", stderr)
 	}
 }
 
