@@ -21,8 +21,7 @@ type clock struct {
 	lane     *Lane
 	recorder *sdk.Recorder       // nil until Measure
 	series   [phases]*sdk.Series // nil until the phase is there
-	errors   *sdk.Gauge          // of the first event's time, in µs
-	untold   bool                // errors lacks the last one: what is recorded before a pass is forgotten
+	errors   *sdk.Gauge          // by how much times may be off, in µs
 	counts   [phases]int64       // of the pass
 	passes   atomic.Int64        // that have begun; before the first one there is no time
 
@@ -31,10 +30,13 @@ type clock struct {
 	before   int64        // launches of the queue when it began
 	turns    atomic.Int64 // iterations that have ended
 
-	zeroed sync.Mutex       // guards what follows, which the timers of other goroutines read
-	zero   [2]*driver.Event // the first is that from which time counts
-	zeroNS int64            // when it was, in ns of comm.Now, give or take errNS
-	errNS  int64
+	best, tried *driver.Event // of set
+
+	zeroed sync.Mutex    // guards what follows, which the timers of other goroutines use
+	zero   *driver.Event // from which time counts
+	scale  setting       // what is known of it
+	used   bool          // times have been told by it,
+	since  int64         // from this iteration on
 
 	spans  [inFlightSpans]span // those of numbers from first to below next, modulo their count, have begun
 	first  int64
@@ -52,8 +54,8 @@ type clock struct {
 func (c *clock) open(d *Device) (err error) {
 	c.lane = d.compute
 	timing := driver.EventOptions{Timing: true}
-	for i := range c.zero {
-		if c.zero[i], err = d.NewEvent(timing); err != nil {
+	for _, e := range []**driver.Event{&c.zero, &c.best, &c.tried} {
+		if *e, err = d.NewEvent(timing); err != nil {
 			return err
 		}
 	}
@@ -95,70 +97,91 @@ func (d *Device) BeginPass() error {
 	if err := c.set(10); err != nil {
 		return err
 	}
+	c.zeroed.Lock()
+	c.scale.offNS = 0 // since no times of an earlier pass are told any more
+	c.zeroed.Unlock()
 	c.passes.Add(1)
 	return nil
 }
 
-// set records the first event a few times and keeps the one that the host saw pass in the least time: it
-// was half of that away from the middle at most. The stream has no other work, but before the first of several
-// tries, which then takes longer.
+// set records an event a few times and keeps the one that the host saw pass in the least time: it was half of that
+// away from the middle at most. The stream has no other work, but before the first of several tries, which then takes
+// longer. By how much times may be off that the setting before has told is recorded.
 func (c *clock) set(tries int) error {
-	best := int64(0)
-	for range tries {
+	var ns, half int64
+	for try := range tries {
 		before := comm.Now()
-		if err := c.zero[1].Record(c.lane.Stream); err != nil {
+		if err := c.tried.Record(c.lane.Stream); err != nil {
 			return err
 		}
-		if err := c.zero[1].Synchronize(); err != nil {
+		if err := c.tried.Synchronize(); err != nil {
 			return err
 		}
 		after := comm.Now()
-		if half := (after - before + 1) / 2; best == 0 || half < best {
-			best = half
-			c.zeroed.Lock()
-			c.zero[0], c.zero[1] = c.zero[1], c.zero[0]
-			c.zeroNS, c.errNS = before+half, half
-			c.zeroed.Unlock()
+		if h := (after - before + 1) / 2; try == 0 || h < half {
+			ns, half = before+h, h
+			c.best, c.tried = c.tried, c.best
 		}
 	}
-	c.untold = true
+	c.zeroed.Lock()
+	defer c.zeroed.Unlock()
+	if c.scale.rate == 0 {
+		c.scale = setting{ns: ns, errNS: half, rate: 1}
+	} else {
+		ms, err := driver.ElapsedMS(c.zero, c.best)
+		if err != nil {
+			return err
+		}
+		var offNS int64
+		if c.scale, offNS = c.scale.next(ns, half, float64(ms)*1e6); c.used && c.errors != nil {
+			c.errors.Record(sdk.Key{A: c.since}, float64(offNS)/1000)
+		}
+	}
+	c.zero, c.best = c.best, c.zero
+	c.used, c.since = false, max(0, c.counts[Loss]-1)
 	return nil
 }
 
-// tell records what Read finds untold.
-func (c *clock) tell() {
-	if c.untold && c.errors != nil {
-		c.errors.Record(sdk.Key{A: max(0, c.counts[Loss]-1)}, float64(c.errNS)/1000)
-	}
-	c.untold = false
-}
-
-// longNS is after how long the clock is set anew: the driver says what has passed as a float32 of ms, which
-// then has steps of 2 µs.
-const longNS = 30e9
+// settingNS is after how long the clock is set anew.
+const settingNS = 1e9
 
 // KeepTime sets the clock where that was long ago. The compute stream must have no work.
 func (d *Device) KeepTime() error {
+	if c := &d.clock; comm.Now()-c.scale.ns > settingNS {
+		return c.set(3)
+	}
+	return nil
+}
+
+// EndTime sets the clock at the end of a pass, so that by how much its last times may be off is known, too. Where
+// the compute stream is at work still, as in a pass that failed, it does nothing.
+func (d *Device) EndTime() error {
 	c := &d.clock
-	c.tell()
-	if comm.Now()-c.zeroNS <= longNS {
+	c.zeroed.Lock()
+	used := c.used
+	c.zeroed.Unlock()
+	if !used {
 		return nil
 	}
-	return c.set(1)
+	if idle, err := c.lane.Stream.Query(); err != nil || !idle {
+		return err
+	}
+	return c.set(3)
 }
 
 // between is when two events that have passed were, in ns of comm.Now.
 func (c *clock) between(begin, end *driver.Event) (from, to int64, err error) {
 	c.zeroed.Lock()
 	defer c.zeroed.Unlock()
-	if from, err = c.at(begin); err == nil {
-		to, err = c.at(end)
+	c.used = true
+	if from, err = c.when(begin); err == nil {
+		to, err = c.when(end)
 	}
 	return from, to, err
 }
 
-// at is when an event that has passed was, in ns of comm.Now. c.zeroed is held.
-func (c *clock) at(e *driver.Event) (int64, error) {
-	ms, err := driver.ElapsedMS(c.zero[0], e)
-	return c.zeroNS + int64(float64(ms)*1e6), err
+// when is when an event that has passed was, in ns of comm.Now. c.zeroed is held.
+func (c *clock) when(e *driver.Event) (int64, error) {
+	ms, err := driver.ElapsedMS(c.zero, e)
+	return c.scale.at(float64(ms) * 1e6), err
 }

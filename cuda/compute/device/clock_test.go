@@ -5,6 +5,7 @@ package device_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -149,6 +150,46 @@ func TestCopiesAreMeasured(t *testing.T) {
 			t.Errorf("pass %d: there are no %v", pass, each)
 		}
 	}
+}
+
+// What is told of the clock's error counts how it drifts until it is set anew: here by 2 in 100.
+func TestClockErrorCountsDrift(t *testing.T) {
+	computetest.OnDouble(t)
+	computetest.Alone(t, func(t *testing.T) {
+		d := computetest.Open(t)
+		recorder := &sdk.Recorder{}
+		d.Measure(recorder)
+		x := computetest.In(t, d, make([]float32, 5))
+		must(t, d.BeginPass())
+		recorder.Reset()
+		const iterations = 4
+		var around [iterations][2]int64 // from when to when the host had the device step
+		for i := range around {
+			around[i][0] = comm.Now()
+			d.Begin(device.Step)
+			d.Compute().Queue.Scale(1, x)
+			d.End(device.Step)
+			must(t, d.Compute().Stream.Synchronize())
+			around[i][1] = comm.Now()
+			must(t, d.Read(true))
+			time.Sleep(20 * time.Millisecond)
+		}
+		must(t, d.EndPass())
+		all := recorder.All()
+		offNS := int64(0)
+		all.Gauges[0].Each(func(_ sdk.Key, us float64) { offNS = max(offNS, int64(us*1000)) })
+		drift := (around[iterations-1][0] - around[0][1]) / 50
+		if offNS < drift {
+			t.Errorf("the clock drifts by %d ns at least, and is told to be %d off", drift, offNS)
+		}
+		for _, s := range all.Series {
+			s.Each(func(m sdk.Measurement) {
+				if at := around[m.Key.A]; m.StartNS < at[0]-offNS || m.StartNS+m.DurationNS > at[1]+offNS {
+					t.Errorf("%s: %v is not from %d to %d, give or take %d", s.Name, m, at[0], at[1], offNS)
+				}
+			})
+		}
+	}, "PSBENCH_DOUBLE_CLOCK_PPM=20000")
 }
 
 // launched requires that each iteration has so many launches.

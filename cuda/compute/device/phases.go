@@ -188,7 +188,6 @@ func (c *clock) turn() {
 // so that the clock may be set where that was long ago.
 func (d *Device) Read(evaluating bool) error {
 	c := &d.clock
-	c.tell()
 	if err := c.read(c.ended(evaluating)); err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (d *Device) Read(evaluating bool) error {
 }
 
 // EndPass reads what no later iteration reads, as far as it has ended. After a pass it has, since a trainer has
-// looked at its parameters and a table has waited. It waits for nothing.
+// looked at its parameters and a table has waited. It waits for no work.
 func (d *Device) EndPass() error {
 	c := &d.clock
 	if c.backed {
@@ -210,7 +209,7 @@ func (d *Device) EndPass() error {
 		return err
 	}
 	c.close()
-	return errors.Join(d.out.read(), d.in.read(), d.readSums())
+	return errors.Join(d.out.read(), d.in.read(), d.readSums(), d.EndTime())
 }
 
 // ended is up to which span those of iterations go.

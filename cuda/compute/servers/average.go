@@ -192,6 +192,9 @@ func (s *average) read() error {
 // any more, the pass has said.
 func (s *average) PassFacts() map[string]string {
 	_ = s.read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.dev.EndTime()
 	return nil
 }
 

@@ -1,0 +1,48 @@
+//go:build nvidia
+
+package device
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// However fast a device's clock goes, and however well it is set, no time is further off than is told: neither one
+// between two settings by the earlier of them, nor by the later one what came before it.
+func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := 1 + rapid.Float64Range(-0.01, 0.01).Draw(t, "drift") // of the host by the device
+		drawn := func(what string, least, most int64) int64 { return rapid.Int64Range(least, most).Draw(t, what) }
+		hostNS, begunNS := int64(0), int64(0)
+		s := setting{rate: 1}
+		s.errNS = drawn("error", 500, 50_000)
+		s.ns = drawn("by", -s.errNS, s.errNS)
+		for range 5 {
+			deviceNS := drawn("until the next setting", 1, 2_000_000_000)
+			nextNS := hostNS + int64(float64(deviceNS)*rate)
+			errNS := drawn("error", 500, 50_000)
+			next, offNS := s.next(nextNS+drawn("by", -errNS, errNS), errNS, float64(deviceNS))
+			for range 4 {
+				after := drawn("after the setting", begunNS-hostNS, deviceNS)
+				is := hostNS + int64(float64(after)*rate)
+				if off := s.at(float64(after)) - is; max(off, -off) > offNS+2 { // which are rounded away
+					t.Fatalf("%d ns after a setting a time is %d ns off, where %d are told", after, off, offNS)
+				}
+			}
+			s, begunNS, hostNS = next, hostNS, nextNS
+		}
+	})
+}
+
+// A clock that is set every second is followed, so that its drift is not in what is told from the second one on.
+func TestDriftIsFollowed(t *testing.T) {
+	const rate, errNS = 1 - 50e-6, 10_000
+	s, offNS := setting{errNS: errNS, rate: 1}, int64(0)
+	for n := range int64(4) {
+		s, offNS = s.next(int64(rate*float64((n+1)*settingNS)), errNS, settingNS)
+		if want := map[bool]int64{true: 60_600, false: 10_600}[n == 0]; offNS > want || offNS < want-100 {
+			t.Errorf("in second %d times are off by up to %d ns, want %d", n, offNS, want)
+		}
+	}
+}
