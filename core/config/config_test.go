@@ -305,6 +305,9 @@ func TestWarnings(t *testing.T) {
 		{"--trainer hybrid", ""},
 		{"--trainer batch_update", ""},
 		{"--trainer hybrid --nserver 3 --ntrainer 2 --ddp-hook noop", ""},
+		{"--rpc_timeout 31535999", ""},
+		{"--rpc_timeout 31536000", "--rpc-timeout is 31536000 s, a year, as 0 means: a run in which a process hangs may last that long"},
+		{"--rpc_timeout 0", "--rpc-timeout is 31536000 s, a year, as 0 means: a run in which a process hangs may last that long"},
 		{"--cuda_seed 0", "--cuda-seed has no effect: there are no CUDA ranks"},
 	} {
 		exp := mustResolve(t, nil, strings.Fields(test.flags))

@@ -26,8 +26,10 @@ var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, h
 // doublePrefix begins the variables of the double of CUDA's driver that tests run against.
 const doublePrefix = option.EnvPrefix + "DOUBLE_"
 
-// readEnv is the layer of the environment. A variable without a value counts as not set.
+// readEnv is the layer of the environment. A variable without a value counts as not set, and one that a Service of
+// Kubernetes called psbench has given to the pod is not psbench's.
 func readEnv(environ []string) (layer, error) {
+	environ = launchers.WithoutServiceLinks(environ)
 	if err := checkEnviron(environ); err != nil {
 		return layer{}, err
 	}

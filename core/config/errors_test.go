@@ -17,8 +17,8 @@ func TestFlagErrors(t *testing.T) {
 		{"--epochs many", `--epochs is "many" but must be a whole number from 1 to 1000000000`},
 		{"--batch_size 0", "--batch-size is 0 but must be a whole number from 1 to 1000000000"},
 		{"--batch-size -1", "--batch-size is -1 but must be a whole number from 1 to 1000000000"},
-		{"--rpc-timeout 0", "--rpc-timeout is 0 but must be a whole number from 1 to 31536000"},
-		{"--rpc-timeout 1.5", "--rpc-timeout is 1.5 but must be a whole number from 1 to 31536000"},
+		{"--rpc-timeout -1", "--rpc-timeout is -1 but must be a whole number from 0 to 31536000"},
+		{"--rpc-timeout 1.5", "--rpc-timeout is 1.5 but must be a whole number from 0 to 31536000"},
 		{"--ntrainer -1", "--ntrainer is -1 but must be a whole number from 0 to 10000"},
 		{"--ntrainer 0", "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
 		{"--nserver 2 --ntrainer 3", "--nserver is 2 but --ntrainer is 3: the count of trainers must be a multiple of the count of servers"},
@@ -93,6 +93,7 @@ func TestFlagErrors(t *testing.T) {
 func TestEnvironmentErrors(t *testing.T) {
 	for _, test := range []struct{ variable, want string }{
 		{"PSBENCH_NTRIANER=2", "unknown environment variable PSBENCH_NTRIANER; did you mean PSBENCH_NTRAINER?"},
+		{"PSBENCH_PORT=80", "unknown environment variable PSBENCH_PORT; did you mean PSBENCH_OUT?"},
 		{"PSBENCH_QQQQQ=2", "unknown environment variable PSBENCH_QQQQQ: psbench reads no such one"},
 		{"PSBENCH_epochs=1", "unknown environment variable PSBENCH_epochs; did you mean PSBENCH_EPOCHS?"},
 		{"PSBENCH_Epochz=1", "unknown environment variable PSBENCH_Epochz; did you mean PSBENCH_EPOCHS?"},
@@ -133,6 +134,7 @@ func TestEnvironmentIsAccepted(t *testing.T) {
 		"PSBENCH_epochs=", "PSBENCH_=", "PSBENCH_SIMD=portable", "psbench_epochs=1", "GOMAXPROCS=2", "OMP_NUM_THREADS=4,2", "OPENBLAS_NUM_THREADS=two",
 		"PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, // of a plugin that starts psbench
 		"PSBENCH_CUDA_GEMM=kernels",
+		"PSBENCH_PORT=tcp://10.104.43.7:80", "PSBENCH_MASTER_PORT=tcp://10.104.43.8:29500", // of Services
 	} {
 		if _, err := resolve(t, []string{variable}, nil); err != nil {
 			t.Errorf("%s: %v", variable, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/psbench/psbench/core/config/option"
@@ -242,6 +243,9 @@ func (r *resolver) finish(context.Context) error {
 	for _, o := range option.All() {
 		if r.exp.Ignores(o) && r.given(o.Key) {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
+		}
+		if o.ZeroIsMax && values[o.Key] == json.Number(strconv.FormatUint(o.Max, 10)) {
+			r.warn("%s is %d s, a year, as 0 means: a run in which a process hangs may last that long", r.name(o.Key), o.Max)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
 		case o.Stands != "" || r.replaced(o.Key):

@@ -120,7 +120,7 @@ func words(host launchers.Host, o Options) []string {
 		list = append(list, "-o", option)
 	}
 	program := quote.Shell(cmp.Or(host.Program, o.Program))
-	return append(list, "-T", "--", host.Name, "exec "+program+" agent")
+	return append(list, "-T", "--", host.Target(), "exec "+program+" agent")
 }
 
 // notStarted says that ssh, or the program that is called instead, cannot be started.

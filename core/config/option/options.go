@@ -26,7 +26,7 @@ type Options struct {
 	Warmup          string   `json:"warmup" group:"experiment" default:"full" enum:"full,none" or:"integer" min:"1" max:"1000000000" doc:"length of the pass before the measured one: full (as long as that), none, or N iterations"`
 	BatchSize       int      `json:"batch_size" group:"experiment" default:"10" min:"1" max:"1000000000" doc:"samples in a batch"`
 	TorchSeed       uint64   `json:"torch_seed" group:"experiment" default:"0" max:"18446744073709551615" doc:"seed of weights and data"`
-	RPCTimeout      int      `json:"rpc_timeout" group:"experiment" default:"60" min:"1" max:"31536000" doc:"longest wait for another process, in seconds"`
+	RPCTimeout      int      `json:"rpc_timeout" group:"experiment" default:"60" max:"31536000" zero:"max" doc:"longest wait for another process, in seconds; 0 is the longest, a year"`
 	PluginMemory    string   `json:"plugin_memory" group:"experiment" unit:"bytes" min:"268435456" doc:"memory of each process of a plugin not of psbench, e.g. 2GiB"`
 	Backend         string   `json:"backend" group:"experiment" default:"gloo" enum:"gloo,nccl,multi" doc:"the trainers' process group: gloo is psbench's own CPU collectives, nccl and multi need CUDA trainers"`
 	Transport       string   `json:"transport" group:"experiment" default:"auto" enum:"auto" doc:"what carries the gradients, by default what is fastest between the hosts of the run"`
@@ -94,6 +94,8 @@ type Option struct {
 	Kind sdk.Kind
 	// Min and Max bound integers, Max numbers, and Min sizes.
 	Min, Max uint64
+	// ZeroIsMax says that 0 stands for Max, as for a limit that is none elsewhere.
+	ZeroIsMax bool
 	// Enum lists the values that are allowed, if not all are.
 	Enum []string
 	// OrInteger allows whole numbers beside those of Enum.
@@ -155,6 +157,7 @@ func describeOptions(t reflect.Type) []Option {
 			Key: f.Tag.Get("json"), Type: typeOf(f),
 			Default: f.Tag.Get("default"), Group: f.Tag.Get("group"), Doc: f.Tag.Get("doc"),
 			Kind: sdk.Kind(f.Tag.Get("kind")), NoEffect: f.Tag.Get("effect"), Stands: f.Tag.Get("stands"),
+			ZeroIsMax: f.Tag.Get("zero") == "max",
 			OrInteger: f.Tag.Get("or") == string(Integer),
 			Min:       bound(f.Tag.Get("min"), 0), Max: bound(f.Tag.Get("max"), math.MaxUint64),
 		}

@@ -45,6 +45,8 @@ func digitsOf(raw any) string {
 func (o Option) parseInteger(raw any) (any, error) {
 	n, err := strconv.ParseUint(digitsOf(raw), 10, 64)
 	switch {
+	case err == nil && n == 0 && o.ZeroIsMax:
+		return o.Max, nil
 	case err == nil && n >= o.Min && n <= o.Max:
 		return n, nil
 	case o.Max == math.MaxUint64:

@@ -1,0 +1,260 @@
+package launchers
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Host is a host of a file.
+type Host struct {
+	Name    string // or an address
+	User    string // that ssh logs in as, "" for that of its configuration
+	Program string // the path of psbench there, "" for that of this one
+}
+
+// Target is what ssh is called with.
+func (h Host) Target() string {
+	if h.User == "" {
+		return h.Name
+	}
+	return h.User + "@" + h.Name
+}
+
+// String is its line.
+func (h Host) String() string {
+	if h.Program == "" {
+		return h.Target()
+	}
+	return h.Target() + " psbench=" + h.Program
+}
+
+// Bounds of a file of hosts.
+const (
+	mostHosts = 1 << 14
+	mostSlots = 1 << 10 // of a line
+)
+
+// ParseHosts reads a file of hosts: one a line, as in "node1 psbench=/opt/psbench". It takes the files of launchers,
+// too: those of Open MPI and DeepSpeed (node1 slots=4), MPICH, Intel MPI and Horovod (node1:4, with commas between), Slurm
+// (node[01-04,7]) and PBS (a line for each slot of a host). A word that begins with # begins a comment. An error begins
+// with the number of its line.
+func ParseHosts(text string) ([]Host, error) {
+	hosts, _, err := parseHosts(text)
+	return hosts, err
+}
+
+// parseHosts counts the slots as well, one for a host without a count.
+func parseHosts(text string) (hosts []Host, slots int, err error) {
+	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
+		return nil, 0, fmt.Errorf("1: the file is text in UTF-16: save it in UTF-8")
+	}
+	lines := map[string]int{}
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		n++
+		listed, count, err := parseLine(line)
+		if err != nil {
+			return nil, 0, fmt.Errorf("%d: %w", n, err)
+		}
+		slots += count
+		for _, h := range listed {
+			if first := lines[h.Name]; first == 0 {
+				lines[h.Name] = n
+				hosts = append(hosts, h)
+			} else if !slices.Contains(hosts, h) {
+				return nil, 0, fmt.Errorf("%d: %s is in line %d already, with another user or psbench=", n, h.Name, first)
+			}
+		}
+		if len(hosts) > mostHosts {
+			return nil, 0, fmt.Errorf("%d: there are more than %d hosts", n, mostHosts)
+		}
+	}
+	if len(hosts) == 0 {
+		return nil, 0, fmt.Errorf("%d: there is no host", max(n, 1))
+	}
+	return hosts, slots, nil
+}
+
+// between is white space around what joins words.
+var between = regexp.MustCompile(`\s*([,=])\s*`)
+
+// parseLine gives the hosts of a line, and their slots together.
+func parseLine(line string) (hosts []Host, slots int, err error) {
+	words := strings.Fields(between.ReplaceAllString(line, "$1"))
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
+		words = words[:i]
+	}
+	if len(words) == 0 {
+		return nil, 0, nil
+	}
+	of, each, err := parseOptions(words[1:])
+	if err != nil {
+		return nil, 0, err
+	}
+	names, err := expand(strings.Trim(words[0], ","))
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, name := range names {
+		h, count, err := parseHost(name)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case h.User != "" && of.User != "" && h.User != of.User:
+			return nil, 0, fmt.Errorf("%s has two users, %s and %s", h.Name, h.User, of.User)
+		case count > 0 && each > 0 && count != each:
+			return nil, 0, fmt.Errorf("%s has two counts of slots, %d and %d", h.Name, count, each)
+		}
+		hosts = append(hosts, Host{h.Name, cmp.Or(h.User, of.User), of.Program})
+		slots += max(count, each, 1)
+	}
+	return hosts, slots, nil
+}
+
+// ignored are options of launchers that say nothing of where a host is, each with whether it is a count.
+var ignored = map[string]bool{
+	"slots": true, "slot": true, "count": true, "cpu": true, "cpus": true, "max_slots": true, "max-slots": true,
+	"ifname": false, "iface": false, "binding": false,
+}
+
+// parseOptions reads what follows a host: its user and psbench there, and how many slots it has.
+func parseOptions(words []string) (of Host, slots int, err error) {
+	if len(words) >= 2 && isCount(words[0]) && strings.Contains(words[1], "@") { // Grid Engine: slots queue@host processors
+		slots, _ = strconv.Atoi(words[0])
+		return Host{}, slots, nil
+	}
+	given := map[string]bool{}
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		counts, known := ignored[key]
+		switch {
+		case given[key]:
+			return of, 0, fmt.Errorf("%s is given twice", quote.String(key))
+		case counts && isCount(value):
+			if slots == 0 {
+				slots, _ = strconv.Atoi(value)
+			}
+		case known && !counts && value != "":
+		case key == "psbench" && path.IsAbs(value):
+			of.Program = value
+		case (key == "user" || key == "username") && isUser(value):
+			of.User = value
+		default:
+			return of, 0, fmt.Errorf("%s follows the host but only psbench=/PATH, user=NAME and slots=N from 1 to %d may; hosts have a line each, or commas between", quote.String(word), mostSlots)
+		}
+		given[key] = true
+	}
+	return of, slots, nil
+}
+
+// expand gives the hosts of a list with commas between, as Slurm writes them: node[01-03,7],login.
+func expand(list string) ([]string, error) {
+	var names []string
+	for list != "" {
+		end, open := len(list), false
+		for i, c := range list {
+			if open = c == '[' || open && c != ']'; c == ',' && !open {
+				end = i
+				break
+			}
+		}
+		some, err := expandRanges(list[:end])
+		if err != nil {
+			return nil, err
+		}
+		if names = append(names, some...); len(names) > mostHosts {
+			break // the caller says so
+		}
+		list = strings.TrimLeft(list[end:], ",")
+	}
+	return names, nil
+}
+
+// expandRanges gives the hosts of one word of such a list. Brackets with a colon are around an address.
+func expandRanges(word string) ([]string, error) {
+	head, rest, found := strings.Cut(word, "[")
+	inside, tail, closed := strings.Cut(rest, "]")
+	if !found || closed && strings.Contains(inside, ":") {
+		return []string{word}, nil
+	}
+	ends, err := expandRanges(tail)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for piece := range strings.SplitSeq(inside, ",") {
+		low, high, _ := strings.Cut(piece, "-")
+		first, wrong := strconv.ParseUint(low, 10, 32)
+		last, alsoWrong := strconv.ParseUint(cmp.Or(high, low), 10, 32)
+		if !closed || wrong != nil || alsoWrong != nil || last < first || last-first >= mostHosts {
+			return nil, fmt.Errorf("%s is no list of hosts as Slurm writes them, such as node[01-03,7]", quote.String(word))
+		}
+		for n := first; n <= last && len(names) <= mostHosts; n++ {
+			for _, end := range ends {
+				names = append(names, fmt.Sprintf("%s%0*d%s", head, len(low), n, end))
+			}
+		}
+	}
+	return names, nil
+}
+
+// parseHost reads NAME, with USER@ before it and :SLOTS after it if these are given. An address of IPv6 with slots is in
+// brackets.
+func parseHost(text string) (h Host, slots int, err error) {
+	wrong := fmt.Errorf("%s is no name and no address of a host", quote.String(text))
+	name := text
+	if user, rest, found := strings.Cut(text, "@"); found {
+		if !isUser(user) {
+			return h, 0, wrong
+		}
+		h.User, name = user, rest
+	}
+	count := ""
+	if inside, found := strings.CutPrefix(name, "["); found {
+		name, count, found = strings.Cut(inside, "]")
+		if ip, err := netip.ParseAddr(name); err != nil || !ip.Is6() || !found || count != "" && count[0] != ':' {
+			return h, 0, wrong
+		}
+		count = strings.TrimPrefix(count, ":")
+	} else if _, err := netip.ParseAddr(name); err != nil {
+		var counted bool
+		if name, count, counted = strings.Cut(name, ":"); counted && count == "" {
+			return h, 0, wrong
+		}
+	}
+	switch {
+	case !isHost(name):
+		return h, 0, wrong
+	case count != "" && !isCount(count):
+		return h, 0, fmt.Errorf("%s has %s after the colon, but only a count of slots from 1 to %d may stand there; ports are those of ~/.ssh/config", quote.String(text), quote.String(count), mostSlots)
+	}
+	h.Name = name
+	slots, _ = strconv.Atoi(count)
+	return h, slots, nil
+}
+
+// isCount says whether a text is a count of slots.
+func isCount(text string) bool {
+	count, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && count >= 1 && count <= mostSlots
+}
+
+const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
+
+// isHost is for what goes on command lines: nothing that begins with a dash.
+func isHost(name string) bool {
+	return name != "" && len(name) <= 253 && strings.Trim(name, letters+digits+".:_-") == "" && strings.Trim(name[:1], letters+digits+":") == ""
+}
+
+// isUser is isHost for the name of a user.
+func isUser(name string) bool {
+	return name != "" && len(name) <= 64 && strings.Trim(name, letters+digits+"._-") == "" && strings.Trim(name[:1], letters+digits+"_") == ""
+}
