@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/psbench/psbench/internal/stack"
 )
 
 // Network is how ranks reach each other: a kind of socket, and what their frames go
@@ -35,7 +37,15 @@ var (
 
 // Over is a network on top of this one.
 func (n *Network) Over(name string, dialed, accepted Raise) *Network {
-	return &Network{name: name, socket: n.socket, dialed: dialed, accepted: accepted, insecure: n.insecure}
+	return &Network{name: name, socket: n.socket, dialed: dialed.forPsbench(), accepted: accepted.forPsbench(), insecure: n.insecure}
+}
+
+// forPsbench is r whose goroutines, those of a library, are marked as psbench's, whichever part's call they come from.
+func (r Raise) forPsbench() Raise {
+	return func(nc net.Conn, deadline time.Time) (raised net.Conn, err error) {
+		stack.ForPsbench.Run(func() { raised, err = r(nc, deadline) })
+		return raised, err
+	}
 }
 
 // Insecure is this network without TLS, for measuring what that costs: whoever reaches

@@ -70,7 +70,14 @@ func (t *trace) frame(line string) {
 		t.call = line
 	default:
 		frame := stack.FrameOf(t.call, line)
-		switch frame.Owner() {
+		owner := frame.Owner()
+		if owner == stack.Library { // is called by the plugin, unless psbench is further in
+			owner = stack.Part
+			if len(t.psbench) > 0 {
+				owner = stack.Psbench
+			}
+		}
+		switch owner {
 		case stack.Part:
 			t.part = append(t.part, frame.String())
 		case stack.Psbench:

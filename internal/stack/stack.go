@@ -3,18 +3,22 @@ package stack
 
 import (
 	"path"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Owner is whose code a function is.
 type Owner int
 
-// The owners: Go's own packages, psbench with what it brings into a plugin, and all others, which
-// are the plugin.
+// The owners: Go's own packages, psbench, the plugin, and libraries, which psbench may use as well as
+// a plugin: those of a library belong to what called or started it.
 const (
 	Go Owner = iota
 	Psbench
 	Part
+	Library
 )
 
 // OwnerOf says whose code a function in a file of the folder dir is. Go's own packages
@@ -32,13 +36,22 @@ func OwnerOf(function, dir string) Owner {
 		return Part
 	case !inPackage || trimmed || strings.HasSuffix(dir, "/src/"+pkg) || dir == "runtime" || strings.HasSuffix(dir, "/src/runtime"):
 		return Go
-	case ours && !strings.HasPrefix(psbench, "plugins/"),
-		strings.HasPrefix(pkg, "google.golang.org/"), strings.HasPrefix(pkg, "github.com/hashicorp/"):
+	case ours && !strings.HasPrefix(psbench, "plugins/"):
 		return Psbench
-	default:
+	case ours, pkg == module(), strings.HasPrefix(pkg, module()+"/"):
 		return Part
+	default:
+		return Library
 	}
 }
+
+// module is the path of the module whose executable this is: of a plugin, that of its main package.
+var module = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
+		return info.Main.Path
+	}
+	return "main"
+})
 
 // Frame is a call on a stack.
 type Frame struct {
@@ -64,8 +77,20 @@ func (f Frame) String() string { return path.Base(f.Function) + " (" + path.Base
 // Goroutine is one of those that runtime.Stack tells of.
 type Goroutine struct {
 	ID      string
+	Mark    Mark    // what it was started for
 	Frames  []Frame // the innermost first
 	Creator Frame   // what started it; that of the main goroutine is empty
+}
+
+// Root is the outermost call that is not of Go's own packages, which start goroutines for others; it is empty where all
+// are.
+func (g Goroutine) Root() Frame {
+	for _, f := range slices.Backward(g.Frames) {
+		if f.Owner() != Go {
+			return f
+		}
+	}
+	return Frame{}
 }
 
 // Parse reads what runtime.Stack writes.
@@ -78,7 +103,8 @@ func Parse(text string) []Goroutine {
 			continue
 		}
 		var g Goroutine
-		g.ID, _, _ = strings.Cut(rest, " ")
+		g.ID, rest, _ = strings.Cut(rest, " ")
+		g.Mark = markIn(rest)
 		for i := 1; i+1 < len(lines); i += 2 {
 			if creator, is := strings.CutPrefix(lines[i], "created by "); is {
 				creator, _, _ = strings.Cut(creator, " in goroutine ")

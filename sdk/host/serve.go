@@ -6,11 +6,13 @@ import (
 	"context"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/psbench/psbench/internal/stack"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/proto"
@@ -46,6 +48,7 @@ func Serve(parts ...sdk.Part) { ServeOn(nil, parts...) }
 // ServeOn is Serve for parts that compute on an engine, which open opens; nil: in ordinary
 // memory.
 func ServeOn(open engine.Opener, parts ...sdk.Part) {
+	stack.ForPsbench.Set()
 	p := newService(parts)
 	p.open = open
 	defer p.close()
@@ -53,10 +56,28 @@ func ServeOn(open engine.Opener, parts ...sdk.Part) {
 		HandshakeConfig: Handshake,
 		Plugins:         plugin.PluginSet{Dispensed: &GRPCPlugin{process: p}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.MaxSendMsgSize(MaxMessageBytes))...)
+			return grpc.NewServer(append(opts, grpc.ChainUnaryInterceptor(callForPart), grpc.ChainStreamInterceptor(streamForPart), grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.MaxSendMsgSize(MaxMessageBytes))...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: os.Stderr}),
 	})
+}
+
+// callForPart and streamForPart mark what a call of the core starts as a part's; what psbench itself starts there is told
+// by its code, and its links by their own mark.
+func callForPart(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	markCall(call.FullMethod)
+	return handle(ctx, req)
+}
+
+func streamForPart(srv any, messages grpc.ServerStream, call *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	markCall(call.FullMethod)
+	return handle(srv, messages)
+}
+
+func markCall(method string) {
+	if strings.HasPrefix(method, "/"+proto.Part_ServiceDesc.ServiceName+"/") { // go-plugin has calls of its own
+		stack.ForPart.Set()
+	}
 }
 
 // MaxMessageBytes bounds a gRPC message; the default of 4 MiB is too small for

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ const mostLeft = 3
 func (p *Process) Left() string {
 	var left map[string]int
 	Within(closeGrace, func() bool {
-		left = leftOf(stack.Parse(stacks()), p.before)
+		left = leftOf(stack.All(), p.before)
 		return len(left) == 0
 	})
 	return listLeft(left)
@@ -38,23 +37,37 @@ func leftOf(all []stack.Goroutine, before map[string]bool) map[string]int {
 	return left
 }
 
-// standsOf says where a goroutine of a part stands, and is "" for one that is none: neither a part
-// started it nor runs on it.
+// standsOf says where a goroutine of a part stands, and is "" for one that is none.
 func standsOf(g stack.Goroutine) string {
-	if len(g.Frames) == 0 {
+	if len(g.Frames) == 0 || !isPart(g) {
 		return ""
 	}
-	at := slices.IndexFunc(g.Frames, func(f stack.Frame) bool { return f.Owner() == stack.Part })
-	started := g.Creator.Owner() == stack.Part
-	switch {
-	case at >= 0 && started:
-		return fmt.Sprintf("in %s, started by %s", g.Frames[at], g.Creator)
-	case at >= 0:
-		return fmt.Sprintf("in %s", g.Frames[at])
-	case started:
-		return fmt.Sprintf("in %s, started by %s", g.Frames[len(g.Frames)-1], g.Creator)
+	where := g.Root()
+	if at := slices.IndexFunc(g.Frames, func(f stack.Frame) bool { return f.Owner() == stack.Part }); at >= 0 {
+		where = g.Frames[at]
 	}
-	return ""
+	text := "in " + cmp.Or(where, g.Frames[len(g.Frames)-1]).String()
+	if by := g.Creator.Owner(); by == stack.Part || by != stack.Psbench && g.Mark == stack.ForPart {
+		text += ", started by " + g.Creator.String()
+	}
+	return text
+}
+
+// isPart says whether a goroutine is a part's: the part started it or runs on it, or a library does that the part
+// called. What psbench starts for a part, and what Go starts once for the whole process, is not.
+func isPart(g stack.Goroutine) bool {
+	runs := func(owner stack.Owner) bool {
+		return slices.ContainsFunc(g.Frames, func(f stack.Frame) bool { return f.Owner() == owner })
+	}
+	switch {
+	case g.Creator.Owner() == stack.Part, runs(stack.Part):
+		return true
+	case g.Creator.Owner() == stack.Psbench, runs(stack.Psbench), g.Creator == stack.Frame{}:
+		return false
+	case strings.HasPrefix(g.Creator.Function, "runtime."), strings.HasPrefix(g.Creator.Function, "os/signal."):
+		return false
+	}
+	return g.Mark == stack.ForPart
 }
 
 // listLeft names the places with the most goroutines.
@@ -86,21 +99,8 @@ func goroutines(n int) string {
 // running are the goroutines that there are.
 func running() map[string]bool {
 	ids := map[string]bool{}
-	for _, g := range stack.Parse(stacks()) {
+	for _, g := range stack.All() {
 		ids[g.ID] = true
 	}
 	return ids
-}
-
-// longestStacks bounds the text of all stacks, in bytes: what is beyond it is not counted.
-const longestStacks = 64 << 20
-
-// stacks are the stacks of all goroutines.
-func stacks() string {
-	for size := 64<<10 + runtime.NumGoroutine()<<10; ; size *= 2 {
-		text := make([]byte, min(size, longestStacks))
-		if n := runtime.Stack(text, true); n < len(text) || size >= longestStacks {
-			return string(text[:n])
-		}
-	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ type none = struct{}
 
 func parts() []sdk.Part {
 	var all []sdk.Part
-	for _, does := range []string{"floods", "grows", "leaves", "leaks", "rows"} {
+	for _, does := range []string{"floods", "grows", "leaves", "leaks", "serves", "rows"} {
 		all = append(all, sdk.NewData(does, none{}, func(none, sdk.DataEnv) (sdk.Data, error) { return data{does}, nil }))
 	}
 	for _, does := range []string{"made", "panics", "closed", "twice", "reset", "kept", "forged", "empty", "rows", "never", "stays"} {
@@ -54,6 +55,8 @@ func (d data) Load() (*sdk.Samples, error) {
 		for range 10_000 {
 			go func() { time.Sleep(time.Hour) }()
 		}
+	case "serves":
+		httptest.NewServer(nil)
 	case "rows":
 		s.Indices[2] = 1 << 40
 	}
