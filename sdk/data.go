@@ -1,5 +1,7 @@
 package sdk
 
+import "time"
+
 // Data provides the samples of a run. It lives in a process of its own, which
 // loads once, validates against the model, cuts batches in sample order (the
 // last one may be short, unless the data cuts them itself) and partitions them among the
@@ -94,6 +96,8 @@ type DataEnv struct {
 	Seed      uint64 // the run's --torch-seed
 	Trainers  int    // that the batches are partitioned among, round-robin
 	BatchSize int    // the run's --batch-size
+	// Timeout bounds every wait for another process, as for who writes to a pipe; 0 where there is no run.
+	Timeout time.Duration
 	// Recorder forgets what is recorded before a pass, as while Load works.
 	Recorder *Recorder
 }

@@ -81,7 +81,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	}
 	specs := map[*Member]launch.Spec{}
 	for _, m := range c.members { // while all are told by where they are to run
-		specs[m] = launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env()}
+		specs[m] = launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env(), Input: m.Input}
 	}
 	err := Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
 		p, err := c.starter.Start(ctx, specs[m])

@@ -19,6 +19,8 @@ type Member struct {
 	// Host is the process of psbench beside which a part of another plugin runs that a rank's
 	// own process does not hold; "" of all others. What that says it may say of the part.
 	Host string
+	// Input says that it reads the core's standard input, which it has on the core's host.
+	Input bool
 	// Env is in addition to the core's own environment. It is asked for when the sites of
 	// all processes are known.
 	Env func() []string

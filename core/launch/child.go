@@ -29,6 +29,7 @@ type child struct {
 	program  string // the path of a plugin's, "" of psbench's own
 	memory   int64  // that it may use, in bytes; 0: as much as there is
 	cpus     machine.CPUs
+	input    bool // it has the core's standard input
 	launcher *Launcher
 	cmd      *exec.Cmd
 
@@ -47,7 +48,7 @@ type child struct {
 var _ runner.Runner = (*child)(nil)
 
 func newChild(l *Launcher, spec Spec, words *words) *child {
-	return &child{name: spec.Name, memory: spec.Plugin.Memory, cpus: spec.CPUs, launcher: l, words: words, exited: make(chan struct{})}
+	return &child{name: spec.Name, memory: spec.Plugin.Memory, cpus: spec.CPUs, input: spec.Input, launcher: l, words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
@@ -87,8 +88,12 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 		return nil, err
 	}
 	defer func() { _ = theirs.Close() }()
-	files := append([]*os.File{theirs, stdout, stderr}, c.cmd.ExtraFiles...)
-	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env, c.memory, c.cpus}, files...)
+	files := []*os.File{theirs}
+	if c.input {
+		files = append(files, os.Stdin)
+	}
+	files = append(append(files, stdout, stderr), c.cmd.ExtraFiles...)
+	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env, c.memory, c.cpus, c.input}, files...)
 	var b birth
 	answers := gob.NewDecoder(line)
 	if err == nil {

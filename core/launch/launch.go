@@ -74,6 +74,8 @@ type Spec struct {
 	Env    []string // in addition to the core's own environment
 	// CPUs are those that it, and whatever it starts, may run on; none: those of the core.
 	CPUs machine.CPUs
+	// Input gives it the core's standard input; otherwise it has /dev/null there.
+	Input bool
 }
 
 // Launcher owns the processes of one run and their socket folder.

@@ -17,13 +17,14 @@ import (
 )
 
 // order asks the supervisor to start a program. Its descriptors go with it: the line
-// on which the supervisor answers, the program's standard output and standard error,
+// on which the supervisor answers, the program's standard input if it has one, standard output and standard error,
 // and then those that the program has from 3 on.
 type order struct {
 	Path      string
 	Args, Env []string
 	Memory    int64        // that it may use, in bytes; 0: as much as there is
 	CPUs      machine.CPUs // that it may run on; none: those of the core
+	Input     bool         // it has a standard input
 }
 
 // birth is the supervisor's first word on a line: that the program runs, or why not.

@@ -152,8 +152,11 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	defer func() { _ = null.Close() }()
 	attr := &os.ProcAttr{
 		Env:   append(o.Env, host.DirectoryVariable+"="+s.folder.path),
-		Files: append([]*os.File{null}, files...),
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if !o.Input {
+		attr.Files = append([]*os.File{null}, files...)
 	}
 	path, args := o.Path, o.Args
 	var group *limit.Group

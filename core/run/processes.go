@@ -70,6 +70,7 @@ func layOut(e *config.Experiment) processes {
 		return p
 	}
 	ps.data = rank("data", &process{rank: -1, kind: sdk.KindData})
+	ps.all[len(ps.all)-1].Input = e.Parts[sdk.KindData].ReadsInput() // the process that holds the part
 	for _, number := range e.World.TrainerRanks() {
 		t := add(e.World.Name(number), &process{rank: number, kind: sdk.KindTrainer})
 		t.onDevice(e)

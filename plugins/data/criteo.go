@@ -2,10 +2,9 @@ package data
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/generated"
@@ -19,7 +18,8 @@ import (
 type CriteoSettings struct {
 	Path           string  `json:"path" doc:"click log, or a folder whose files are read in the order of their names; empty: the generated sample that is built in"`
 	Format         string  `json:"format" doc:"tsv: columns are separated by tabs; csv: by commas; auto: by tabs if the first line of a file has one"`
-	Compression    string  `json:"compression" doc:"none, gzip, zstd, or auto: by how a file begins"`
+	Delimiter      string  `json:"delimiter" doc:"another character between the columns, as ; empty: by the format"`
+	Compression    string  `json:"compression" doc:"none, gzip, zstd, bzip2, or auto: by how a file begins"`
 	Numbers        string  `json:"numbers" doc:"log: a number x becomes log(1+max(x, 0)); plain: it stays as it is. Empty ones are 0"`
 	Categories     string  `json:"categories" doc:"hash: the text of a category is hashed to a row of its table; index: it is the row"`
 	HeldOut        float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
@@ -51,7 +51,7 @@ var (
 // A category is hashed by XXH64; so an empty one is a category of its own. Its row in table
 // k, from 0, is the whole part of h*rows/2^64, where h is the hash of its text times
 // (2k+1)*0x9E3779B97F4A7C15, modulo 2^64.
-func NewCriteo(s CriteoSettings, _ sdk.DataEnv) (sdk.Data, error) {
+func NewCriteo(s CriteoSettings, env sdk.DataEnv) (sdk.Data, error) {
 	separators := map[string]byte{"auto": 0, "tsv": '\t', "csv": ','}
 	if err := checkChoices([]choice{
 		{"format", s.Format, []string{"auto", "tsv", "csv"}},
@@ -61,6 +61,12 @@ func NewCriteo(s CriteoSettings, _ sdk.DataEnv) (sdk.Data, error) {
 	}); err != nil {
 		return nil, err
 	}
+	separator := separators[s.Format]
+	if s.Delimiter != "" {
+		if separator = s.Delimiter[0]; len(s.Delimiter) > 1 || s.Format != "auto" || strings.Contains("\r\n+-.0123456789", s.Delimiter) {
+			return nil, fmt.Errorf("setting delimiter is %s but must be one ASCII character that no number has, and format auto", quote.String(s.Delimiter))
+		}
+	}
 	if s.MaxBadLines < 0 {
 		return nil, fmt.Errorf("setting max_bad_lines is %d but must be 0 or more", s.MaxBadLines)
 	}
@@ -68,12 +74,12 @@ func NewCriteo(s CriteoSettings, _ sdk.DataEnv) (sdk.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := clickLogs(s.Path)
+	files, err := clickLogs(s.Path, env.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	d := &criteo{log: clicklog.Log{
-		Files: files, Separator: separators[s.Format], Compression: s.Compression,
+		Files: files, Separator: separator, Compression: s.Compression,
 		LogNumbers: s.Numbers == "log", IndexRows: s.Categories == "index",
 		MaxMalformed: s.MaxBadLines, Split: parts,
 	}}
@@ -120,28 +126,17 @@ func (d *criteo) Facts() map[string]string {
 }
 
 // clickLogs lists the files of a path.
-func clickLogs(path string) ([]datafile.File, error) {
+func clickLogs(path string, timeout time.Duration) ([]datafile.File, error) {
 	if path == "" {
 		return []datafile.File{datafile.InMemory(generated.ClicksName, generated.Clicks)}, nil
 	}
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []datafile.File{datafile.OnDisk(path)}, nil // opening it says what is wrong
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, fmt.Errorf("data folder %s cannot be read: %s", quote.Word(path), quote.Message(err.Error()))
-	}
-	var files []datafile.File
-	for _, e := range entries {
-		if name := e.Name(); !e.IsDir() && !strings.HasPrefix(name, ".") {
-			files = append(files, datafile.OnDisk(filepath.Join(path, name)))
+	files, err := datafile.List(path, timeout)
+	for _, f := range files {
+		if err := f.Anew(); err != nil {
+			return nil, fmt.Errorf("%w: a click log is read again in each epoch, so write it to a file first", err)
 		}
 	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("data folder %s holds no files", quote.Word(path))
-	}
-	return files, nil
+	return files, err
 }
 
 // choice is a setting that is one of several words.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,7 @@ func TestCriteoErrors(t *testing.T) {
 		{clickLine(13, "-"), nil, `data file log, line 1, column 27: number 13 is "-" but must be a finite number or empty`},
 		{clickLine(1, "nan"), nil, `data file log, line 1, column 3: number 1 is "nan" but must be a finite number or empty`},
 		{clickLine(1, "1e39"), nil, "data file log, line 1, column 3: number 1 is 1e39, which is too large for a 32-bit number"},
-		{good + "\n" + good, nil, "data file log, line 2, column 2: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories"},
+		{strings.ReplaceAll(good, "\t", ";"), nil, "data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories; set delimiter to ; if that separates them"},
 		{good + "1\t2\t3\n", nil, "data file log, line 2, column 7: the number of columns is 3 but must be 40: a label, 13 numbers and 26 categories"},
 		{clickLine(39, "a\tb"), nil, "data file log, line 1, column 81: the number of columns is 41 but must be 40: a label, 13 numbers and 26 categories"},
 		{strings.ReplaceAll(good, "\t", " "), nil, "data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories"},
@@ -113,10 +114,14 @@ func TestCriteoErrors(t *testing.T) {
 		{cut(packed("gzip", good+good), 1), nil, "data file log, after line 2: the gzip stream ends too early"},
 		{cut(packed("gzip", good), 20), nil, "data file log, after line 0: the gzip stream ends too early"},
 		{packed("gzip", good)[:5], nil, "data file log: the gzip stream ends too early"},
-		{cut(packed("zstd", good+good), 1), nil, "data file log, after line 0: the zstd stream ends too early"},
+		{cut(packed("zstd", good+good), 1), nil, "data file log, after line 2: the zstd stream ends too early"},
 		{packed("zstd", good)[:6], nil, "data file log, after line 0: the zstd stream ends too early"},
 		{cut(packed("gzip", good), 1) + "x", nil, "data file log, after line 1: the gzip stream is broken: gzip: invalid checksum"},
-		{cut(packed("zstd", good), 1) + "x", nil, "data file log, after line 0: the zstd stream is broken: CRC check failed"},
+		{cut(packed("zstd", good), 1) + "x", nil, "data file log, after line 1: the zstd stream is broken: CRC check failed"},
+		{"\xff\xfe1\x00\t\x00", nil, "data file log: its text is in UTF-16: save it as UTF-8"},
+		{"PAR1...", nil, "data file log: it is a Parquet file, which psbench does not read: write the samples as CSV or JSON lines"},
+		{"\xfd7zXZ\x00...", nil, "data file log: it is compressed by xz, which psbench does not read: decompress it first, by xz -d"},
+		{packed("gzip", good) + strings.Repeat("\x00", 10) + "x", nil, "data file log, after line 1: the gzip stream ends too early"},
 		{packed("gzip", good) + strings.Repeat("x", 10), nil, "data file log, after line 1: the gzip stream is broken: gzip: invalid header"},
 	} {
 		t.Chdir(t.TempDir())
@@ -136,12 +141,12 @@ func TestCriteoErrors(t *testing.T) {
 
 func TestCriteoPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, folder := range []string{"logs/inner", "none/inner"} {
+	for _, folder := range []string{"logs/inner", "none/inner", "marks", "half"} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, label := range map[string]string{"logs/day_1": "1", "logs/day_0": "0", "logs/day_10": "1", "logs/.hidden": "x"} {
+	for name, label := range map[string]string{"logs/day_1": "1", "logs/day_0": "0", "logs/day_10": "1", "logs/.hidden": "x", "logs/_SUCCESS": "x", "logs/_committed_1": "x", "marks/_SUCCESS": "", "half/_temporary": ""} {
 		if err := os.WriteFile(name, []byte(clickLine(0, label)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +158,8 @@ func TestCriteoPaths(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"none":        "data folder none holds no files",
+		"marks":       "data folder marks holds no files but 1 whose names begin with . or _, which are left out",
+		"half":        "data folder half is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended",
 		"away":        "data file away does not exist",
 		"away/folder": "data file away/folder does not exist",
 	} {
@@ -165,13 +172,13 @@ func TestCriteoPaths(t *testing.T) {
 
 func TestCriteoSettingsErrors(t *testing.T) {
 	for want, change := range map[string]func(*CriteoSettings){
-		`setting format is "xml" but must be auto, tsv or csv`:              func(s *CriteoSettings) { s.Format = "xml" },
-		`setting compression is "lz4" but must be auto, none, gzip or zstd`: func(s *CriteoSettings) { s.Compression = "lz4" },
-		`setting numbers is "" but must be log or plain`:                    func(s *CriteoSettings) { s.Numbers = "" },
-		`setting categories is "mod" but must be hash or index`:             func(s *CriteoSettings) { s.Categories = "mod" },
-		"setting held_out is 0.7 but must be from 0 to 0.5":                 func(s *CriteoSettings) { s.HeldOut = 0.7 },
-		"setting held_out_samples is -1 but must be 0 or more":              func(s *CriteoSettings) { s.HeldOutSamples = -1 },
-		"setting max_bad_lines is -1 but must be 0 or more":                 func(s *CriteoSettings) { s.MaxBadLines = -1 },
+		`setting format is "xml" but must be auto, tsv or csv`:                     func(s *CriteoSettings) { s.Format = "xml" },
+		`setting compression is "lz4" but must be auto, none, gzip, zstd or bzip2`: func(s *CriteoSettings) { s.Compression = "lz4" },
+		`setting numbers is "" but must be log or plain`:                           func(s *CriteoSettings) { s.Numbers = "" },
+		`setting categories is "mod" but must be hash or index`:                    func(s *CriteoSettings) { s.Categories = "mod" },
+		"setting held_out is 0.7 but must be from 0 to 0.5":                        func(s *CriteoSettings) { s.HeldOut = 0.7 },
+		"setting held_out_samples is -1 but must be 0 or more":                     func(s *CriteoSettings) { s.HeldOutSamples = -1 },
+		"setting max_bad_lines is -1 but must be 0 or more":                        func(s *CriteoSettings) { s.MaxBadLines = -1 },
 	} {
 		s := DefaultCriteo
 		change(&s)
@@ -228,6 +235,56 @@ func TestCriteoTellsOfMalformedLines(t *testing.T) {
 	want := `2 passed over; the last: data file log, line 3, column 1: the label is "x" but must be 0 or 1`
 	if err != nil || len(got.Targets) != 2 || facts["malformed_lines"] != want {
 		t.Errorf("labels are %v, facts %v, and %v", got.Targets, facts, err)
+	}
+}
+
+// Blank lines, padding and files of a folder that hold nothing are no samples, in a first reading and in
+// those after it, which skip lines without parsing them.
+func TestCriteoPassesOverWhatHoldsNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("log", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(w, clickLine(0, "1.0")+"\r\n \n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"0": "\uFEFF\n" + clickLine(0, "0") + "\n" + clickLine(0, "1") + "\n\n", "1": "", "2": strings.Repeat("name\t", 39) + "name\n", "3": packed.String() + strings.Repeat("\x00", 1000), "4": clickLine(0, "False"),
+	} {
+		if err := os.WriteFile("log/"+name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := DefaultCriteo
+	s.Path, s.HeldOut = "log", 0
+	d, err := NewCriteo(s, sdk.DataEnv{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.(sdk.FittedData).Fit(clickInputs(10))
+	for skip := range 5 {
+		r, err := d.(sdk.StreamedData).Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b sdk.Batch
+		if err := errors.Join(r.Skip(skip), r.Read(&b, 10)); err != nil && skip < 4 {
+			t.Fatal(err)
+		}
+		if want := []int64{0, 1, 1, 0}[skip:]; len(b.Targets) != len(want) || len(want) > 0 && !slices.Equal(b.Targets, want) {
+			t.Errorf("after %d samples the labels are %v, want %v", skip, b.Targets, want)
+		}
+		if err := r.Read(&b, 1); !errors.Is(err, io.EOF) {
+			t.Errorf("at the end there is %v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

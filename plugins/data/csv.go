@@ -22,25 +22,26 @@ type csvFile struct {
 	sample sample
 }
 
-func newCSV(r io.Reader, form FileSettings) *csvFile {
+func newCSV(r io.Reader, form FileSettings, delimiter rune) *csvFile {
 	rows := csv.NewReader(r)
+	rows.Comma = delimiter
 	rows.FieldsPerRecord = -1 // bags differ in length
 	rows.ReuseRecord = true
-	rows.TrimLeadingSpace = true
+	rows.TrimLeadingSpace = delimiter != '\t' // which would be trimmed as well, and the column with it
 	return &csvFile{rows: rows, form: form, target: -1}
 }
 
 // parse reads all rows.
 func (f *csvFile) parse(out *fileSamples) error {
 	for first := true; ; first = false {
-		row, err := f.rows.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return csvError(f.rows, err)
+		row, err := f.next()
+		if err != nil || row == nil {
+			return err
 		}
 		if first {
+			if err := f.checkDelimiter(row); err != nil {
+				return err
+			}
 			header := f.form.Header == "yes" || f.form.Header == "auto" && isHeader(row)
 			if err := f.findTarget(row, header); err != nil {
 				return err
@@ -57,6 +58,66 @@ func (f *csvFile) parse(out *fileSamples) error {
 			return at(line, 1, err)
 		}
 	}
+}
+
+// next is the next row that is not blank; nil after the last one.
+func (f *csvFile) next() ([]string, error) {
+	for {
+		row, err := f.rows.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case err != nil:
+			return nil, csvError(f.rows, err)
+		}
+		if last := len(row) - 1; f.rows.Comma == ' ' && last > 0 && row[last] == "" { // spaces end the line
+			row = row[:last]
+		}
+		if len(row) > 1 || strings.TrimSpace(row[0]) != "" {
+			return row, nil
+		}
+	}
+}
+
+// checkDelimiter refuses a first row of one column that something else seems to divide.
+func (f *csvFile) checkDelimiter(row []string) error {
+	line, column := f.rows.FieldPos(0)
+	if other := f.otherDelimiter(row[0]); len(row) == 1 && other != "" {
+		return at(line, column, fmt.Errorf("the row has one column, %s: set delimiter to %s if that separates the columns", quote.String(row[0]), other))
+	}
+	return nil
+}
+
+// otherDelimiter is what seems to separate columns within the text of a field; "" if nothing does.
+func (f *csvFile) otherDelimiter(text string) string {
+	for _, d := range []struct{ mark, name string }{{";", ";"}, {"\t", "tab"}, {"|", "|"}, {",", ","}} {
+		if strings.Contains(text, d.mark) && d.mark != f.form.Decimal && d.mark != string(f.rows.Comma) {
+			return d.name
+		}
+	}
+	return ""
+}
+
+// advice says what setting may be at fault where a field is no number.
+func (f *csvFile) advice(text string, err error) error {
+	switch other := f.otherDelimiter(text); {
+	case other == "," && f.form.Decimal == ".":
+		return fmt.Errorf("%w; or set decimal to , if that begins the decimals", err)
+	case other != "":
+		return fmt.Errorf("%w; set delimiter to %s if that separates the columns", err, other)
+	}
+	return err
+}
+
+// plain is the text of a number with a point before the decimals.
+func (f *csvFile) plain(text string) (string, error) {
+	if f.form.Decimal != "," {
+		return text, nil
+	}
+	if strings.Contains(text, ".") {
+		return "", fmt.Errorf("%s has a point but setting decimal is a comma, so the point could separate thousands", quote.String(text))
+	}
+	return strings.Replace(text, ",", ".", 1), nil
 }
 
 // findTarget finds the column that is named as the target, or has that number.
@@ -105,8 +166,9 @@ func (f *csvFile) parseRow(row []string) error {
 	*s = sample{hasBag: f.form.Columns == "indices", bag: s.bag[:0], features: s.features[:0], targets: s.targets[:0]}
 	for i, field := range row {
 		line, column := f.rows.FieldPos(i)
-		var err error
-		switch text := strings.TrimSpace(field); {
+		text, err := f.plain(strings.TrimSpace(field))
+		switch {
+		case err != nil:
 		case i == target:
 			s.targets, err = appendNumber(s.targets, text, column)
 		case s.hasBag:
@@ -117,7 +179,7 @@ func (f *csvFile) parseRow(row []string) error {
 			s.features = append(s.features, feature{value, column})
 		}
 		if err != nil {
-			return at(line, column, err)
+			return at(line, column, f.advice(field, err))
 		}
 	}
 	return nil

@@ -1,14 +1,12 @@
 package data
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
@@ -18,117 +16,166 @@ import (
 
 // FileSettings are the settings of the file data.
 type FileSettings struct {
-	Path    string  `json:"path" doc:"file of samples"`
-	Format  string  `json:"format" doc:"jsonl, csv, or auto: by the file's name"`
-	Header  string  `json:"header" doc:"whether the first row of a CSV file is a header: yes, no, or auto: if no field of it is a number"`
-	Columns string  `json:"columns" doc:"what the columns of a CSV file are beside the target: indices, or features, which are numbers"`
-	Target  string  `json:"target" doc:"column of a CSV file that is the target: its name in the header or its number from 1; empty: the last"`
-	HeldOut float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
+	Path      string  `json:"path" doc:"file of samples, which may be compressed, or a folder of them, read in the order of their names; - is standard input"`
+	Format    string  `json:"format" doc:"jsonl, csv, tsv, or auto: by the file's name"`
+	Delimiter string  `json:"delimiter" doc:"character between the columns of a CSV file, or tab; auto: a tab in TSV, else a comma"`
+	Decimal   string  `json:"decimal" doc:"character before the decimals of a CSV file: a point or a comma"`
+	Header    string  `json:"header" doc:"whether the first row of a CSV file is a header: yes, no, or auto: if no field of it is a number"`
+	Columns   string  `json:"columns" doc:"what the columns of a CSV file are beside the target: indices, or features, which are numbers"`
+	Target    string  `json:"target" doc:"column of a CSV file that is the target: its name in the header or its number from 1; empty: the last"`
+	HeldOut   float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
 }
 
 // DefaultFile leaves the path to be given.
-var DefaultFile = FileSettings{Format: "auto", Header: "auto", Columns: "indices"}
+var DefaultFile = FileSettings{Format: "auto", Delimiter: "auto", Decimal: ".", Header: "auto", Columns: "indices"}
 
 // parser reads samples from r to its end.
 type parser func(r io.Reader, out *fileSamples) error
 
 type file struct {
 	path  string
-	parse parser
+	files []parsedFile
 	split split.Split
 }
 
-// NewFile reads samples from a file in one of two formats:
+// parsedFile is a file with what reads it.
+type parsedFile struct {
+	datafile.File
+	parse parser
+}
+
+// NewFile reads samples from a file, or from those of a folder one after the other, in one of two
+// formats:
 //
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
 //     lines are skipped. Instead of indices, or beside them, a sample may have numbers,
 //     "features": [0.5, -1], and beside indices several targets, "target": [2, 0];
-//   - csv: each row is a sample, one column the target and the others its indices, then
+//   - csv, or tsv: each row is a sample, one column the target and the others its indices, then
 //     rows may differ in length, or its features.
 //
 // Indices and targets are integers of 0 or more. All samples have equally many features
 // and equally many targets. A share of the samples may be held out.
-func NewFile(s FileSettings, _ sdk.DataEnv) (sdk.Data, error) {
+func NewFile(s FileSettings, env sdk.DataEnv) (sdk.Data, error) {
 	if s.Path == "" {
 		return nil, errors.New("setting path is empty: give the path of a data file")
 	}
-	parse, err := s.parser()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	files, err := datafile.List(s.Path, env.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := split.New(s.HeldOut, math.MaxInt)
-	if err != nil {
-		return nil, err
+	d := &file{path: s.Path}
+	for _, f := range files {
+		parse, err := s.parser(f)
+		if err != nil {
+			return nil, err
+		}
+		d.files = append(d.files, parsedFile{f, parse})
 	}
-	return &file{path: s.Path, parse: parse, split: parts}, nil
+	d.split, err = split.New(s.HeldOut, math.MaxInt)
+	return d, err
 }
 
-func (s FileSettings) parser() (parser, error) {
+func (s FileSettings) check() error {
+	if err := checkChoices([]choice{
+		{"format", s.Format, []string{"auto", "jsonl", "csv", "tsv"}},
+		{"decimal", s.Decimal, []string{".", ","}},
+		{"header", s.Header, []string{"auto", "yes", "no"}},
+		{"columns", s.Columns, []string{"indices", "features"}},
+	}); err != nil {
+		return err
+	}
+	delimiter, err := s.delimiter("csv")
+	if err == nil && string(delimiter) == s.Decimal {
+		err = fmt.Errorf("settings delimiter and decimal are both %s: set delimiter to what separates the columns, as ; or tab", quote.String(s.Decimal))
+	}
+	if s.Format == "tsv" {
+		return nil
+	}
+	return err
+}
+
+// parser is what reads a file by its format, which it does not open.
+func (s FileSettings) parser(f datafile.File) (parser, error) {
 	format := s.Format
 	if format == "auto" {
-		switch strings.ToLower(filepath.Ext(s.Path)) {
-		case ".jsonl", ".ndjson":
+		kind := f.Kind()
+		if kind == "" {
+			kind = datafile.Kind(s.Path) // of the folder, as Spark names it
+		}
+		switch kind {
+		case ".jsonl", ".ndjson", ".json":
 			format = "jsonl"
 		case ".csv":
 			format = "csv"
+		case ".tsv", ".tab":
+			format = "tsv"
 		default:
-			opened, err := datafile.OpenRaw(s.Path)
-			if err != nil {
+			if err := f.Exists(); err != nil {
 				return nil, err
 			}
-			_ = opened.Close()
-			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl or csv", quote.Word(s.Path))
+			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl, csv or tsv", f.Shown())
 		}
 	}
-	if s.Header != "auto" && s.Header != "yes" && s.Header != "no" {
-		return nil, fmt.Errorf("setting header is %s but must be auto, yes or no", quote.String(s.Header))
+	if format != "jsonl" {
+		delimiter, err := s.delimiter(format)
+		return func(r io.Reader, out *fileSamples) error { return newCSV(r, s, delimiter).parse(out) }, err
 	}
-	if s.Columns != "indices" && s.Columns != "features" {
-		return nil, fmt.Errorf("setting columns is %s but must be indices or features", quote.String(s.Columns))
+	ofCSV := s
+	ofCSV.Path, ofCSV.Format, ofCSV.HeldOut = "", DefaultFile.Format, 0
+	if ofCSV != DefaultFile {
+		return nil, fmt.Errorf("settings columns, target, header, delimiter and decimal are for CSV files, but data file %s is read as JSON lines", f.Shown())
 	}
-	switch format {
-	case "jsonl":
-		if s.Columns != DefaultFile.Columns || s.Target != "" || s.Header != "auto" {
-			return nil, fmt.Errorf("settings columns, target and header are for CSV files, but data file %s is read as JSON lines", quote.Word(s.Path))
-		}
-		return parseJSONLines, nil
-	case "csv":
-		return func(r io.Reader, out *fileSamples) error {
-			rows := newCSV(r, s)
-			return rows.parse(out)
-		}, nil
-	default:
-		return nil, fmt.Errorf("setting format is %s but must be auto, jsonl or csv", quote.String(s.Format))
-	}
+	return parseJSONLines, nil
 }
 
-// Load reads the whole file. Its errors name the line and the column, counted
+// delimiter is what separates the columns of a format.
+func (s FileSettings) delimiter(format string) (rune, error) {
+	switch only, size := utf8.DecodeRuneInString(s.Delimiter); {
+	case s.Delimiter == "auto" && format == "tsv", s.Delimiter == "tab", s.Delimiter == `\t`:
+		return '\t', nil
+	case s.Delimiter == "auto":
+		return ',', nil
+	case size > 0 && size == len(s.Delimiter) && only != utf8.RuneError && !strings.ContainsRune("\"\r\n\uFEFF", only) && !strings.ContainsRune("+-.0123456789", only):
+		return only, nil
+	}
+	return 0, fmt.Errorf("setting delimiter is %s but must be auto, tab, or one character that no number has, as ;", quote.String(s.Delimiter))
+}
+
+// Load reads the whole of all files. Its errors name the file, the line and the column, counted
 // in bytes from 1.
 func (f *file) Load() (*sdk.Samples, error) {
-	opened, err := datafile.OpenRaw(f.path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = opened.Close() }()
-	return f.read(opened)
-}
-
-func (f *file) read(r io.Reader) (*sdk.Samples, error) {
-	out := &fileSamples{path: f.path, split: f.split}
-	if err := f.parse(withoutByteOrderMark(&boundedLines{r: r}), out); err != nil {
-		return nil, fmt.Errorf("data file %s, %w", quote.Word(f.path), err)
-	}
-	if out.count == 0 {
-		return nil, fmt.Errorf("data file %s holds no samples", quote.Word(f.path))
+	out := &fileSamples{split: f.split}
+	for i, one := range f.files {
+		out.files = append(out.files, one.File)
+		if err := one.read(out); err != nil {
+			return nil, err
+		}
+		if out.count == 0 && i == len(f.files)-1 {
+			return nil, fmt.Errorf("data %s %s holds no samples", fileOrFolder(f.files), quote.Word(f.path))
+		}
 	}
 	return out.samples(), nil
 }
 
-func withoutByteOrderMark(r io.Reader) *bufio.Reader {
-	buffered := bufio.NewReader(r)
-	mark := []byte("\uFEFF")
-	if start, _ := buffered.Peek(len(mark)); bytes.Equal(start, mark) {
-		_, _ = buffered.Discard(len(mark)) // cannot fail: these bytes are in the buffer
+func fileOrFolder[T any](files []T) string {
+	if len(files) > 1 {
+		return "folder"
 	}
-	return buffered
+	return "file"
+}
+
+// read reads the samples of a file.
+func (f parsedFile) read(out *fileSamples) error {
+	text, err := f.OpenText("auto")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = text.Close() }() // reading has told what is wrong
+	if err := f.parse(&boundedLines{r: text}, out); err != nil {
+		return fmt.Errorf("data file %s, %w", f.Shown(), err)
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/plugins/data/internal/datafile"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -91,11 +92,14 @@ func TestFile(t *testing.T) {
 func TestTooLongLine(t *testing.T) {
 	text := bytes.Repeat([]byte("0"), (longestLineMiB+1)<<20)
 	for _, format := range []string{"jsonl", "csv"} {
-		parse, err := FileSettings{Format: format, Header: "auto", Columns: "indices"}.parser()
+		s := DefaultFile
+		s.Format = format
+		in := datafile.InMemory("a", text)
+		parse, err := s.parser(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = (&file{path: "a", parse: parse}).read(bytes.NewReader(text))
+		err = parsedFile{in, parse}.read(&fileSamples{files: []datafile.File{in}})
 		if want := "the line is longer than 64 MiB, which is the most that is read"; err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: error is %.200v, want %s", format, err, want)
 		}
@@ -222,6 +226,83 @@ func TestFileHoldsOut(t *testing.T) {
 	}
 }
 
+// Columns may be separated by anything, and decimals begin with a comma.
+func TestDelimiters(t *testing.T) {
+	want := sdk.Batch{Features: []float32{0.5, -1, 3, 1e-3}, Targets: []int64{2, 0}}
+	for name, c := range map[string]struct{ file, delimiter, decimal, content string }{
+		"semicolons":                   {"a.csv", ";", ".", "x;y;z\n0.5;-1;2\n3;1e-3;0\n"},
+		"semicolons and decimal comma": {"a.csv", ";", ",", "x;y;z\r\n0,5;-1;2\r\n3,0;1e-3;0,0\r\n\r\n"},
+		"tabs by the name":             {"a.tsv", "auto", ".", "x\ty\tz\n0.5\t-1\t2\n3\t 1e-3\t0\n"},
+		"tabs, compressed":             {"a.TSV.bz2", "auto", ".", bzip2OfTabs},
+		"a tab by its name":            {"a.csv", "tab", ",", "0,5\t-1\t2\n3\t1e-3\t0\n"},
+		"a tab as it is":               {"a.csv", "\t", ".", "0.5\t-1\t2\n3\t1e-3\t0\n"},
+		"bars":                         {"a.csv", "|", ".", "0.5|-1|2\n3|1e-3|0\n\n   \n"},
+		"spaces":                       {"a.csv", " ", ".", " 0.5  -1 2 \n3 1e-3   0\n"},
+		"quoted decimal commas":        {"a.csv", ";", ",", "\"0,5\";\"-1\";2\n3;\"0,001\";0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := load(t, c.file, c.content, features(""), func(s *FileSettings) { s.Delimiter, s.Decimal = c.delimiter, c.decimal })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got.Batch); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	for _, c := range []struct{ delimiter, decimal, content, want string }{
+		{"auto", ".", "a\tb\n1\t2\n", `data file a.csv, line 1, column 1: the row has one column, "a\tb": set delimiter to tab if that separates the columns`},
+		{";", ".", "1,2\n", `data file a.csv, line 1, column 1: the row has one column, "1,2": set delimiter to , if that separates the columns`},
+		{";", ".", "0;1;0\n1;0,5;0\n", `data file a.csv, line 2, column 3: "0,5" is not a number; features are finite numbers; ` + commaReason + "; or set decimal to , if that begins the decimals"},
+		{";", ",", "1.000;0\n", `data file a.csv, line 1, column 1: "1.000" has a point but setting decimal is a comma, so the point could separate thousands`},
+		{"auto", ".", "\"1,000\",0\n", `data file a.csv, line 1, column 1: "1,000" is not a number; features are finite numbers; ` + commaReason},
+		{"auto", ",", "1\n", `settings delimiter and decimal are both ",": set delimiter to what separates the columns, as ; or tab`},
+		{"::", ".", "1\n", `setting delimiter is "::" but must be auto, tab, or one character that no number has, as ;`},
+		{".", ",", "1\n", `setting delimiter is "." but must be auto, tab, or one character that no number has, as ;`},
+		{"auto", "", "1\n", `setting decimal is "" but must be . or ,`},
+	} {
+		if _, err := load(t, "a.csv", c.content, features(""), func(s *FileSettings) { s.Delimiter, s.Decimal = c.delimiter, c.decimal }); err == nil || err.Error() != c.want {
+			t.Errorf("%q with delimiter %q and decimal %q gives\n  %v\nwant\n  %s", c.content, c.delimiter, c.decimal, err, c.want)
+		}
+	}
+}
+
+const commaReason = "its comma could separate thousands or decimals: write a point before decimals and nothing between thousands"
+
+// bzip2OfTabs is what bzip2 makes of the rows of TestDelimiters.
+const bzip2OfTabs = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x31\x47\x79\xf1\x00\x00\x0a\xd9\x80\x00\x30\x00\x03\x7a\x00\x02\x00\x00\x70\x20\x00\x31\x00\xd0\x00\xd4\x7a\x8d\x1e\xa7\x92\x24\x3a\xe5\xc8\xac\x97\x08\xc9\xb6\x76\x3e\x2e\xe4\x8a\x70\xa1\x20\x62\x8e\xf3\xe2"
+
+// A folder is read as one file, without what marks a job, and with files that hold nothing.
+func TestFolderOfFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("t.csv/inner", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"_SUCCESS": "", "_committed_77": "x", ".part-00000.csv.crc": "\x00", "part-00000.csv": "a,b,t\n1,2,0\n", "part-00001.csv": "", "part-00002.csv": "a,b,t\n3,4,1\n\n",
+	} {
+		if err := os.WriteFile("t.csv/"+name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := DefaultFile
+	s.Path, s.Columns = "t.csv", "features"
+	d, err := NewFile(s, sdk.DataEnv{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sdk.Batch{Features: []float32{1, 2, 3, 4}, Targets: []int64{0, 1}}, got.Batch); diff != "" {
+		t.Error(diff)
+	}
+	if where := got.Origin(1, 0); where != "t.csv/part-00002.csv, line 2, column 1" {
+		t.Errorf("the second sample comes from %s", where)
+	}
+}
+
 func TestCSVErrors(t *testing.T) {
 	for _, c := range []struct{ content, columns, target, want string }{
 		{"1,x,2", "features", "", `line 1, column 3: "x" is not a number; features are finite numbers`},
@@ -234,7 +315,6 @@ func TestCSVErrors(t *testing.T) {
 		{"1,2\n", "features", "3", "line 1, column 1: setting target is 3 but must be the name of a column or its number from 1 to 2"},
 		{"1,2\n", "features", "0", "line 1, column 1: setting target is 0 but must be the name of a column or its number from 1 to 2"},
 		{"a,a\n1,2", "features", "a", `line 1, column 1: several columns are named "a", which setting target is: give the number of one`},
-		{" \n1,2", "indices", "", `line 1, column 2: "" is not an integer; indices and targets are integers of 0 or more`},
 		{"1,2\n\"3,4\n5,6\n", "indices", "", `line 3, column 5: extraneous or missing " in quoted-field in the row that begins in line 2`},
 		{"1,2,3\n4,5", "indices", "3", "line 2, column 1: the row has 2 columns but the target is in column 3"},
 	} {
@@ -243,7 +323,7 @@ func TestCSVErrors(t *testing.T) {
 			t.Errorf("%q, target %q, gives\n  %v\nwant\n  %s", c.content, c.target, err, want)
 		}
 	}
-	if _, err := load(t, "a.jsonl", "{}", features("x")); err == nil || err.Error() != "settings columns, target and header are for CSV files, but data file a.jsonl is read as JSON lines" {
+	if _, err := load(t, "a.jsonl", "{}", features("x")); err == nil || err.Error() != "settings columns, target, header, delimiter and decimal are for CSV files, but data file a.jsonl is read as JSON lines" {
 		t.Errorf("columns of JSON lines: %v", err)
 	}
 	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.Columns = "numbers" }); err == nil || err.Error() != `setting columns is "numbers" but must be indices or features` {
@@ -260,7 +340,8 @@ func TestFileErrors(t *testing.T) {
 		{"a.csv", "1,99999999999999999999", "data file a.csv, line 1, column 3: 99999999999999999999 is too large for a 64-bit integer"},
 		{"a.csv", "1,2,\n", `data file a.csv, line 1, column 5: "" is not an integer; ` + rule},
 		{"a.csv", "1,2\n\"3,4\n", `data file a.csv, line 2, column 6: extraneous or missing " in quoted-field`},
-		{"a.csv", "1;2;3\n1;2;3\n", `data file a.csv, line 2, column 1: "1;2;3" is not an integer; ` + rule},
+		{"a.csv", "1;2;3\n1;2;3\n", `data file a.csv, line 1, column 1: the row has one column, "1;2;3": set delimiter to ; if that separates the columns`},
+		{"a.csv", "0,5;1\n", `data file a.csv, line 1, column 3: "5;1" is not an integer; ` + rule + "; set delimiter to ; if that separates the columns"},
 		{"a.csv", "", "data file a.csv holds no samples"},
 		{"a.csv", "a,b\n", "data file a.csv holds no samples"},
 		{"a.jsonl", "\n \n", "data file a.jsonl holds no samples"},
@@ -287,7 +368,7 @@ func TestFileErrors(t *testing.T) {
 		{"a.jsonl", `{"features": [1, 1e39], "target": 1}`, "data file a.jsonl, line 1, column 18: 1e39 is too large for a 32-bit number"},
 		{"a.jsonl", `{"features": [1, "NaN"], "target": 1}`, `data file a.jsonl, line 1, column 18: "\"NaN\"" is not a number; features are finite numbers`},
 		{"a.jsonl", `{"features": {}, "target": 1}`, "data file a.jsonl, line 1, column 14: { stands where a list of numbers should"},
-		{"a.txt", "1", "the name of data file a.txt does not tell its format: set format to jsonl or csv"},
+		{"a.txt", "1", "the name of data file a.txt does not tell its format: set format to jsonl, csv or tsv"},
 	} {
 		if _, err := load(t, c.file, c.content); err == nil || err.Error() != c.want {
 			t.Errorf("%s with %q gives\n  %v\nwant\n  %s", c.file, c.content, err, c.want)
@@ -314,7 +395,7 @@ func TestFileThatIsNotThere(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"":              "setting path is empty",
-		folder:          "is a folder",
+		folder:          "a.csv holds no files",
 		folder + "/b.x": "b.x does not exist",
 		"file_test.go":  "does not tell its format",
 		"none/a.jsonl":  "data file none/a.jsonl does not exist",
@@ -364,9 +445,10 @@ func checkParse(t *testing.T, name, content string, change ...func(*FileSettings
 	if err != nil {
 		t.Fatal(err)
 	}
-	samples, err := d.(*file).read(strings.NewReader(content))
+	d.(*file).files[0].File = datafile.InMemory(name, []byte(content))
+	samples, err := d.Load()
 	if err != nil {
-		if !strings.Contains(err.Error(), "line") && !strings.Contains(err.Error(), "holds no samples") {
+		if !strings.HasPrefix(err.Error(), "data file "+name+", line ") && !strings.HasPrefix(err.Error(), "data file "+name+": ") && !strings.Contains(err.Error(), "holds no samples") {
 			t.Errorf("the error does not say where: %v", err)
 		}
 		return

@@ -42,9 +42,9 @@ type idx struct {
 }
 
 // NewIdx reads images and their labels from idx files, the format of MNIST, which may be
-// compressed by gzip or zstd. A sample has one feature for each pixel, row by row, its
+// compressed by gzip, zstd or bzip2. A sample has one feature for each pixel, row by row, its
 // value from 0 to 255 divided by 255, and the label as its target.
-func NewIdx(s IdxSettings, _ sdk.DataEnv) (sdk.Data, error) {
+func NewIdx(s IdxSettings, env sdk.DataEnv) (sdk.Data, error) {
 	for _, pair := range []struct{ images, labels, imagesPath, labelsPath string }{
 		{"images", "labels", s.Images, s.Labels},
 		{"held_out_images", "held_out_labels", s.HeldOutImages, s.HeldOutLabels},
@@ -59,10 +59,10 @@ func NewIdx(s IdxSettings, _ sdk.DataEnv) (sdk.Data, error) {
 		datafile.InMemory(generated.DigitLabelsName, generated.DigitLabels),
 	}}
 	if s.Images != "" {
-		d.trained = idxPair{datafile.OnDisk(s.Images), datafile.OnDisk(s.Labels)}
+		d.trained = idxPair{datafile.OnDisk(s.Images, env.Timeout), datafile.OnDisk(s.Labels, env.Timeout)}
 	}
 	if s.HeldOutImages != "" {
-		d.heldOut = &idxPair{datafile.OnDisk(s.HeldOutImages), datafile.OnDisk(s.HeldOutLabels)}
+		d.heldOut = &idxPair{datafile.OnDisk(s.HeldOutImages, env.Timeout), datafile.OnDisk(s.HeldOutLabels, env.Timeout)}
 		return d, nil
 	}
 	var err error

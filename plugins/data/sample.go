@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/plugins/data/internal/datafile"
 	"github.com/psbench/psbench/plugins/data/internal/split"
 	"github.com/psbench/psbench/sdk"
 )
@@ -32,7 +33,7 @@ type feature struct {
 
 // fileSamples collects the samples of a file, those to train on and those held out.
 type fileSamples struct {
-	path  string
+	files []datafile.File // that were begun; the last one is being read
 	split split.Split
 	count int64
 	// Of all samples alike: whether they have bags, and how much else.
@@ -44,6 +45,7 @@ type fileSamples struct {
 // placedSamples are samples with the places that their numbers came from.
 type placedSamples struct {
 	batch          sdk.Batch
+	files          []int32 // of each sample, from 0
 	lines          []int   // of each sample's target
 	columns        []int32 // of the indices
 	featureColumns []int32
@@ -64,7 +66,7 @@ func (f *fileSamples) add(line int, s *sample) error {
 		to = &f.heldOut
 	}
 	f.count++
-	to.add(line, s)
+	to.add(len(f.files)-1, line, s)
 	return nil
 }
 
@@ -80,11 +82,12 @@ func (f *fileSamples) samples() *sdk.Samples {
 func (f *fileSamples) placed(p *placedSamples) *sdk.Samples {
 	return &sdk.Samples{Batch: p.batch, Origin: func(sample, position int) string {
 		line, column := p.place(f, sample, position)
-		return fmt.Sprintf("%s, line %d, column %d", quote.Word(f.path), line, column)
+		return fmt.Sprintf("%s, line %d, column %d", f.files[p.files[sample]].Shown(), line, column)
 	}}
 }
 
-func (p *placedSamples) add(line int, s *sample) {
+func (p *placedSamples) add(file, line int, s *sample) {
+	p.files = append(p.files, int32(file)) // #nosec G115 -- no folder has 2^31 files
 	for _, n := range s.bag {
 		p.batch.Indices = append(p.batch.Indices, n.value)
 		p.columns = append(p.columns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes

@@ -38,7 +38,7 @@ func NewBeside(p *process.Process) *Role { return &Role{Process: p} }
 
 // New builds the data, and loads it unless that needs to know more of the run.
 func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
-	env.Recorder = p.Recorder
+	env.Recorder, env.Timeout = p.Recorder, p.Timeout
 	data, err := process.Build[sdk.Data](p, p.Part(), env)
 	if err != nil {
 		return nil, err

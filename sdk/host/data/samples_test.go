@@ -207,7 +207,7 @@ func TestDataRoleDeals(t *testing.T) {
 	p := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{Name: "data", Part: hosttest.Choice("data", "cutting")})
 	role, err := New(p, sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7})
 	hosttest.Must(t, err)
-	if env != (sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7, Recorder: p.Recorder}) {
+	if env != (sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7, Recorder: p.Recorder, Timeout: p.Timeout}) {
 		t.Errorf("the data knows %+v", env)
 	}
 	reply, err := role.Partition(Request{

@@ -63,7 +63,7 @@ func BenchmarkClickLog(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			l := newLog(datafile.OnDisk(path))
+			l := newLog(datafile.OnDisk(path, 0))
 			measure(b, info.Size(), func() { drain(b, l.Open()) })
 		})
 	}

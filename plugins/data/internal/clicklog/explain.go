@@ -18,8 +18,14 @@ func (p *parser) explain(line []byte) error {
 	if len(fields) != columns {
 		// Where the first surplus column begins, or where a missing one should.
 		column := len(bytes.Join(fields[:min(columns, len(fields))], []byte{0})) + 2
-		return fmt.Errorf("column %d: the number of columns is %d but must be %d: a label, %d numbers and %d categories",
-			column, len(fields), columns, Numbers, Categories)
+		advice := ""
+		for _, other := range []string{";", "|"} {
+			if len(fields) == 1 && bytes.Count(line, []byte(other)) == columns-1 {
+				advice = fmt.Sprintf("; set delimiter to %s if that separates them", other)
+			}
+		}
+		return fmt.Errorf("column %d: the number of columns is %d but must be %d: a label, %d numbers and %d categories%s",
+			column, len(fields), columns, Numbers, Categories, advice)
 	}
 	column := 1
 	for i, field := range fields {

@@ -36,7 +36,7 @@ func (r *Reader) skipLines(n int64) error {
 		if err != nil {
 			return err
 		}
-		skipped, err := r.lines.skip(n)
+		skipped, err := r.lines.skip(n, r.passed.blank)
 		n -= skipped
 		if err == nil {
 			continue
@@ -53,10 +53,7 @@ func (r *Reader) skipLines(n int64) error {
 func (r *Reader) enter() error {
 	for r.stream == nil {
 		if r.file == len(r.log.Files) {
-			if r.passed == nil {
-				r.log.pass(&pass{samples: r.sample, malformed: r.malformed, last: r.last})
-			}
-			return io.EOF
+			return r.end()
 		}
 		if err := r.open(r.log.Files[r.file]); err != nil {
 			return err
@@ -65,11 +62,22 @@ func (r *Reader) enter() error {
 	return nil
 }
 
+// end returns io.EOF, after it has told the log what it has read.
+func (r *Reader) end() error {
+	if r.passed == nil {
+		if files := r.log.Files; r.sample == 0 && len(files) > 1 {
+			return fmt.Errorf("the %d data files from %s to %s hold no samples", len(files), files[0].Shown(), files[len(files)-1].Shown())
+		}
+		r.log.pass(&pass{samples: r.sample, malformed: r.malformed, last: r.last, blank: r.lines.blank})
+	}
+	return io.EOF
+}
+
 // open opens a file and leaves it again if it is empty.
 func (r *Reader) open(f datafile.File) (err error) {
-	r.first = r.sample
-	r.lines = lines{block: r.lines.block}
-	if r.stream, err = f.Open(r.log.Compression); err != nil {
+	r.first, r.bad = r.sample, len(r.malformed)
+	r.lines = lines{block: r.lines.block, blank: r.lines.blank}
+	if r.stream, err = f.OpenText(r.log.Compression); err != nil {
 		return err
 	}
 	r.lines.in = r.stream
@@ -84,10 +92,6 @@ func (r *Reader) open(f datafile.File) (err error) {
 // begin finds out from the first line of a file what separates its columns, and stands
 // right before that line unless it is a header.
 func (r *Reader) begin(line []byte) {
-	if mark := []byte("\uFEFF"); bytes.HasPrefix(line, mark) {
-		line = line[len(mark):]
-		r.lines.start += len(mark)
-	}
 	r.parser.separator = r.log.Separator
 	if r.parser.separator == 0 {
 		r.parser.separator = ','
@@ -120,7 +124,8 @@ func (r *Reader) leave(end error) error {
 	if !errors.Is(end, io.EOF) {
 		return fmt.Errorf("data file %s, after line %d: %w", name, r.lines.line, end)
 	}
-	if r.passed == nil && r.sample == r.first {
+	// A job with more writers than samples leaves files without any.
+	if empty := len(r.log.Files) > 1 && len(r.malformed) == r.bad; r.passed == nil && r.sample == r.first && !empty {
 		if r.last != nil {
 			return fmt.Errorf("data file %s holds no samples; the last malformed line: %w", name, r.last)
 		}

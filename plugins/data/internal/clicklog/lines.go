@@ -22,11 +22,23 @@ type lines struct {
 	start    int   // of the last line
 	line     int64 // that next returned last, from 1
 	end      error // what ended the stream
+	blank    bool  // a blank line was passed over
 }
 
-// next returns the next line without its line end, valid until the next call, and io.EOF
-// after the last one. A stream that breaks in the middle of a line does not return that.
+// next returns the next line that is not blank, without its line end, valid until the next call, and
+// io.EOF after the last one. A stream that breaks in the middle of a line does not return that.
 func (l *lines) next() ([]byte, error) {
+	for {
+		line, err := l.any()
+		if err != nil || len(line) > 0 && line[0] > ' ' || len(bytes.Trim(line, " \r")) > 0 {
+			return line, err
+		}
+		l.blank = true
+	}
+}
+
+// any returns the next line, as next does.
+func (l *lines) any() ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.block[l.from:l.to], '\n'); n >= 0 {
 			return l.take(l.from+n, l.from+n+1), nil
@@ -55,9 +67,9 @@ func (l *lines) take(end, next int) []byte {
 // unread makes next return the last line again.
 func (l *lines) unread() { l.from, l.line = l.start, l.line-1 }
 
-// skip passes over n lines, or those that are left, and returns how many.
-func (l *lines) skip(n int64) (skipped int64, err error) {
-	for skipped < n {
+// skip passes over n lines, or those that are left, and returns how many. It is fast where none is blank.
+func (l *lines) skip(n int64, blank bool) (skipped int64, err error) {
+	for skipped < n && !blank {
 		ends := int64(bytes.Count(l.block[l.from:l.to], []byte{'\n'}))
 		if skipped+ends >= n {
 			break

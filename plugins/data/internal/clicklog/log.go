@@ -43,6 +43,7 @@ type pass struct {
 	// malformed has, of each malformed line, how many samples come before it. They rise.
 	malformed []int64
 	last      error // what was wrong with the last one
+	blank     bool  // there are blank lines, which are no lines of the log
 }
 
 // Open returns a reader of the samples to train on.

@@ -23,6 +23,7 @@ type Reader struct {
 	stream    io.ReadCloser // of that file; nil: none is open
 	lines     lines
 	first     int64   // sample of the file
+	bad       int     // malformed lines before the file
 	sample    int64   // that comes next, counting those held out
 	malformed []int64 // as in pass, of the lines that were read
 	last      error

@@ -1,34 +1,45 @@
-// Package datafile opens the files that data parts read, which may be compressed.
+// Package datafile opens the files that data parts read: a file or a folder of them, compressed or not,
+// a pipe, or standard input.
 package datafile
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/psbench/psbench/internal/bom"
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// File is a file that can be read, several times at once.
+// File is a file that can be read, several times at once unless Anew says otherwise.
 type File struct {
 	name string
 	raw  func() (io.ReadCloser, error)
+	disk bool
 }
 
 // Shown is the file's name, fit for a message.
 func (f File) Shown() string { return quote.Word(f.name) }
 
-// OnDisk is the file of a path.
-func OnDisk(path string) File {
-	return File{path, func() (io.ReadCloser, error) { return OpenRaw(path) }}
+// OnDisk is the file of a path. "-" and /dev/stdin are standard input. A process that writes to a pipe may be
+// silent for half the timeout, so that this is told before others wait too long.
+func OnDisk(path string, timeout time.Duration) File {
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	return File{path, func() (io.ReadCloser, error) { return openRaw(path, timeout/2) }, true}
 }
 
 // InMemory is a file of a content.
 func InMemory(name string, content []byte) File {
-	return File{name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+	return File{name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }, false}
 }
 
 // Open opens the file and decompresses what is read, if it is compressed in that one of
@@ -39,36 +50,75 @@ func (f File) Open(form string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := decompress(raw, form)
+	content, err := decompress(raw, form)
 	if err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("data file %s: %w", f.Shown(), err)
 	}
-	return &both{text, raw}, nil
+	return &both{content, content, raw}, nil
 }
 
-// both reads a text and closes what it comes from as well.
+// OpenText opens a file of text as Open does, and passes over its byte order mark. It refuses what is
+// no text in UTF-8.
+func (f File) OpenText(form string) (io.ReadCloser, error) {
+	content, err := f.Open(form)
+	if err != nil {
+		return nil, err
+	}
+	text := bufio.NewReaderSize(content, blockBytes)
+	if err = isText(text); err == nil {
+		err = bom.Skip(text)
+	}
+	if err != nil {
+		_ = content.Close()
+		return nil, fmt.Errorf("data file %s: %w", f.Shown(), err)
+	}
+	return &both{text, content, nopCloser{}}, nil
+}
+
+// both reads from one stream and closes it and what it comes from.
 type both struct {
-	io.ReadCloser
-	raw io.Closer
+	io.Reader
+	content, raw io.Closer
 }
 
-func (b *both) Close() error { return errors.Join(b.ReadCloser.Close(), b.raw.Close()) }
+func (b *both) Close() error { return errors.Join(b.content.Close(), b.raw.Close()) }
 
-// OpenRaw opens the file of a path, which must not be a folder, as it is.
-func OpenRaw(path string) (*os.File, error) {
+type nopCloser struct{}
+
+func (nopCloser) Close() error { return nil }
+
+// openRaw opens the file of a path, which must not be a folder, as it is.
+func openRaw(path string, patience time.Duration) (io.ReadCloser, error) {
+	if isInput(path) {
+		return openInput(path, patience)
+	}
+	info, err := stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&os.ModeNamedPipe != 0 {
+		return openPipe(path, "data file "+quote.Word(path), patience)
+	}
 	opened, err := os.Open(path) // #nosec G304 -- the user names the file
+	if err != nil {
+		return nil, fmt.Errorf("data file %s cannot be opened: %w", quote.Word(path), cause(err))
+	}
+	return opened, nil
+}
+
+// stat is what a path leads to, which must not be a folder.
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("data file %s does not exist", quote.Word(path))
 	case err != nil:
 		return nil, fmt.Errorf("data file %s cannot be opened: %w", quote.Word(path), cause(err))
-	}
-	if info, err := opened.Stat(); err == nil && info.IsDir() {
-		_ = opened.Close()
+	case info.IsDir():
 		return nil, fmt.Errorf("data file %s is a folder: give the path of a file", quote.Word(path))
 	}
-	return opened, nil
+	return info, nil
 }
 
 // cause drops the operation and the path, which the message has, from err.
@@ -77,4 +127,63 @@ func cause(err error) error {
 		return path.Err
 	}
 	return err
+}
+
+// Exists is an error where nothing is there that can be opened.
+func (f File) Exists() error {
+	if !f.disk || isInput(f.name) {
+		return nil
+	}
+	_, err := stat(f.name)
+	return err
+}
+
+// Kind is the ending of the file's name, as the function Kind gives it.
+func (f File) Kind() string { return Kind(f.name) }
+
+// Kind is the ending of a file's name in lower case, as .csv, without that of a compressed form.
+func Kind(name string) string {
+	name = strings.ToLower(name)
+	for _, ending := range endings {
+		if plain, is := strings.CutSuffix(name, ending); is {
+			name = plain
+			break
+		}
+	}
+	return filepath.Ext(name)
+}
+
+// List is the file of a path, or the files of a folder in the order of their names. Of a folder it leaves out
+// folders, and files whose names begin with . or _, as Hadoop and Spark do: they mark what a job has done.
+func List(path string, timeout time.Duration) ([]File, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() || isInput(path) {
+		return []File{OnDisk(path, timeout)}, nil // opening it says what is wrong
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s cannot be read: %w", quote.Word(path), cause(err))
+	}
+	var files []File
+	hidden, unfinished, finished := 0, false, false
+	for _, e := range entries {
+		name := e.Name()
+		finished = finished || name == "_SUCCESS"
+		unfinished = unfinished || name == "_temporary"
+		switch {
+		case strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_"):
+			hidden++
+		case !e.IsDir():
+			files = append(files, OnDisk(filepath.Join(path, name), timeout))
+		}
+	}
+	switch {
+	case unfinished && !finished:
+		return nil, fmt.Errorf("data folder %s is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended", quote.Word(path))
+	case len(files) == 0 && hidden > 0:
+		return nil, fmt.Errorf("data folder %s holds no files but %d whose names begin with . or _, which are left out", quote.Word(path), hidden)
+	case len(files) == 0:
+		return nil, fmt.Errorf("data folder %s holds no files", quote.Word(path))
+	}
+	return files, nil
 }
