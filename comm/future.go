@@ -18,6 +18,7 @@ type Future struct {
 	mu       sync.Mutex
 	done     sync.Cond
 	pending  bool
+	awaited  bool
 	err      error
 	endNS    int64
 	observer Observer
@@ -80,10 +81,18 @@ func (f *Future) Wait() error {
 	for f.pending {
 		f.done.Wait()
 	}
+	f.awaited = true
 	if f.err != nil && f.explain != nil {
 		return f.explain(f.err)
 	}
 	return f.err
+}
+
+// Awaited says that Wait has returned from the operation: somebody knows how it ended.
+func (f *Future) Awaited() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.awaited
 }
 
 // EndNS is the stamp of the last completion, in ns of Now.
@@ -116,7 +125,7 @@ func (p *Promise) Begin() bool {
 	if f.pending {
 		return false
 	}
-	f.pending, f.err, f.observer, f.ender, f.explain = true, nil, nil, nil, nil
+	f.pending, f.awaited, f.err, f.observer, f.ender, f.explain = true, false, nil, nil, nil, nil
 	return true
 }
 

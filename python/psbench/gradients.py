@@ -104,12 +104,13 @@ class BucketSpec:
 class Bucket(Gradient):
     """A bucket with its gradient in place. See BucketSpec for the other attributes."""
 
-    __slots__ = ("spec", "index", "elements", "table_rows", "width", "parameters")
+    __slots__ = ("spec", "index", "elements", "table_rows", "width", "parameters", "_made")
 
     def __init__(self, spec: BucketSpec, values: Any, rows: Any = None) -> None:
         super().__init__(values, rows)
         self.spec, self.index, self.elements = spec, spec.index, spec.elements
         self.table_rows, self.width, self.parameters = spec.table_rows, spec.width, spec.parameters
+        self._made: list[Any] = []  # operations on it that nobody has asked for yet
 
     def __repr__(self) -> str:
         if self.sparse:

@@ -50,6 +50,35 @@ class Operation:
         if not isinstance(bucket, Bucket):
             raise TypeError(f"an operation is on a bucket, not on {_what(bucket)}: give it the one that reduce was given")
         self.bucket, self.op, self.flags, self.arg = bucket, op, flags, arg
+        bucket._made.append(self)
+
+    @property
+    def name(self) -> str:
+        """The method of the link that makes it, as in average."""
+        return _NAMES[self.op]
+
+    def __repr__(self) -> str:
+        link = "server" if self.name == "push_pull" else "default" if self.flags else "group"
+        return f"self.{link}.{self.name}(bucket)"
+
+    def _asked(self) -> None:
+        """Notes that it was returned or yielded."""
+        if self in self.bucket._made:
+            self.bucket._made.remove(self)
+
+
+_NAMES = {
+    0x69: "push_pull", 0x6A: "all_reduce", 0x6B: "average", 0x6C: "broadcast", 0x6D: "reduce_scatter", 0x6E: "all_gather", 0x6F: "all_to_all",
+}
+
+
+def check_asked(bucket: Bucket) -> None:
+    """Raises if the hook made an operation on the bucket that its reduction never asked for."""
+    if bucket._made:
+        forgotten = bucket._made[0]
+        raise RuntimeError(
+            f"it made {forgotten!r} of bucket {bucket.index} and neither returned nor yielded it, so psbench never ran it: "
+            f'write "return {forgotten!r}"')
 
 
 class Server:
@@ -128,7 +157,8 @@ class Hook(Part):
         It may return None (the bucket is reduced), or an operation such as
         ``self.group.average(bucket)``, which ends the reduction when it is done. Or it is a
         generator that yields operations one after the other and goes on once each has ended.
-        Several buckets may be on their way at once, each with a generator of its own.
+        Several buckets may be on their way at once, each with a generator of its own. An
+        operation that it makes on the bucket and neither returns nor yields ends the run.
 
         ``bucket.values`` is a float32 view of the trainer's own memory: [elements] of a dense
         bucket, [rows, width] of a sparse one, whose row numbers are ``bucket.rows``; an

@@ -28,7 +28,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from .gradients import Bucket, BucketSpec
-from .hook import Hook, HookState, Operation
+from .hook import Hook, HookState, Operation, check_asked
 from .parts import Part
 
 __all__ = ["bucket", "check", "reduce"]
@@ -93,9 +93,11 @@ def bucket(values: Any, rows: Any = None, index: int = 0, table_rows: int = 0) -
 def reduce(hook: Hook, bucket: Bucket, batch: int = 0) -> list[str]:
     """Has a hook reduce a bucket among one trainer, and names the operations that it asks for.
 
-    In a group of one, and with a server that averages, each operation leaves the bucket as it is.
+    In a group of one, and with a server that averages, each operation leaves the bucket as it is. An
+    operation that the hook makes and neither returns nor yields is an error, as it is in a run.
     """
     asked: list[str] = []
+    bucket._made.clear()
     reduction = hook.reduce(HookState(batch, bucket.index), bucket)
     if isinstance(reduction, Generator):
         try:
@@ -105,12 +107,8 @@ def reduce(hook: Hook, bucket: Bucket, batch: int = 0) -> list[str]:
             reduction = end.value
     if reduction is not None:
         asked.append(_name(reduction, bucket))
+    check_asked(bucket)
     return asked
-
-
-_OPERATIONS = {
-    0x69: "push_pull", 0x6A: "all_reduce", 0x6B: "average", 0x6C: "broadcast", 0x6D: "reduce_scatter", 0x6E: "all_gather", 0x6F: "all_to_all",
-}
 
 
 def _name(operation: Any, bucket: Bucket) -> str:
@@ -118,7 +116,8 @@ def _name(operation: Any, bucket: Bucket) -> str:
         raise TypeError(f"reduce asks for {operation!r}, which is no operation: return or yield one such as self.group.average(bucket)")
     if operation.bucket is not bucket:
         raise ValueError(f"reduce asks for an operation on {operation.bucket!r}, but was given {bucket!r}")
-    return _OPERATIONS[operation.op]
+    operation._asked()
+    return operation.name
 
 
 def _psbench(case: unittest.TestCase) -> str:

@@ -63,6 +63,29 @@ class HookTest(unittest.TestCase):
             self.assertEqual(second[0], 25)
             self.assertEqual(c.host.call(0x70, batch=3, bucket=0, arg=0x6A), Frame(0x69, batch=3, bucket=0))
 
+    def test_an_operation_may_be_kept(self):
+        class Kept(Half):
+            """Makes its operation once, and asks for it in every batch; and makes two before it yields them."""
+
+            def setup(self):
+                self.made = {}
+
+            def reduce(self, state, bucket):
+                if bucket.index == 0:
+                    return self.made.setdefault(0, self.made.get(0) or self.group.average(bucket))
+                return self.both(self.group.all_reduce(bucket), self.group.average(bucket))
+
+            def both(self, first, second):
+                yield first
+                return second
+
+        with Companion(Kept, buckets=[dense(1), dense(1)]) as c:
+            c.host.tensor(4, 0, np.float32([1])), c.host.tensor(4, 1, np.float32([1]))
+            for batch in range(2):
+                self.assertEqual(c.host.call(0x68, batch=batch, bucket=0), Frame(0x6B, flags=0x80, batch=batch, bucket=0))
+                self.assertEqual(c.host.call(0x68, batch=batch, bucket=1), Frame(0x6A, batch=batch, bucket=1))
+                self.assertEqual(c.host.call(0x70, batch=batch, bucket=1, arg=0x6A), Frame(0x6B, flags=0x80, batch=batch, bucket=1))
+
     def test_a_sparse_bucket_has_rows(self):
         seen = []
 
@@ -143,10 +166,24 @@ class HookTest(unittest.TestCase):
             yield self.group.average(bucket)
             raise OSError("late")
 
+        def forgets(self, state, bucket):
+            self.group.average(bucket)
+
+        def forgets_one_of_two(self, state, bucket):
+            self.server.push_pull(bucket)
+            return self.group.average(bucket)
+
+        def forgets_to_yield(self, state, bucket):
+            yield self.group.average(bucket)
+            self.default.broadcast(bucket)
+
         cases = [
             (raises, "hook half, reduce: ValueError: it is wrong"),
             (raises_no_unicode, "hook half, reduce: ValueError: no \\udc80"),
             (raises_later, "hook half, reduce: OSError: late"),
+            (forgets, 'hook half, reduce: RuntimeError: it made self.group.average(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "return self.group.average(bucket)"'),
+            (forgets_one_of_two, 'hook half, reduce: RuntimeError: it made self.server.push_pull(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "return self.server.push_pull(bucket)"'),
+            (forgets_to_yield, 'hook half, reduce: RuntimeError: it made self.default.broadcast(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "return self.default.broadcast(bucket)"'),
             (lambda self, state, bucket: 3, "hook half, reduce: TypeError: it returns 3: it must return None, or an operation such as self.group.average(bucket), or be a generator of operations"),
             (lambda self, state, bucket: (yield bucket.values), "hook half, reduce: TypeError: it yields a ndarray: it must yield operations, such as self.group.average(bucket)"),
             (lambda self, state, bucket: self.group.average(bucket.values), "hook half, reduce: TypeError: an operation is on a bucket, not on float32 [1]: give it the one that reduce was given"),

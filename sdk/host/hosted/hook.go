@@ -13,6 +13,7 @@ import (
 // namedHook is a hook as the process that holds it hands it on.
 type namedHook struct {
 	sdk.Hook
+	watch   *watch
 	explain func(error) error // made once, since every bucket of every iteration gets it
 }
 
@@ -21,8 +22,17 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if f == nil {
 		f = comm.Completed(errNoFuture)
 	}
+	if err := h.watch.err(); err != nil {
+		f = comm.Completed(err)
+	}
 	f.Explain(h.explain)
 	return f
+}
+
+// Reset implements sdk.Hook: what an earlier pass left in flight is no longer looked at.
+func (h *namedHook) Reset() {
+	h.Hook.Reset()
+	h.watch.reset()
 }
 
 // AnswererOf is a hook, as its host hands it on, that says what it leaves; nil if it does not.
@@ -46,10 +56,11 @@ func (h *namedHook) PassFacts() map[string]string { return process.PassFacts(nil
 // is added to env.
 func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
 	env.Rank, env.Name, env.Recorder = p.Rank(), p.Name(), p.Recorder
+	w := newWatch(&env)
 	hook, err := process.Build[sdk.Hook](p, choice, env)
 	if err != nil {
 		return nil, err
 	}
 	title := choice.Title()
-	return &namedHook{hook, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
+	return &namedHook{hook, w, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
 }

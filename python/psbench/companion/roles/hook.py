@@ -6,7 +6,7 @@ from types import GeneratorType
 from typing import Any
 
 from ...gradients import Bucket, BucketSpec
-from ...hook import Hook, HookState, Operation
+from ...hook import Hook, HookState, Operation, check_asked
 from .. import frames
 from ..process import Process
 from .role import Role, bucket_specs
@@ -66,6 +66,7 @@ class HookRole(Role):
     def _last(self, asked: Any, state: HookState, bucket: Bucket) -> None:
         """Ends a reduction: with a last operation, or none."""
         if asked is None:
+            check_asked(bucket)
             self.process.link.send(frames.REDUCED, 0, state.batch, bucket.index, bucket._count())  # type: ignore[union-attr]
         elif type(asked) is Operation:
             self._ask(asked, asked.flags | frames.DONE, state, bucket)
@@ -75,6 +76,9 @@ class HookRole(Role):
     def _ask(self, operation: Operation, flags: int, state: HookState, bucket: Bucket) -> None:
         if operation.bucket is not bucket:
             raise ValueError(f"it was given {bucket} and asks for an operation on {operation.bucket}: each reduction is of its own bucket")
+        operation._asked()
+        if flags & frames.DONE:
+            check_asked(bucket)
         self.process.link.send(operation.op, flags, state.batch, bucket.index, bucket._count(), operation.arg)  # type: ignore[union-attr]
 
     def _bucket(self, index: int) -> Bucket:
