@@ -33,6 +33,8 @@ type Part struct {
 	// function of that name. Quorum names the setting that decides it; see WithQuorum.
 	Asynchronous bool
 	Quorum       string
+	// RanksDiffer says that trainers need not end with equal parameters; see the function of that name.
+	RanksDiffer bool
 	// Protocol says that the part is called by the frames of docs/protocol.md, in a process of its
 	// own beside one of psbench: parts in other languages are, parts in Go are not.
 	Protocol bool
@@ -133,6 +135,18 @@ func WithQuorum(setting string, server Part) Part {
 	Asynchronous(server) // which it may be
 	server.Quorum = setting
 	return server
+}
+
+// RanksDiffer declares that a hook, server, trainer or model may leave the trainers with unequal parameters: gossip
+// does, and local steps between averages. Without it psbench warns of trainers that exchange gradients and end a pass
+// with unequal parameters. A hook without links and an asynchronous server need not be declared so.
+func RanksDiffer(part Part) Part {
+	switch part.Kind {
+	case KindHook, KindServer, KindTrainer, KindModel:
+		part.RanksDiffer = true
+		return part
+	}
+	panic(fmt.Sprintf("%s %s has no part in whether trainers end equal", part.Kind, part.Key)) // a mistake in the plugin's source
 }
 
 // NewTableServer declares a server of a table; see NewServer for defaults.

@@ -93,6 +93,10 @@ type Part struct {
 	// Asynchronous says that it is a server which answers before all of its trainers have
 	// come.
 	Asynchronous bool
+	// RanksDiffer says that it may leave trainers with unequal parameters.
+	RanksDiffer bool
+	// OnArrival says that it is an elementwise server which combines gradients as they arrive.
+	OnArrival bool
 	// Protocol says that it is called by the frames of docs/protocol.md, in a process of its own.
 	Protocol bool
 }

@@ -138,7 +138,7 @@ func (c *Check) trying(part sdk.Part, point string) map[string]any {
 	}
 	return map[string]any{
 		"point": point, "kind": string(part.Kind), "serves": string(part.Serves), "links": links, "timing": int(part.Timing), "asynchronous": part.Asynchronous,
-		"ranks_differ": c.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
+		"ranks_differ": c.RanksDiffer || part.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
 	}
 }
 

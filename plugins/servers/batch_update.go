@@ -32,7 +32,8 @@ var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001,
 // batches left, it has as many as those, so that the last reports of a pass wait for
 // nobody.
 //
-// Of n parameters a report costs n additions, the first of a round n copies, and an
+// Reports are added up in the order of trainers, so that a round of the same trainers has the same bits in every
+// run. Of n parameters a report costs n additions, that of trainer 0 n copies, and an
 // update a step of the optimizer; on an engine that averages itself (engine.Averager) a report is n
 // copies, and the additions are the engine's; of a trainer that shares its buckets with the engine (engine.Borrower)
 // none, and nobody waits for the update. A report is taken in when its last bucket is there: until then another
@@ -48,7 +49,7 @@ type batchUpdate struct {
 	mu        sync.Mutex
 	optimizer optimizer.Optimizer
 	reports   []report // by trainer
-	waiting   []int    // the trainers whose reports are in the round, in the order of arrival
+	waiting   []int    // the trainers whose reports are in the round
 	coming    int      // trainers that do not wait and have batches left
 	updates   int64
 	failed    error // of Reset
@@ -217,6 +218,7 @@ func (b *batchUpdate) add(trainer int) error {
 func (b *batchUpdate) update() error {
 	start := comm.Now()
 	reports := len(b.waiting)
+	slices.Sort(b.waiting)
 	if err := b.means.mean(b.waiting); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -130,6 +131,49 @@ func takesRounds(t *testing.T, e engine.Engine) {
 			t.Fatalf("trainers %v wait for ever", round)
 		}
 	})
+}
+
+// Who comes first changes no bit of the parameters, on no engine, in no round.
+func TestBatchUpdateAddsInTheOrderOfTrainers(t *testing.T) {
+	dark := enginetest.New(enginetest.Full)
+	defer func() {
+		if err := dark.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	gradients := []float32{1e8, 1, -1e8, 3} // whose sum is 3, 4 or 0, as the order says
+	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark, "does not": struct{ optimizer.Engine }{dark}} {
+		for _, quorum := range []int{0, 3} {
+			t.Run(fmt.Sprintf("%s, %d", name, quorum), func(t *testing.T) {
+				var want []float32
+				for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}, {3, 0, 1, 2}, {2, 1, 0, 3}} {
+					if quorum > 0 {
+						order = slices.DeleteFunc(order, func(trainer int) bool { return trainer == 1 })
+					}
+					w := newUpdateWorldOn(e, t, BatchUpdateSettings{Settings: optimizer.Defaults(1, 0.5), BatchUpdateSize: quorum}, 2, 2, 2, 2, 2)
+					for batch := range int64(2) {
+						for _, trainer := range order {
+							for bucket := range w.specs {
+								if err := w.push(trainer, bucket, batch+1, gradients[trainer]); err != nil {
+									t.Fatal(err)
+								}
+							}
+						}
+					}
+					got := slices.Concat(w.answers[0]...)
+					if want == nil {
+						want = got
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("in the order %v the parameters are %v, in that of the trainers %v", order, got, want)
+					}
+					if err := w.server.(io.Closer).Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
 }
 
 // The first push of a pass fetches the model, whatever it holds and whoever waits.

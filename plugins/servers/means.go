@@ -15,9 +15,11 @@ import (
 type means interface {
 	// memory is where the mean of a bucket comes to lie, in the engine's memory.
 	memory(bucket int) []float32
-	// take takes a complete report in, which is the first of its round or not.
+	// take takes a complete report in, which is the first of its round or not. Its gradients stay as they are until mean
+	// has returned.
 	take(trainer int, report []sdk.Push, first bool) error
-	// mean takes the mean of the reports of some trainers, in the order in which they were taken in.
+	// mean takes the mean of the reports of a round. It adds them up in the order of trainers, which ascends, so that it
+	// has the same bits whoever came first.
 	mean(trainers []int) error
 	io.Closer
 }
@@ -28,21 +30,25 @@ func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 	if averager, ok := env.Engine.(engine.Averager); ok {
 		return newEngineMeans(averager, env.Buckets, env.Trainers, bus)
 	}
-	return newHostMeans(env.Engine, env.Buckets, bus)
+	return newHostMeans(env.Engine, env.Buckets, env.Trainers, bus)
 }
 
-// hostMeans adds reports up in ordinary memory as they come. Where Go cannot touch the memory of the
-// engine, each mean is copied there.
+// hostMeans adds reports up in ordinary memory: that of a trainer as it comes where those of all trainers before it are
+// there, so that the addition hides behind stragglers, and the others block by block once the round is complete. Then k
+// reports of n parameters cost 4n(k+2) bytes, where to add and divide one takes 20n. Where Go cannot touch the memory of
+// the engine, each mean is copied there.
 type hostMeans struct {
 	engine    engine.Engine
 	sum       *comm.Store
-	gradients [][]float32 // by bucket, in the engine's memory, which is where sum is if Go can touch it
-	adopted   io.Closer   // sum, by the engine that copies from it
+	reports   [][]sdk.Push // by trainer: of the round; nil until it comes
+	added     int          // the reports of so many trainers, from the first one on, are in sum
+	gradients [][]float32  // by bucket, in the engine's memory, which is where sum is if Go can touch it
+	adopted   io.Closer    // sum, by the engine that copies from it
 	bus       *sdk.Counter
 }
 
-func newHostMeans(e engine.Engine, specs []tensor.BucketSpec, bus *sdk.Counter) (*hostMeans, error) {
-	m := &hostMeans{engine: e, sum: comm.NewStore(specs), bus: bus}
+func newHostMeans(e engine.Engine, specs []tensor.BucketSpec, trainers int, bus *sdk.Counter) (*hostMeans, error) {
+	m := &hostMeans{engine: e, sum: comm.NewStore(specs), reports: make([][]sdk.Push, trainers), bus: bus}
 	for _, b := range m.sum.Buckets {
 		memory, err := beside(e, b)
 		if err != nil {
@@ -57,23 +63,33 @@ func newHostMeans(e engine.Engine, specs []tensor.BucketSpec, bus *sdk.Counter) 
 
 func (m *hostMeans) memory(bucket int) []float32 { return m.gradients[bucket] }
 
-func (m *hostMeans) take(_ int, report []sdk.Push, first bool) error {
-	for i, p := range report {
-		if sum := m.sum.Buckets[i].Gradient.Values; first {
-			copy(sum, p.Gradient.Values)
-		} else {
-			vec.Add(sum, p.Gradient.Values)
+func (m *hostMeans) take(trainer int, report []sdk.Push, first bool) error {
+	if first {
+		clear(m.reports)
+		m.added = 0
+	}
+	m.reports[trainer] = report
+	for ; m.added < len(m.reports) && m.reports[m.added] != nil; m.added++ {
+		for i, p := range m.reports[m.added] {
+			addTo(m.sum.Buckets[i].Gradient.Values, p.Gradient.Values, m.added == 0)
 		}
 	}
 	return nil
 }
 
+// addTo adds a gradient to a sum, which it is the first of or not.
+func addTo(sum, gradient []float32, first bool) {
+	if first {
+		copy(sum, gradient)
+	} else {
+		vec.Add(sum, gradient)
+	}
+}
+
 func (m *hostMeans) mean(trainers []int) error {
 	var last engine.Ticket
 	for i, b := range m.sum.Buckets {
-		if len(trainers) > 1 {
-			vec.Scale(1/float32(len(trainers)), b.Gradient.Values)
-		}
+		m.meanOf(i, b.Gradient.Values, trainers)
 		if !m.engine.Addressable() {
 			host := tensor.Float32Bytes(b.Gradient.Values)
 			last = m.engine.CopyIn(tensor.Float32Bytes(m.gradients[i]), host)
@@ -81,6 +97,21 @@ func (m *hostMeans) mean(trainers []int) error {
 		}
 	}
 	return m.engine.Wait(last)
+}
+
+// meanOf adds to the sum of a bucket what is not in it yet, and divides.
+func (m *hostMeans) meanOf(bucket int, sum []float32, trainers []int) {
+	for from := 0; from < len(sum); from += comm.BlockElements {
+		to := min(from+comm.BlockElements, len(sum))
+		for i, t := range trainers {
+			if t >= m.added {
+				addTo(sum[from:to], m.reports[t][bucket].Gradient.Values[from:to], i == 0)
+			}
+		}
+		if len(trainers) > 1 {
+			vec.Scale(1/float32(len(trainers)), sum[from:to])
+		}
+	}
 }
 
 func (m *hostMeans) Close() error { return m.adopted.Close() }

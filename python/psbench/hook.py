@@ -139,12 +139,16 @@ class Hook(Part):
                 bucket.values *= 0.5
                 return self.group.average(bucket)
 
+    ranks_differ: whether trainers may end with unequal parameters, as those that gossip do. If it
+        does not say so and they do, the result has a warning.
+
     Order of calls: setup, then for each pass reset, and reduce for every bucket of every batch.
     """
 
     kind = "hook"
     Environment = HookEnv
     links: ClassVar[Sequence[str]] = ()
+    ranks_differ: ClassVar[bool] = False
 
     env: HookEnv
     server: Server

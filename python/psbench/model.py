@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .gradients import Gradient
 from .parts import Env, Part
@@ -92,12 +92,16 @@ Emit = Callable[[int], None]
 class Model(Part):
     """Computes outputs and gradients: derive from it and write the methods below.
 
+    ranks_differ: whether trainers may end with unequal parameters, since step changes them in another
+        way on each.
+
     Order of calls: setup, parameters, inputs, bind, then for each pass reset and initialize, and
     for each iteration forward and backward; evaluate between epochs.
     """
 
     kind = "model"
     Environment = ModelEnv
+    ranks_differ: ClassVar[bool] = False
 
     env: ModelEnv
     values: Sequence[NDArray[np.float32]]

@@ -113,6 +113,8 @@ class Server(Part):
         not say so and does it all the same, the run ends.
     quorum: the name of a setting, an int, that says for how many trainers it waits, 0 for all;
         fewer make it asynchronous.
+    ranks_differ: whether trainers may end with unequal parameters although it waits for all: it gives
+        them different answers.
 
     Order of calls: setup, then for each pass reset, and receive for each push.
     """
@@ -121,6 +123,7 @@ class Server(Part):
     Environment = ServerEnv
     asynchronous: ClassVar[bool] = False
     quorum: ClassVar[str] = ""
+    ranks_differ: ClassVar[bool] = False
 
     env: ServerEnv
 

@@ -14,7 +14,7 @@ import (
 type Version struct{ Major, Minor int }
 
 // Contract is the version that this source speaks, as a core and as a plugin.
-var Contract = Version{2, 4}
+var Contract = Version{2, 5}
 
 // Protocol is the first version whose trainers call parts in other languages.
 var Protocol = Version{2, 1}

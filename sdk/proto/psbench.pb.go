@@ -187,7 +187,7 @@ func (x Exchange_Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Exchange_Operation.Descriptor instead.
 func (Exchange_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{64, 0}
 }
 
 type MeasureRequest_Expect int32
@@ -239,7 +239,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{70, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{71, 0}
 }
 
 type Failure_Cause int32
@@ -288,7 +288,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{77, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{78, 0}
 }
 
 type DescribeRequest struct {
@@ -385,7 +385,8 @@ type PartDescription struct {
 	Quorum       string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
 	// It is called by the frames of docs/protocol.md, in a process of its own beside one of psbench.
 	Protocol      bool `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	Adds          bool `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"` // elementwise servers: what they combine they add
+	Adds          bool `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`                                  // elementwise servers: what they combine they add
+	RanksDiffer   bool `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"` // hooks, servers, trainers and models: trainers may end with unequal parameters
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +501,13 @@ func (x *PartDescription) GetProtocol() bool {
 func (x *PartDescription) GetAdds() bool {
 	if x != nil {
 		return x.Adds
+	}
+	return false
+}
+
+func (x *PartDescription) GetRanksDiffer() bool {
+	if x != nil {
+		return x.RanksDiffer
 	}
 	return false
 }
@@ -3885,6 +3893,7 @@ type CollectReply struct {
 	//	*CollectReply_Facts
 	//	*CollectReply_Exchange
 	//	*CollectReply_Checked
+	//	*CollectReply_Replica
 	Piece         isCollectReply_Piece `protobuf_oneof:"piece"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4044,6 +4053,15 @@ func (x *CollectReply) GetChecked() *Checked {
 	return nil
 }
 
+func (x *CollectReply) GetReplica() *Replica {
+	if x != nil {
+		if x, ok := x.Piece.(*CollectReply_Replica); ok {
+			return x.Replica
+		}
+	}
+	return nil
+}
+
 type isCollectReply_Piece interface {
 	isCollectReply_Piece()
 }
@@ -4100,6 +4118,10 @@ type CollectReply_Checked struct {
 	Checked *Checked `protobuf:"bytes,13,opt,name=checked,proto3,oneof"` // the same, once
 }
 
+type CollectReply_Replica struct {
+	Replica *Replica `protobuf:"bytes,14,opt,name=replica,proto3,oneof"` // trainers, where there are several, once the pass has ended
+}
+
 func (*CollectReply_Series) isCollectReply_Piece() {}
 
 func (*CollectReply_Losses) isCollectReply_Piece() {}
@@ -4126,6 +4148,53 @@ func (*CollectReply_Exchange) isCollectReply_Piece() {}
 
 func (*CollectReply_Checked) isCollectReply_Piece() {}
 
+func (*CollectReply_Replica) isCollectReply_Piece() {}
+
+// Replica is what a trainer's parameters are after a pass.
+type Replica struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Checksums     []uint32               `protobuf:"fixed32,1,rep,packed,name=checksums,proto3" json:"checksums,omitempty"` // of each parameter in registration order: CRC-32C of its bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replica) Reset() {
+	*x = Replica{}
+	mi := &file_psbench_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replica) ProtoMessage() {}
+
+func (x *Replica) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replica.ProtoReflect.Descriptor instead.
+func (*Replica) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *Replica) GetChecksums() []uint32 {
+	if x != nil {
+		return x.Checksums
+	}
+	return nil
+}
+
 // Losses are those of the iterations that ended.
 type Losses struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4136,7 +4205,7 @@ type Losses struct {
 
 func (x *Losses) Reset() {
 	*x = Losses{}
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4217,7 @@ func (x *Losses) String() string {
 func (*Losses) ProtoMessage() {}
 
 func (x *Losses) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4230,7 @@ func (x *Losses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Losses.ProtoReflect.Descriptor instead.
 func (*Losses) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{54}
+	return file_psbench_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Losses) GetValues() []float64 {
@@ -4186,7 +4255,7 @@ type NonFinite struct {
 
 func (x *NonFinite) Reset() {
 	*x = NonFinite{}
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4267,7 @@ func (x *NonFinite) String() string {
 func (*NonFinite) ProtoMessage() {}
 
 func (x *NonFinite) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4280,7 @@ func (x *NonFinite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NonFinite.ProtoReflect.Descriptor instead.
 func (*NonFinite) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55}
+	return file_psbench_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *NonFinite) GetEpoch() int64 {
@@ -4274,7 +4343,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4286,7 +4355,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4299,7 +4368,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{56}
+	return file_psbench_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Evaluation) GetEpoch() int32 {
@@ -4363,7 +4432,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4375,7 +4444,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4388,7 +4457,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{57}
+	return file_psbench_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Series) GetType() string {
@@ -4424,7 +4493,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4436,7 +4505,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4449,7 +4518,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{58}
+	return file_psbench_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Head) GetType() string {
@@ -4484,7 +4553,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4496,7 +4565,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4509,7 +4578,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{59}
+	return file_psbench_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Counter) GetHead() *Head {
@@ -4537,7 +4606,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4618,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4631,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{60}
+	return file_psbench_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Gauge) GetHead() *Head {
@@ -4592,7 +4661,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4673,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4686,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{61}
+	return file_psbench_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Histogram) GetHead() *Head {
@@ -4657,7 +4726,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4669,7 +4738,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4682,7 +4751,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62}
+	return file_psbench_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Facts) GetValues() map[string]string {
@@ -4710,7 +4779,7 @@ type Exchange struct {
 
 func (x *Exchange) Reset() {
 	*x = Exchange{}
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4722,7 +4791,7 @@ func (x *Exchange) String() string {
 func (*Exchange) ProtoMessage() {}
 
 func (x *Exchange) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4735,7 +4804,7 @@ func (x *Exchange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
 func (*Exchange) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63}
+	return file_psbench_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Exchange) GetLink() string {
@@ -4806,7 +4875,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4818,7 +4887,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4831,7 +4900,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{64}
+	return file_psbench_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Slice) GetValues() []byte {
@@ -4866,7 +4935,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4878,7 +4947,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4891,7 +4960,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{65}
+	return file_psbench_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Checked) GetSpentNs() int64 {
@@ -4918,7 +4987,7 @@ type CombineRequest struct {
 
 func (x *CombineRequest) Reset() {
 	*x = CombineRequest{}
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4930,7 +4999,7 @@ func (x *CombineRequest) String() string {
 func (*CombineRequest) ProtoMessage() {}
 
 func (x *CombineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4943,7 +5012,7 @@ func (x *CombineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineRequest.ProtoReflect.Descriptor instead.
 func (*CombineRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{66}
+	return file_psbench_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CombineRequest) GetLists() []*Gradients {
@@ -4962,7 +5031,7 @@ type Gradients struct {
 
 func (x *Gradients) Reset() {
 	*x = Gradients{}
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4974,7 +5043,7 @@ func (x *Gradients) String() string {
 func (*Gradients) ProtoMessage() {}
 
 func (x *Gradients) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4987,7 +5056,7 @@ func (x *Gradients) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gradients.ProtoReflect.Descriptor instead.
 func (*Gradients) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{67}
+	return file_psbench_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Gradients) GetGradients() [][]byte {
@@ -5007,7 +5076,7 @@ type CombineReply struct {
 
 func (x *CombineReply) Reset() {
 	*x = CombineReply{}
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5088,7 @@ func (x *CombineReply) String() string {
 func (*CombineReply) ProtoMessage() {}
 
 func (x *CombineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5101,7 @@ func (x *CombineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineReply.ProtoReflect.Descriptor instead.
 func (*CombineReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{68}
+	return file_psbench_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CombineReply) GetAnswers() [][]byte {
@@ -5063,7 +5132,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5075,7 +5144,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5088,7 +5157,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{69}
+	return file_psbench_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -5151,7 +5220,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5232,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5245,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{70}
+	return file_psbench_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *MeasureRequest) GetOperation() string {
@@ -5260,7 +5329,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[71]
+	mi := &file_psbench_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5272,7 +5341,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[71]
+	mi := &file_psbench_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5285,7 +5354,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{71}
+	return file_psbench_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -5319,7 +5388,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[72]
+	mi := &file_psbench_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5331,7 +5400,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[72]
+	mi := &file_psbench_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5344,7 +5413,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{72}
+	return file_psbench_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *WatchRequest) GetIterationsEveryNs() int64 {
@@ -5376,7 +5445,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[73]
+	mi := &file_psbench_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5388,7 +5457,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[73]
+	mi := &file_psbench_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5401,7 +5470,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{73}
+	return file_psbench_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -5483,7 +5552,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[74]
+	mi := &file_psbench_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5495,7 +5564,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[74]
+	mi := &file_psbench_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5508,7 +5577,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{74}
+	return file_psbench_proto_rawDescGZIP(), []int{75}
 }
 
 type Progress struct {
@@ -5521,7 +5590,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[75]
+	mi := &file_psbench_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5533,7 +5602,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[75]
+	mi := &file_psbench_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5546,7 +5615,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{75}
+	return file_psbench_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -5575,7 +5644,7 @@ type Iterations struct {
 
 func (x *Iterations) Reset() {
 	*x = Iterations{}
-	mi := &file_psbench_proto_msgTypes[76]
+	mi := &file_psbench_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5587,7 +5656,7 @@ func (x *Iterations) String() string {
 func (*Iterations) ProtoMessage() {}
 
 func (x *Iterations) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[76]
+	mi := &file_psbench_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5600,7 +5669,7 @@ func (x *Iterations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Iterations.ProtoReflect.Descriptor instead.
 func (*Iterations) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{76}
+	return file_psbench_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Iterations) GetDone() int64 {
@@ -5636,7 +5705,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[77]
+	mi := &file_psbench_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5648,7 +5717,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[77]
+	mi := &file_psbench_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5661,7 +5730,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{77}
+	return file_psbench_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -5693,7 +5762,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xeb\x02\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\x8e\x03\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5707,7 +5776,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06quorum\x18\n" +
 	" \x01(\tR\x06quorum\x12\x1a\n" +
 	"\bprotocol\x18\v \x01(\bR\bprotocol\x12\x12\n" +
-	"\x04adds\x18\f \x01(\bR\x04adds\"q\n" +
+	"\x04adds\x18\f \x01(\bR\x04adds\x12!\n" +
+	"\franks_differ\x18\r \x01(\bR\vranksDiffer\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -5982,7 +6052,7 @@ const file_psbench_proto_rawDesc = "" +
 	"CloseReply\x12\x12\n" +
 	"\x04left\x18\x01 \x01(\tR\x04left\"6\n" +
 	"\x0eCollectRequest\x12$\n" +
-	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\x96\x05\n" +
+	"\x04pass\x18\x01 \x01(\x0e2\x10.psbench.v1.PassR\x04pass\"\xc7\x05\n" +
 	"\fCollectReply\x12,\n" +
 	"\x06series\x18\x01 \x01(\v2\x12.psbench.v1.SeriesH\x00R\x06series\x12,\n" +
 	"\x06losses\x18\x02 \x01(\v2\x12.psbench.v1.LossesH\x00R\x06losses\x12&\n" +
@@ -6000,8 +6070,11 @@ const file_psbench_proto_rawDesc = "" +
 	" \x01(\v2\x15.psbench.v1.HistogramH\x00R\thistogram\x12)\n" +
 	"\x05facts\x18\v \x01(\v2\x11.psbench.v1.FactsH\x00R\x05facts\x122\n" +
 	"\bexchange\x18\f \x01(\v2\x14.psbench.v1.ExchangeH\x00R\bexchange\x12/\n" +
-	"\achecked\x18\r \x01(\v2\x13.psbench.v1.CheckedH\x00R\acheckedB\a\n" +
-	"\x05piece\" \n" +
+	"\achecked\x18\r \x01(\v2\x13.psbench.v1.CheckedH\x00R\achecked\x12/\n" +
+	"\areplica\x18\x0e \x01(\v2\x13.psbench.v1.ReplicaH\x00R\areplicaB\a\n" +
+	"\x05piece\"'\n" +
+	"\aReplica\x12\x1c\n" +
+	"\tchecksums\x18\x01 \x03(\aR\tchecksums\" \n" +
 	"\x06Losses\x12\x16\n" +
 	"\x06values\x18\x01 \x03(\x01R\x06values\"\x9d\x01\n" +
 	"\tNonFinite\x12\x14\n" +
@@ -6181,7 +6254,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
 var file_psbench_proto_goTypes = []any{
 	(Timing)(0),                // 0: psbench.v1.Timing
 	(Pass)(0),                  // 1: psbench.v1.Pass
@@ -6242,35 +6315,36 @@ var file_psbench_proto_goTypes = []any{
 	(*CloseReply)(nil),         // 56: psbench.v1.CloseReply
 	(*CollectRequest)(nil),     // 57: psbench.v1.CollectRequest
 	(*CollectReply)(nil),       // 58: psbench.v1.CollectReply
-	(*Losses)(nil),             // 59: psbench.v1.Losses
-	(*NonFinite)(nil),          // 60: psbench.v1.NonFinite
-	(*Evaluation)(nil),         // 61: psbench.v1.Evaluation
-	(*Series)(nil),             // 62: psbench.v1.Series
-	(*Head)(nil),               // 63: psbench.v1.Head
-	(*Counter)(nil),            // 64: psbench.v1.Counter
-	(*Gauge)(nil),              // 65: psbench.v1.Gauge
-	(*Histogram)(nil),          // 66: psbench.v1.Histogram
-	(*Facts)(nil),              // 67: psbench.v1.Facts
-	(*Exchange)(nil),           // 68: psbench.v1.Exchange
-	(*Slice)(nil),              // 69: psbench.v1.Slice
-	(*Checked)(nil),            // 70: psbench.v1.Checked
-	(*CombineRequest)(nil),     // 71: psbench.v1.CombineRequest
-	(*Gradients)(nil),          // 72: psbench.v1.Gradients
-	(*CombineReply)(nil),       // 73: psbench.v1.CombineReply
-	(*ParameterSummary)(nil),   // 74: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 75: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 76: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 77: psbench.v1.WatchRequest
-	(*Event)(nil),              // 78: psbench.v1.Event
-	(*Heartbeat)(nil),          // 79: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 80: psbench.v1.Progress
-	(*Iterations)(nil),         // 81: psbench.v1.Iterations
-	(*Failure)(nil),            // 82: psbench.v1.Failure
-	nil,                        // 83: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 84: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 85: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 86: psbench.v1.ConnectReply.FactsEntry
-	nil,                        // 87: psbench.v1.Facts.ValuesEntry
+	(*Replica)(nil),            // 59: psbench.v1.Replica
+	(*Losses)(nil),             // 60: psbench.v1.Losses
+	(*NonFinite)(nil),          // 61: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 62: psbench.v1.Evaluation
+	(*Series)(nil),             // 63: psbench.v1.Series
+	(*Head)(nil),               // 64: psbench.v1.Head
+	(*Counter)(nil),            // 65: psbench.v1.Counter
+	(*Gauge)(nil),              // 66: psbench.v1.Gauge
+	(*Histogram)(nil),          // 67: psbench.v1.Histogram
+	(*Facts)(nil),              // 68: psbench.v1.Facts
+	(*Exchange)(nil),           // 69: psbench.v1.Exchange
+	(*Slice)(nil),              // 70: psbench.v1.Slice
+	(*Checked)(nil),            // 71: psbench.v1.Checked
+	(*CombineRequest)(nil),     // 72: psbench.v1.CombineRequest
+	(*Gradients)(nil),          // 73: psbench.v1.Gradients
+	(*CombineReply)(nil),       // 74: psbench.v1.CombineReply
+	(*ParameterSummary)(nil),   // 75: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 76: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 77: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 78: psbench.v1.WatchRequest
+	(*Event)(nil),              // 79: psbench.v1.Event
+	(*Heartbeat)(nil),          // 80: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 81: psbench.v1.Progress
+	(*Iterations)(nil),         // 82: psbench.v1.Iterations
+	(*Failure)(nil),            // 83: psbench.v1.Failure
+	nil,                        // 84: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 85: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 86: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 87: psbench.v1.ConnectReply.FactsEntry
+	nil,                        // 88: psbench.v1.Facts.ValuesEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	7,   // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
@@ -6285,7 +6359,7 @@ var file_psbench_proto_depIdxs = []int32{
 	17,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
 	11,  // 10: psbench.v1.ConfigureRequest.check:type_name -> psbench.v1.Check
 	9,   // 11: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	83,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	84,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
 	18,  // 13: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
 	9,   // 14: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
 	18,  // 15: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
@@ -6316,7 +6390,7 @@ var file_psbench_proto_depIdxs = []int32{
 	32,  // 40: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
 	31,  // 41: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
 	36,  // 42: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	84,  // 43: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	85,  // 43: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
 	42,  // 44: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
 	32,  // 45: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
 	32,  // 46: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
@@ -6340,76 +6414,77 @@ var file_psbench_proto_depIdxs = []int32{
 	32,  // 64: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
 	33,  // 65: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
 	20,  // 66: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	85,  // 67: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	86,  // 68: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	86,  // 67: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	87,  // 68: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
 	52,  // 69: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
 	1,   // 70: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
 	1,   // 71: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	62,  // 72: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	59,  // 73: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	63,  // 72: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	60,  // 73: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
 	52,  // 74: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	61,  // 75: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	60,  // 76: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	74,  // 77: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	64,  // 78: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	65,  // 79: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	66,  // 80: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	67,  // 81: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	68,  // 82: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
-	70,  // 83: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
-	63,  // 84: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	63,  // 85: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	63,  // 86: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	87,  // 87: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 88: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
-	69,  // 89: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
-	69,  // 90: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
-	72,  // 91: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
-	3,   // 92: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	3,   // 93: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	79,  // 94: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	80,  // 95: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	82,  // 96: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	81,  // 97: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 98: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 99: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	4,   // 100: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	32,  // 101: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	5,   // 102: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	10,  // 103: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	24,  // 104: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	28,  // 105: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	34,  // 106: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	44,  // 107: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	46,  // 108: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	48,  // 109: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	50,  // 110: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	53,  // 111: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	57,  // 112: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	55,  // 113: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	71,  // 114: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
-	75,  // 115: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	77,  // 116: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	6,   // 117: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	19,  // 118: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	25,  // 119: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	30,  // 120: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	43,  // 121: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	45,  // 122: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	47,  // 123: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	49,  // 124: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	51,  // 125: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	54,  // 126: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	58,  // 127: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	56,  // 128: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	73,  // 129: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
-	76,  // 130: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	78,  // 131: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	117, // [117:132] is the sub-list for method output_type
-	102, // [102:117] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	62,  // 75: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	61,  // 76: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	75,  // 77: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	65,  // 78: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	66,  // 79: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	67,  // 80: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	68,  // 81: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	69,  // 82: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	71,  // 83: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	59,  // 84: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
+	64,  // 85: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	64,  // 86: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	64,  // 87: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	88,  // 88: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 89: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	70,  // 90: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	70,  // 91: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	73,  // 92: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 93: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 94: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	80,  // 95: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	81,  // 96: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	83,  // 97: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	82,  // 98: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 99: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 100: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 101: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	32,  // 102: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 103: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 104: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	24,  // 105: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	28,  // 106: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	34,  // 107: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	44,  // 108: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	46,  // 109: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	48,  // 110: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	50,  // 111: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	53,  // 112: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	57,  // 113: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	55,  // 114: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	72,  // 115: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	76,  // 116: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	78,  // 117: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 118: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	19,  // 119: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	25,  // 120: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	30,  // 121: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	43,  // 122: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	45,  // 123: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	47,  // 124: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	49,  // 125: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	51,  // 126: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	54,  // 127: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	58,  // 128: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	56,  // 129: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	74,  // 130: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	77,  // 131: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	79,  // 132: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	118, // [118:133] is the sub-list for method output_type
+	103, // [103:118] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -6452,9 +6527,10 @@ func file_psbench_proto_init() {
 		(*CollectReply_Facts)(nil),
 		(*CollectReply_Exchange)(nil),
 		(*CollectReply_Checked)(nil),
+		(*CollectReply_Replica)(nil),
 	}
-	file_psbench_proto_msgTypes[56].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[73].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[57].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[74].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -6466,7 +6542,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   83,
+			NumMessages:   84,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

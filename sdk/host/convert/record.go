@@ -49,6 +49,8 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 		out.Piece = &proto.CollectReply_NonFinite{NonFinite: &proto.NonFinite{
 			Epoch: p.Epoch, Batch: p.Batch, Loss: p.Loss, Losses: p.Losses, Parameter: p.Parameter, Gradient: p.Gradient,
 		}}
+	case *record.Replica:
+		out.Piece = &proto.CollectReply_Replica{Replica: &proto.Replica{Checksums: p.Checksums}}
 	case *record.Summary:
 		out.Piece = &proto.CollectReply_Parameter{Parameter: &proto.ParameterSummary{
 			Name: p.Name, Elements: int64(p.Elements), DeltaSum: p.DeltaSum, DeltaSumsq: p.DeltaSumSq, DeltaHead: p.DeltaHead, Head: p.Head,
@@ -88,6 +90,8 @@ func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 		return &record.NonFinite{
 			Epoch: q.GetEpoch(), Batch: q.GetBatch(), Loss: q.GetLoss(), Losses: q.GetLosses(), Parameter: q.GetParameter(), Gradient: q.GetGradient(),
 		}, nil
+	case *proto.CollectReply_Replica:
+		return &record.Replica{Checksums: p.Replica.GetChecksums()}, nil
 	case *proto.CollectReply_Parameter:
 		q := p.Parameter
 		return &record.Summary{

@@ -18,7 +18,7 @@ const (
 )
 
 // Piece is a part of a record: a *Series, *Counter, *Gauge, *Histogram, Facts, Losses, *Work, an
-// *Evaluation, *NonFinite, a *Summary, an *Exchange, a *Checked or PeakRSS.
+// *Evaluation, *NonFinite, a *Replica, a *Summary, an *Exchange, a *Checked or PeakRSS.
 type Piece interface{ piece() }
 
 func (*Series) piece()     {}
@@ -30,6 +30,7 @@ func (Losses) piece()      {}
 func (*Work) piece()       {}
 func (*Evaluation) piece() {}
 func (*NonFinite) piece()  {}
+func (*Replica) piece()    {}
 func (*Summary) piece()    {}
 func (*Exchange) piece()   {}
 func (*Checked) piece()    {}
@@ -113,6 +114,11 @@ type NonFinite struct {
 	Losses       int64  // how many there are; 0: Epoch, Batch and Loss mean nothing
 	Parameter    string // the first with such a value, after that iteration or at the end
 	Gradient     string // the first with such a value, after that iteration
+}
+
+// Replica is what a trainer's parameters are after a pass: those of equal replicas are equal.
+type Replica struct {
+	Checksums []uint32 // by parameter
 }
 
 // Evaluation is what a trainer found on its held-out samples after an epoch.

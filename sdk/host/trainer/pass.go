@@ -192,6 +192,9 @@ func (r *Role) Collect(send record.Send) error {
 		if err := process.SendPassFacts(facts, send); err != nil {
 			return err
 		}
+		if err := r.collectReplica(send); err != nil {
+			return err
+		}
 	}
 	if err := r.evaluation.collect(send); err != nil {
 		return err
@@ -204,6 +207,18 @@ func (r *Role) Collect(send record.Send) error {
 		return err
 	}
 	return record.SendAll(send, summaries)
+}
+
+// collectReplica says what the parameters are, for the core to compare with those of other trainers.
+func (r *Role) collectReplica(send record.Send) error {
+	if r.config.Trainers < 2 {
+		return nil
+	}
+	checksums, err := inspect.Checksums(r.copies, r.parts.Values)
+	if err != nil {
+		return err
+	}
+	return send(&record.Replica{Checksums: checksums})
 }
 
 // initialize makes the initial parameters once more.

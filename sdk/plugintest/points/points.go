@@ -87,7 +87,7 @@ func (s *Subject) dense() bool { return s.DenseOnly || s.Part.Serves == sdk.Serv
 // agrees says that the part leaves all ranks with the same result: one that does not wait for all
 // cannot, nor one that has nothing to agree by.
 func (s *Subject) agrees() bool {
-	return !s.Part.Asynchronous && !s.RanksDiffer && (s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
+	return !s.Part.Asynchronous && !s.Part.RanksDiffer && !s.RanksDiffer && (s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
 }
 
 // InRun says that a trainer of a real run can carry the point out.

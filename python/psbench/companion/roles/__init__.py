@@ -14,11 +14,12 @@ __all__ = ["Role", "described", "make"]
 
 def described(part: type[Part]) -> dict[str, Any]:
     """What Describe says of a part beside its settings."""
+    said: dict[str, Any] = {"ranks_differ": getattr(part, "ranks_differ", False)}
     if part.kind == "hook":
-        return {"links": list(part.links)}  # type: ignore[attr-defined]
+        said["links"] = list(part.links)  # type: ignore[attr-defined]
     if part.kind == "server":
-        return {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum}  # type: ignore[attr-defined]
-    return {}
+        said |= {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum}  # type: ignore[attr-defined]
+    return said
 
 
 def make(process: Process, part: type[Part], request: Any) -> Role:
