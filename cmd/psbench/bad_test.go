@@ -63,9 +63,9 @@ var harms = map[string]harm{
 	"prints before the handshake": {begins: "prints", want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
 	"hangs in the handshake":      {begins: "hangs", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
 	"answers no call":             {begins: "mute", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
-	"speaks version 0.1":          {begins: "1", want: unasked + "plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.4: build"},
-	"speaks version 2.5":          {begins: "2005", want: unasked + "plugin bad did not start: it speaks version 2.5 of psbench's contract with plugins, this psbench 2.4: update"},
-	"speaks version 3.0":          {begins: "3000", want: unasked + "plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.4: update"},
+	"speaks version 0.1":          {begins: "1", want: unasked + "plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.5: build"},
+	"speaks version 2.6":          {begins: "2006", want: unasked + "plugin bad did not start: it speaks version 2.6 of psbench's contract with plugins, this psbench 2.5: update"},
+	"speaks version 3.0":          {begins: "3000", want: unasked + "plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.5: update"},
 	"grows before the handshake":  {begins: "grows", args: "--plugin-memory 256MiB", want: unasked + "plugin bad (process ...) ...during its start, as it wants more than the 256MiB of --plugin-memory; its last words: "},
 	"replaces its executable":     {begins: "replaces", want: "bad does not have the sha256 ...; server2 is server early of plugin bad"},
 
@@ -92,6 +92,8 @@ var harms = map[string]harm{
 	"a forged push":      {kind: sdk.KindServer, key: "forged", want: "server2: server forged answered batch 7..." + of},
 	"never answers":      {kind: sdk.KindServer, key: "never", args: "--rpc-timeout 5", want: "trainer0 waited 5 s for the answer to batch 7, bucket 0 from server2; server2 is server never of plugin bad, which said last: batch 7"},
 	"stays in a call":    {kind: sdk.KindServer, key: "stays", args: "--rpc-timeout 5 --isolate hook --transport shm", want: "from server2; ...; server2 is server stays of plugin bad, which said last: batch 7"},
+
+	"forgets an operation": {kind: sdk.KindHook, key: "forgets", args: "--nserver 0 --trainer ddp", want: "hook forgets, Reduce: it started the operation average of batch 0, bucket 0 on link group, and nobody waited for it: Reduce must return its future, or one that waits for it; trainer... is hook forgets of plugin bad"},
 
 	"ignores the end of its pass": {kind: sdk.KindTrainer, key: "deaf", args: "--rpc-timeout 2", want: "trainer... has not ended its pass 2 s after it was over; ... is trainer deaf of plugin bad, which said last: training"},
 	"stands still alone":          {kind: sdk.KindTrainer, key: "stuck", args: "--ntrainer 1 --nserver 0 --rpc-timeout 1", want: "the core waited 2 s for the end of an iteration from trainer0; trainer0 is trainer stuck of plugin bad, which said last: training"},

@@ -21,6 +21,7 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	}
 	if text := losses(r); text != "" {
 		line(w, "loss", text+pass(r))
+		line(w, "order", r.ArrivalOrder)
 	}
 	line(w, "evaluation", lastEvaluation(r))
 	line(w, "checked", checks(r.Checks))

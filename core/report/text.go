@@ -196,6 +196,7 @@ func totals(w *screen.Page, r *result.Result) {
 	}
 	if first, last, ok := lossEnds(r.Losses); ok {
 		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
+		line(w, "order", r.ArrivalOrder)
 	}
 	line(w, "start", startMS(r))
 }

@@ -79,6 +79,12 @@ type Result struct {
 	Losses [][]float64 `json:"losses"`
 	// NonFinite is what processes found of NaN and infinite values; Warnings say it too.
 	NonFinite []NonFinite `json:"non_finite,omitempty"`
+	// ArrivalOrder says why losses and parameters depend on the order in which gradients arrived: runs with
+	// the same configuration then differ. Without it they are equal to the last bit, as far as psbench knows.
+	ArrivalOrder string `json:"arrival_order,omitempty"`
+	// Replicas says whether the trainers ended with equal parameters; nil with one trainer, and
+	// where the run ended early.
+	Replicas *Replicas `json:"replicas,omitempty"`
 	// Evaluation is what was found after each epoch on samples that
 	// no trainer trains on. Without such samples there is none.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`

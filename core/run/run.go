@@ -141,8 +141,11 @@ func (r *run) report(err error) {
 	}
 	r.assemble()
 	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // nobody looks at that of a comparison
+	r.result.ArrivalOrder = r.arrivalOrder()
 	if err == nil {
 		r.warnIterations()
+		r.result.Replicas = r.replicas()
+		r.warnReplicas(r.result.Replicas)
 	}
 	r.result.Noise = r.noise.Intervals()
 	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(), noise.Warnings(r.result.Noise, "the measured pass"))

@@ -38,6 +38,7 @@ var noteKinds = []struct {
 	{says: "throttled", short: "throttled"},
 	{says: "that are not finite", short: "loss not finite"},
 	{says: "is not finite at the end of the pass", short: "loss not finite"},
+	{says: "the replicas ended unequal", short: "replicas unequal"},
 	{says: "leaves running", short: "left running"},
 	{says: "never uses the servers", short: "unused servers", settled: true},
 	{says: " has no effect: ", short: "no effect", settled: true},

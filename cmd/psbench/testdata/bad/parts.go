@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
@@ -33,10 +34,20 @@ func parts() []sdk.Part {
 	return append(all,
 		sdk.NewServer("early", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return newServer("early") }),
 		sdk.NewServer("hangs", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { select {} }),
+		sdk.NewHook("forgets", none{}, func(_ none, env sdk.HookEnv) (sdk.Hook, error) { return forgets{env.Group}, nil }, sdk.LinkGroup),
 		sdk.NewTrainer("deaf", none{}, func(none, sdk.TrainerEnv) (sdk.Trainer, error) { return &deaf{}, nil }),
 		sdk.NewTrainer("stuck", none{}, func(none, sdk.TrainerEnv) (sdk.Trainer, error) { return &stuck{}, nil }),
 	)
 }
+
+// forgets is a hook that returns another future than that of its operation.
+type forgets struct{ group comm.Group }
+
+func (h forgets) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
+	h.group.Average(s.Batch(), b)
+	return comm.Completed(nil)
+}
+func (forgets) Reset() {}
 
 // data does harm while it loads four samples.
 type data struct{ does string }
