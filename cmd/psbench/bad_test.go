@@ -34,7 +34,7 @@ func badRegistry(t *testing.T, plugin map[string]any, kind sdk.Kind, key string)
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
 		"plugins":             map[string]any{"bad": plugin},
-		string(kind) + "_map": map[string]any{key: map[string]any{"plugin": "bad"}},
+		flagOf(kind) + "_map": map[string]any{key: map[string]any{"plugin": "bad"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +120,14 @@ func TestBadPluginsDoNoHarm(t *testing.T) {
 	}
 }
 
+// flagOf is what chooses a part of a kind, on the command line and in a registry.
+func flagOf(kind sdk.Kind) string {
+	if kind == sdk.KindHook {
+		return "ddp_hook"
+	}
+	return string(kind)
+}
+
 func (h harm) run(t *testing.T, program, transport string) {
 	// A link of its own, which it may replace.
 	own := filepath.Join(t.TempDir(), "bad")
@@ -141,7 +149,7 @@ func (h harm) run(t *testing.T, program, transport string) {
 		args = nil
 	}
 	f := startPsbench(t, slices.Concat(args, []string{
-		"--registry", badRegistry(t, plugin, kind, key), "--" + string(kind), key, "--transport", transport, "--iterations", "10", "--log-dir", logs,
+		"--registry", badRegistry(t, plugin, kind, key), "--" + flagOf(kind), key, "--transport", transport, "--iterations", "10", "--log-dir", logs,
 	}, strings.Fields(h.args))...)
 	switch {
 	case h.does == "interrupted":

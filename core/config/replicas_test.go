@@ -12,7 +12,6 @@ import (
 // Trainers that exchange gradients must end equal, by the server that they share, unless a part is declared
 // otherwise. Where servers take gradients in as they arrive, losses depend on the order.
 func TestReplicasAndTheOrderOfArrival(t *testing.T) {
-	const quorum = "server batch_update answers before all of its trainers have pushed"
 	for flags, want := range map[string]struct {
 		sets   [][]int
 		differ string
@@ -24,12 +23,11 @@ func TestReplicasAndTheOrderOfArrival(t *testing.T) {
 		"--ntrainer 4 --nserver 2":            {[][]int{{0, 1}, {2, 3}}, "", ""},
 		"--ntrainer 3 --nserver 0":            {[][]int{{0, 1, 2}}, "", ""},
 		"--ntrainer 3 --ddp-hook allreduce":   {[][]int{{0, 1, 2}}, "", ""},
-		"--ntrainer 4 --nserver 2 --ddp-hook sparse_rpc --model DummyModelSparse":       {[][]int{{0, 1}, {2, 3}}, "", ""},
-		"--ntrainer 2 --nserver 0 --ddp-hook noop":                                      {[][]int{{0}, {1}}, "hook noop uses no link", ""},
-		"--trainer batch_update --server batch_update":                                  {[][]int{{0, 1, 2}}, "", ""},
-		"--trainer batch_update --server batch_update --set server.batch_update_size=2": {[][]int{{0}, {1}, {2}}, quorum, quorum},
-		"--trainer hybrid --ntrainer 2":                                                 {[][]int{{0, 1}}, "", "server embedding applies updates of its tables as they arrive"},
-		"--trainer hybrid --ntrainer 1":                                                 {[][]int{{0}}, "", ""},
+		"--ntrainer 4 --nserver 2 --ddp-hook sparse_rpc --model DummyModelSparse": {[][]int{{0, 1}, {2, 3}}, "", ""},
+		"--ntrainer 2 --nserver 0 --ddp-hook noop":                                {[][]int{{0}, {1}}, "hook noop uses no link", ""},
+		"--trainer batch_update --server batch_update":                            {[][]int{{0, 1, 2}}, "", ""},
+		"--trainer hybrid --ntrainer 2":                                           {[][]int{{0, 1}}, "", "server embedding applies updates of its tables as they arrive"},
+		"--trainer hybrid --ntrainer 1":                                           {[][]int{{0}}, "", ""},
 	} {
 		e, err := resolve(t, nil, strings.Fields(flags))
 		if err != nil {
@@ -54,5 +52,16 @@ func TestReplicasAndTheOrderOfArrival(t *testing.T) {
 			}
 			e.Parts[kind] = part
 		}
+	}
+	e, err := resolve(t, nil, []string{"--trainer", "batch_update", "--server", "batch_update"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := e.Parts[sdk.KindServer]
+	server.Asynchronous = true
+	e.Parts[sdk.KindServer] = server
+	const want = "server batch_update answers before all of its trainers have pushed"
+	if sets, differ := e.Replicas(); differ != want || e.ArrivalOrder(3) != want || len(sets) != 3 {
+		t.Errorf("of a server that does not wait: differ %q, order %q, sets %v", differ, e.ArrivalOrder(3), sets)
 	}
 }
