@@ -14,7 +14,7 @@ func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := 1 + rapid.Float64Range(-0.01, 0.01).Draw(t, "drift") // of the host by the device
 		drawn := func(what string, least, most int64) int64 { return rapid.Int64Range(least, most).Draw(t, what) }
-		hostNS, begunNS := int64(0), int64(0)
+		hostNS, beforeNS := int64(0), int64(0) // of the setting; how long the device saw the one before it
 		s := setting{rate: 1}
 		s.errNS = drawn("error", 500, 50_000)
 		s.ns = drawn("by", -s.errNS, s.errNS)
@@ -24,13 +24,13 @@ func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 			errNS := drawn("error", 500, 50_000)
 			next, offNS := s.next(nextNS+drawn("by", -errNS, errNS), errNS, float64(deviceNS))
 			for range 4 {
-				after := drawn("after the setting", begunNS-hostNS, deviceNS)
+				after := drawn("after the setting", -beforeNS, deviceNS)
 				is := hostNS + int64(float64(after)*rate)
 				if off := s.at(float64(after)) - is; max(off, -off) > offNS+2 { // which are rounded away
 					t.Fatalf("%d ns after a setting a time is %d ns off, where %d are told", after, off, offNS)
 				}
 			}
-			s, begunNS, hostNS = next, hostNS, nextNS
+			s, beforeNS, hostNS = next, deviceNS, nextNS
 		}
 	})
 }
