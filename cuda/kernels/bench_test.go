@@ -4,6 +4,7 @@ package kernels
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -40,55 +41,85 @@ func spread(all []float64) (median, low, high float64) {
 	return at(50), at(10), at(90)
 }
 
-func BenchmarkBandwidth(b *testing.B) {
-	const n = 16 << 20 // 64 MiB
-	q := begin(b)
-	defer q.end()
-	var x [4][]float32
-	for i := range x {
-		x[i] = place(q, make([]float32, n), 0)
+// benchmarked is how many elements an array of a benchmark has: 256 MiB, several times what a card's cache has; in a
+// short one little, which shows that it works.
+func benchmarked() int {
+	if testing.Short() {
+		return 1 << 16
 	}
-	b.Run("copy", func(b *testing.B) { timed(b, q, "GB/s", 8*n, func() { q.Copy(x[0], x[1]) }) })
-	b.Run("mean of 4", func(b *testing.B) { timed(b, q, "GB/s", 20*n, func() { q.Mean(x[0], x[:]) }) })
-	b.Run("axpy", func(b *testing.B) { timed(b, q, "GB/s", 12*n, func() { q.Axpy(1, x[0], x[1]) }) })
-	b.Run("sgd", func(b *testing.B) { timed(b, q, "GB/s", 12*n, func() { q.SGD(x[0], x[1], 0.1, 0) }) })
-	b.Run("adam", func(b *testing.B) { timed(b, q, "GB/s", 28*n, func() { q.Adam(x[0], x[1], x[2], x[3], step) }) })
-	b.Run("column sum", func(b *testing.B) { timed(b, q, "GB/s", 4*n, func() { q.ColumnSum(x[0][:n/128], x[1]) }) })
-	b.Run("softmax", func(b *testing.B) { timed(b, q, "GB/s", 8*n, func() { q.Softmax(x[0], 1024) }) })
+	return 64 << 20
 }
 
-// The layers of the default model, 1024 by 1024, at two sizes of a batch; and a large square.
-func BenchmarkProducts(b *testing.B) {
+// random are elements from 0 to below 1, since a card is faster with zeros: arrays of as many.
+func random(q *bench, arrays, n int) (placed [][]float32) {
+	host, r := make([]float32, n), rand.New(rand.NewPCG(3, 0))
+	for range arrays {
+		for i := range host {
+			host[i] = r.Float32()
+		}
+		placed = append(placed, place(q, host, 0))
+	}
+	return placed
+}
+
+func BenchmarkBandwidth(b *testing.B) {
+	n := benchmarked()
 	q := begin(b)
 	defer q.end()
-	const n = 4096
-	x, y, z := place(q, make([]float32, n*n), 0), place(q, make([]float32, n*n), 0), place(q, make([]float32, n*n), 0)
+	x := random(q, 4, n)
+	bytes := func(each int) float64 { return float64(each * n) }
+	b.Run("copy", func(b *testing.B) { timed(b, q, "GB/s", bytes(8), func() { q.Copy(x[0], x[1]) }) })
+	b.Run("mean of 4", func(b *testing.B) { timed(b, q, "GB/s", bytes(20), func() { q.Mean(x[0], x) }) })
+	b.Run("axpy", func(b *testing.B) { timed(b, q, "GB/s", bytes(12), func() { q.Axpy(1, x[0], x[1]) }) })
+	b.Run("sgd", func(b *testing.B) { timed(b, q, "GB/s", bytes(12), func() { q.SGD(x[0], x[1], 0.1, 0) }) })
+	b.Run("adam", func(b *testing.B) { timed(b, q, "GB/s", bytes(28), func() { q.Adam(x[0], x[1], x[2], x[3], step) }) })
+	b.Run("column sum", func(b *testing.B) { timed(b, q, "GB/s", bytes(4), func() { q.ColumnSum(x[0][:n/128], x[1]) }) })
+	b.Run("softmax", func(b *testing.B) { timed(b, q, "GB/s", bytes(8), func() { q.Softmax(x[0], 1024) }) })
+}
+
+// The layers of the default model, 1024 by 1024, at two sizes of a batch, each time with other matrices, which are in
+// no cache; and a large square.
+func BenchmarkProducts(b *testing.B) {
+	n, layer := benchmarked(), 1024
+	if testing.Short() {
+		layer = 64
+	}
+	square := 4 * layer
+	q := begin(b)
+	defer q.end()
+	x := random(q, 3, n)
+	products := func(b *testing.B, m, n, k int, transA, transB bool) {
+		most := max(m*n, n*k, m*k)
+		at := 0
+		timed(b, q, "GFLOP/s", 2*float64(m*n*k), func() {
+			q.Gemm(x[0][at:at+m*n], x[1][at:at+m*k], x[2][at:at+n*k], m, n, k, transA, transB)
+			if at += most; at+most > len(x[0]) {
+				at = 0
+			}
+		})
+	}
 	for _, c := range []struct {
 		what           string
 		m, n, k        int
 		transA, transB bool
 	}{
-		{"forward, batch 10", 10, 1024, 1024, false, true},
-		{"weight gradient, batch 10", 1024, 1024, 10, true, false},
-		{"input gradient, batch 10", 10, 1024, 1024, false, false},
-		{"forward, batch 128", 128, 1024, 1024, false, true},
-		{"weight gradient, batch 128", 1024, 1024, 128, true, false},
-		{"input gradient, batch 128", 128, 1024, 1024, false, false},
-		{"square", n, n, n, false, false},
+		{"forward, batch 10", 10, layer, layer, false, true},
+		{"weight gradient, batch 10", layer, layer, 10, true, false},
+		{"input gradient, batch 10", 10, layer, layer, false, false},
+		{"forward, batch 128", 128, layer, layer, false, true},
+		{"weight gradient, batch 128", layer, layer, 128, true, false},
+		{"input gradient, batch 128", 128, layer, layer, false, false},
+		{"square", square, square, square, false, false},
 	} {
-		b.Run(c.what, func(b *testing.B) {
-			timed(b, q, "GFLOP/s", 2*float64(c.m*c.n*c.k), func() { q.Gemm(z, x, y, c.m, c.n, c.k, c.transA, c.transB) })
-		})
+		b.Run(c.what, func(b *testing.B) { products(b, c.m, c.n, c.k, c.transA, c.transB) })
 	}
 	if cublas, err := library.OpenCuBLAS(context); err != nil {
 		b.Log(err)
 	} else {
 		defer func() { q.must(cublas.Close()) }()
 		q.UseBLAS(cublas)
-		for _, rows := range []int{10, 128, n} {
-			b.Run(fmt.Sprintf("cuBLAS, forward, batch %d", rows), func(b *testing.B) {
-				timed(b, q, "GFLOP/s", 2*float64(rows)*1024*1024, func() { q.Gemm(z, x, y, rows, 1024, 1024, false, true) })
-			})
+		for _, rows := range []int{10, 128, square} {
+			b.Run(fmt.Sprintf("cuBLAS, forward, batch %d", rows), func(b *testing.B) { products(b, rows, layer, layer, false, true) })
 		}
 	}
 }

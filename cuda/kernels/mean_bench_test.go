@@ -3,23 +3,26 @@
 package kernels
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// BenchmarkMean has the device answer four trainers that share buckets of 64 MiB, as the server average does: by
+// BenchmarkMean has the device answer four trainers that share buckets of 256 MiB, as the server average does: by
 // pieces of 4 MiB, each averaged in place and copied to the three others. In turn it copies as much memory on the device.
 // What is read and what is written counts in both; times are those of events.
 func BenchmarkMean(b *testing.B) {
-	const n, piece, trainers = 16 << 20, 1 << 20, 4
+	const trainers = 4
+	n := benchmarked()
+	piece := min(1<<20, n/2)
 	q := begin(b)
 	defer q.end()
-	var pushes [trainers][]float32
-	for i := range pushes {
-		pushes[i] = place(q, slices.Repeat([]float32{float32(2 * i)}, n), 0)
+	pushes := random(q, trainers, n)
+	var due float32 // at the end of each
+	for _, p := range pushes {
+		due += fetched(q, p[n-1:])[0]
 	}
+	due *= 1. / trainers
 	from, err := context.NewEvent(driver.EventOptions{Timing: true})
 	q.must(err)
 	to, err := context.NewEvent(driver.EventOptions{Timing: true})
@@ -48,11 +51,11 @@ func BenchmarkMean(b *testing.B) {
 	}
 	answer()
 	for i, p := range pushes {
-		if got := fetched(q, p[n-2:]); got[0] != 3 || got[1] != 3 {
-			b.Fatalf("trainer %d is answered %v where the mean of 0, 2, 4 and 6 is due", i, got)
+		if got := fetched(q, p[n-1:])[0]; got != due {
+			b.Fatalf("trainer %d is answered %v where the mean %v is due", i, got, due)
 		}
 	}
-	const meanBytes, copyBytes = 4 * n * (trainers + 1 + 2*(trainers-1)), 4 * n * 2
+	meanBytes, copyBytes := float64(4*n*(trainers+1+2*(trainers-1))), float64(4*n*2)
 	var means, copies []float64
 	for b.Loop() {
 		means = append(means, rate(meanBytes, answer))
