@@ -20,7 +20,7 @@ const devicesArgument = "devices"
 // listDevices shows the GPUs of this machine, what the driver says of itself and what would compute on
 // them. Without any it is an error that says why.
 func (a *app) listDevices(cmd *cobra.Command, reg *registry.Registry) error {
-	list, err := a.cuda.Devices(cmd.Context())
+	list, err := a.cuda.Devices(cmd.Context(), 0)
 	if err != nil {
 		return fmt.Errorf("no CUDA devices: %w", err)
 	}

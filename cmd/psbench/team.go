@@ -109,7 +109,7 @@ func onCUDA(cmd *cobra.Command, c *config.Config) bool {
 // gpus is how many CUDA devices this host has that its driver shows. Why there is none the core says of its own host.
 func (a *app) gpus(ctx context.Context) int {
 	defer hold(ctx)()
-	list, err := a.cuda.Devices(ctx)
+	list, err := a.cuda.Devices(ctx, 0)
 	if err != nil {
 		return 0
 	}

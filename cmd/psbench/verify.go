@@ -100,7 +100,7 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	}
 	options, reg, err := a.merge(cmd)
 	if err == nil {
-		_, err = a.finder().Devices(cmd.Context())
+		_, err = a.finder().Devices(cmd.Context(), 0)
 	}
 	if err == nil {
 		_, err = a.finder().Plugin(cmd.Context(), reg, result.Build())

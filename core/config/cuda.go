@@ -16,8 +16,8 @@ import (
 // CUDAFinder finds what CUDA ranks need, a *devices.Finder where it is no test.
 type CUDAFinder interface {
 	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
-	// error, where CUDA ranks are to be on other hosts.
-	Devices(ctx context.Context) (*devices.List, error)
+	// error, where CUDA ranks are to be on other hosts. Those that so many ranks are on say how much of their memory is free.
+	Devices(ctx context.Context, ranks int) (*devices.List, error)
 	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
 }
@@ -119,7 +119,7 @@ func (r *resolver) findCUDA(ctx context.Context) error {
 		found.Seed = r.CUDASeed
 	}
 	var err error
-	if found.Devices, err = r.cuda.Devices(ctx); err != nil {
+	if found.Devices, err = r.cuda.Devices(ctx, r.NCUDATrainer+r.NCUDAServer); err != nil {
 		return err
 	}
 	if found.Plugin, err = r.cuda.Plugin(ctx, r.registry, result.Build()); err != nil {

@@ -26,7 +26,7 @@ type finder struct {
 	none, noPlugin error
 }
 
-func (f finder) Devices(context.Context) (*devices.List, error) {
+func (f finder) Devices(context.Context, int) (*devices.List, error) {
 	if f.none != nil {
 		return nil, f.none
 	}

@@ -26,7 +26,7 @@ type Device struct {
 	Ordinal   int    `json:"ordinal"` // among the visible ones
 	Name      string `json:"name"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// FreeBytes is what of it nobody had when the driver was asked; 0 where it does not tell.
+	// FreeBytes is what of it nobody had when the driver was asked; 0 where it does not tell, or was not asked.
 	FreeBytes int64 `json:"free_bytes,omitempty"`
 	// Capability is the compute capability, as in 9.0.
 	Capability string `json:"compute_capability"`

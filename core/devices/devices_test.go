@@ -72,7 +72,7 @@ func TestProbe(t *testing.T) {
 			if c.answer == "hang" || c.answer == "flood" {
 				patience = 300 * time.Millisecond
 			}
-			list, err := probe(t.Context(), patience)
+			list, err := probe(t.Context(), patience, 0)
 			switch {
 			case c.name == "two cards":
 				if err != nil || len(list.Devices) != 2 || list.Devices[1].Mode != Exclusive || list.Devices[0].Peers[0] != 1 {
@@ -98,16 +98,19 @@ func TestProbeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(told) })
 	var f Finder
-	if _, err := f.Devices(ctx); !errors.Is(err, told) {
+	if _, err := f.Devices(ctx, 0); !errors.Is(err, told) {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv(testAnswer, twoCards) // which is no answer that is kept
-	if list, err := f.Devices(t.Context()); err != nil || len(list.Devices) != 2 {
+	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
 		t.Errorf("got %v, %v", list, err)
 	}
 	t.Setenv(testAnswer, "crash")
-	if list, err := f.Devices(t.Context()); err != nil || len(list.Devices) != 2 {
+	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
 		t.Errorf("asked twice: %v, %v", list, err)
+	}
+	if list, err := f.Devices(t.Context(), 2); err == nil || list != nil {
+		t.Errorf("for more ranks it is not asked again: %v, %v", list, err)
 	}
 }
 
@@ -119,7 +122,7 @@ func TestDriversThatAreNone(t *testing.T) {
 	if err := os.WriteFile(library, []byte("no library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := probe(t.Context(), 30*time.Second)
+	_, err := probe(t.Context(), 30*time.Second, 0)
 	want := regexp.MustCompile(`^there is no CUDA driver: libcuda\.so\.1 cannot be loaded \(.+\): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH$`)
 	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
 		t.Errorf("got %v", err)
@@ -131,7 +134,7 @@ func TestDriversThatAreNone(t *testing.T) {
 	if err := errors.Join(os.Remove(library), os.Symlink(others[0], library)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = probe(t.Context(), 30*time.Second)
+	_, err = probe(t.Context(), 30*time.Second, 0)
 	want = regexp.MustCompile(`^libcuda\.so\.1 has no cuInit, so it is no CUDA driver or one before CUDA 9\.2: psbench needs CUDA 11\.0 or newer$`)
 	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
 		t.Errorf("got %v", err)
@@ -259,7 +262,7 @@ func TestDevicesElsewhere(t *testing.T) {
 	} {
 		t.Setenv(testAnswer, c.answer)
 		f := Elsewhere{&Finder{}, c.apart}
-		list, err := f.Devices(t.Context())
+		list, err := f.Devices(t.Context(), 0)
 		if err != nil || len(list.Devices) != c.devices {
 			t.Errorf("%s: got %v, %v", c.name, list, err)
 		}
@@ -274,7 +277,7 @@ func TestDevicesElsewhere(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if list, err := (Elsewhere{Finder: &Finder{}}).Devices(ctx); err == nil {
+	if list, err := (Elsewhere{Finder: &Finder{}}).Devices(ctx, 0); err == nil {
 		t.Errorf("who is interrupted finds %v", list)
 	}
 }

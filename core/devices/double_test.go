@@ -4,6 +4,8 @@ package devices
 
 import (
 	"fmt"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +24,7 @@ func TestDouble(t *testing.T) {
 		name, value, _ := strings.Cut(c.environment, "=")
 		t.Run(c.environment, func(t *testing.T) {
 			t.Setenv(name, value)
-			list, err := probe(t.Context(), time.Minute)
+			list, err := probe(t.Context(), time.Minute, 0)
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got  %v, %v\nwant %s", list, err, c.want)
 			}
@@ -32,7 +34,7 @@ func TestDouble(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_CAPABILITY", "9.0")
 	t.Setenv("PSBENCH_DOUBLE_MEMORY", "1073741824")
 	t.Setenv("PSBENCH_DOUBLE_EXCLUSIVE", "1")
-	list, err := probe(t.Context(), time.Minute)
+	list, err := probe(t.Context(), time.Minute, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +44,10 @@ func TestDouble(t *testing.T) {
 	if reached := peersOf(list); reached != "[[] [] []]" {
 		t.Errorf("the devices reach %s where the driver says that each reaches its own memory alone", reached)
 	}
+	free := []int64{1 << 30, 1 << 30, 0} // of the two that ranks are on
 	uuids := map[string]bool{}
 	for i, d := range list.Devices {
-		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" || d.MemoryMiB != 1024 || d.FreeBytes != 1<<30 || d.Mode != Exclusive {
+		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" || d.MemoryMiB != 1024 || d.FreeBytes != free[i] || d.Mode != Exclusive {
 			t.Errorf("got %v", d)
 		}
 		uuids[d.UUID] = true
@@ -54,11 +57,28 @@ func TestDouble(t *testing.T) {
 	}
 }
 
+// No context is made where nobody asks for free memory, and but on the devices that are used.
+func TestContextsAreOfDevicesThatAreUsed(t *testing.T) {
+	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
+	t.Setenv("PSBENCH_DOUBLE_TRACE", "1")
+	for ranks := range 3 {
+		cmd := exec.Command("/proc/self/exe", Argument, strconv.Itoa(ranks))
+		var words strings.Builder
+		cmd.Stderr = &words
+		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "psbench double") {
+			t.Fatalf("%v, and it says %s\n%s", err, out, words.String())
+		}
+		if n := strings.Count(words.String(), "cuDevicePrimaryCtxRetain"); n != ranks {
+			t.Errorf("for %d ranks %d contexts are made", ranks, n)
+		}
+	}
+}
+
 // A device reaches the memory of those that the driver says, which need not reach its own.
 func TestPeers(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
 	t.Setenv("PSBENCH_DOUBLE_PEERS", "0:1,0:2,1:0,1:1")
-	list, err := probe(t.Context(), time.Minute)
+	list, err := probe(t.Context(), time.Minute, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,9 @@ type driver struct {
 	release       func(device int32) int32
 }
 
-// ask is what the driver says of this machine. It may crash or hang.
-func ask() (*List, error) {
+// ask is what the driver says of this machine, and how much memory is free of the devices that so many ranks are on. It
+// may crash or hang.
+func ask(ranks int) (*List, error) {
 	runtime.LockOSThread() // dlerror tells of failures on its own thread
 	defer runtime.UnlockOSThread()
 	d, err := open()
@@ -74,7 +75,7 @@ func ask() (*List, error) {
 	}
 	l := &List{Driver: int(version), MPS: lookForMPS(), Visible: visible()}
 	for ordinal := range count {
-		one, err := d.describe(ordinal, count)
+		one, err := d.describe(ordinal, count, int(ordinal) < ranks)
 		if err != nil {
 			return nil, err
 		}
@@ -149,9 +150,9 @@ func (d *driver) value(attribute, device int32) (value int32, ok bool) {
 	return value, code == success
 }
 
-// describe asks for all of a device. What is optional for a run is left empty where the driver does not
-// tell.
-func (d *driver) describe(ordinal, count int32) (Device, error) {
+// describe asks for all of a device, and if it is used, how much of its memory is free. What is optional for a run is
+// left empty where the driver does not tell.
+func (d *driver) describe(ordinal, count int32, used bool) (Device, error) {
 	one := Device{Ordinal: int(ordinal), Mode: Shared, Peers: []int{}}
 	var device int32
 	if code := d.device(&device, ordinal); code != success {
@@ -180,7 +181,7 @@ func (d *driver) describe(ordinal, count int32) (Device, error) {
 	if d.uuid(&id, device) == success {
 		one.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	}
-	if one.Mode != Prohibited {
+	if used && one.Mode != Prohibited {
 		one.FreeBytes = d.free(device)
 	}
 	for peer := range count {

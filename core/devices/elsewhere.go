@@ -15,11 +15,11 @@ type Elsewhere struct {
 }
 
 // Devices are those of the core's host, which may be none.
-func (f Elsewhere) Devices(ctx context.Context) (*List, error) {
+func (f Elsewhere) Devices(ctx context.Context, ranks int) (*List, error) {
 	if f.Apart {
 		return &List{}, nil
 	}
-	list, err := f.Finder.Devices(ctx)
+	list, err := f.Finder.Devices(ctx, ranks)
 	if err != nil && ctx.Err() == nil {
 		return &List{}, nil
 	}
@@ -29,7 +29,7 @@ func (f Elsewhere) Devices(ctx context.Context) (*List, error) {
 // Plugin is that of the Finder. Where there is no device it is not asked what it is, since it does not start:
 // hosts compare its files.
 func (f Elsewhere) Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error) {
-	if list, err := f.Devices(ctx); err == nil && len(list.Devices) == 0 {
+	if list, err := f.Devices(ctx, 0); err == nil && len(list.Devices) == 0 {
 		return locate(reg)
 	}
 	return f.Finder.Plugin(ctx, reg, build)

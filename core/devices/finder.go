@@ -9,27 +9,28 @@ import (
 	"github.com/psbench/psbench/core/registry"
 )
 
-// Finder finds what CUDA ranks need. It asks the driver once, and each program once. The zero Finder
+// Finder finds what CUDA ranks need. It asks the driver once, again for more ranks, and each program once. The zero Finder
 // is ready.
 type Finder struct {
 	mu       sync.Mutex
 	asked    bool
+	ranks    int // that it was asked for, as Devices takes them
 	list     *List
 	err      error
 	programs map[string]error // by command, why it cannot be used
 }
 
 // Devices are those that the driver shows: at least one, or the error says in one sentence why there
-// is none.
-func (f *Finder) Devices(ctx context.Context) (*List, error) {
+// is none. Those that so many ranks are on say how much of their memory is free, which takes a context on each for a moment.
+func (f *Finder) Devices(ctx context.Context, ranks int) (*List, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.asked {
-		list, err := probe(ctx, patience)
+	if !f.asked || f.err == nil && f.ranks < min(ranks, len(f.list.Devices)) {
+		list, err := probe(ctx, patience, ranks)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("the CUDA driver was not asked: %w", context.Cause(ctx))
 		}
-		f.asked, f.list, f.err = true, list, err
+		f.asked, f.ranks, f.list, f.err = true, ranks, list, err
 	}
 	return f.list, f.err
 }

@@ -4,6 +4,6 @@ package devices
 
 import "errors"
 
-func ask() (*List, error) {
+func ask(int) (*List, error) {
 	return nil, errors.New("this psbench was built without a loader for shared libraries (nodlopen), so it cannot ask the CUDA driver: build it without that tag")
 }

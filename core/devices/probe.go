@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,7 +18,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Argument as the first argument makes the executable ask the driver and print what it says.
+// Argument as the first argument makes the executable ask the driver and print what it says. The second one is for how
+// many devices, from the first one on, it is asked how much memory is free.
 const Argument = "__devices"
 
 // answer is what the child prints: a list, or why there is none.
@@ -28,7 +30,12 @@ type answer struct {
 
 // Child is the main function of the process that asks the driver.
 func Child() int {
-	list, err := ask()
+	ranks, err := strconv.Atoi(strings.Join(os.Args[2:], " "))
+	if err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "psbench: %s has %q after it but must have a number of devices\n", Argument, os.Args[2:])
+		return 2
+	}
+	list, err := ask(ranks)
 	a := answer{List: list}
 	if err != nil {
 		a.Error = err.Error()
@@ -44,9 +51,9 @@ func Child() int {
 // keeps them awake.
 const patience = 60 * time.Second
 
-// probe asks the driver in a child.
-func probe(ctx context.Context, patience time.Duration) (*List, error) {
-	out, err := output(ctx, patience, "/proc/self/exe", Argument)
+// probe asks the driver in a child, for the free memory of the devices that so many ranks are on, too.
+func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error) {
+	out, err := output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
 	if err != nil {
 		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices %w: look at the driver, as by nvidia-smi", err)
 	}
