@@ -6,15 +6,15 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/cuda/compute"
+	"github.com/psbench/psbench/cuda/driver/early"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "version" {
+	if early.AsksVersion() {
 		fmt.Printf("psbench-cuda %s\n", result.Build())
 		return
 	}

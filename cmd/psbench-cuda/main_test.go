@@ -29,9 +29,9 @@ func start(t *testing.T, argument string, environment ...string) (stdout, stderr
 	return out.String(), errs.String(), command.ProcessState.ExitCode()
 }
 
-// psbench asks a program beside it for its build, which must be its own.
+// psbench asks a program beside it for its build, which must be its own. The driver is not started for that.
 func TestBuildIsThatOfPsbench(t *testing.T) {
-	stdout, stderr, status := start(t, "version")
+	stdout, stderr, status := start(t, "version", "PSBENCH_DOUBLE_FAIL=cuInit:*:999")
 	out, err := exec.Command("../../bin/psbench", "version").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestBuildIsThatOfPsbench(t *testing.T) {
 
 // Where CUDA cannot be used nothing stands on standard output, in the place of the plugin's address.
 func TestNoDevice(t *testing.T) {
-	stdout, stderr, status := start(t, "version", "PSBENCH_DOUBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=")
+	stdout, stderr, status := start(t, "", "PSBENCH_DOUBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=")
 	if stdout != "" || status != 1 || !strings.HasPrefix(stderr, "the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): it shows no GPU to this process") {
 		t.Errorf("status %d: %q, %s", status, stdout, stderr)
 	}

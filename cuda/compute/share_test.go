@@ -216,6 +216,7 @@ func TestBucketsAreStagedAndWhy(t *testing.T) {
 		{"a server on the host", "average", "", nil, "server2 takes no buckets of a device", ""},
 		{"an isolated hook", "cuda_average", "", []string{"--isolate", "hook"}, "the hook has a process of its own", "staged for trainer0.hook and trainer1.hook: it does not share its own"},
 		{"checked links", "cuda_average", "", []string{"--check"}, "what the links carry is checked", "it does not share its own"},
+		{"an old driver", "cuda_average", "PSBENCH_DOUBLE_VERSION=11010", nil, "the driver serves CUDA 11.1, and before 11.2 it can deadlock", "it does not share its own"},
 		{"memory is not exported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcGetMemHandle:*:999", nil,
 			"cuIpcGetMemHandle on cuda:0: ", "it does not share its own"},
 		{"memory is not imported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcOpenMemHandle:*:999", nil,

@@ -51,6 +51,11 @@ type DeviceInfo struct {
 // Version is that of CUDA or of a compute capability.
 type Version struct{ Major, Minor int }
 
+// Before says that v is older than another version.
+func (v Version) Before(w Version) bool {
+	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
+}
+
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // Open retains the primary context of the device of that number, from 0.

@@ -59,9 +59,15 @@ type offer struct {
 	Done   [][]byte `json:"done"`
 }
 
+// leastSharing is the oldest driver that shares buckets. Those before it can deadlock on events of other processes.
+var leastSharing = driver.Version{Major: 11, Minor: 2}
+
 // Join implements comm.Device. Each lent bucket must be what Alloc gave, since a handle is of a whole
 // allocation.
 func (d *Device) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
+	if v := d.info.DriverVersion; v.Before(leastSharing) {
+		return nil, fmt.Errorf("the driver serves CUDA %v, and before %v it can deadlock on events of other processes: update it to share buckets", v, leastSharing)
+	}
 	e := &end{device: d, specs: specs, lent: lent != nil, sums: make([][]float32, len(specs)), places: make([][]*Transfer[int32], len(specs))}
 	o := offer{Device: d.info.UUID}
 	for _, b := range lent {

@@ -3,11 +3,11 @@
 // Package early ends a process that cannot use CUDA, with a sentence on standard error. Package cu
 // would end it too, with a line on standard output, which is where a plugin tells psbench its
 // address. Go initializes packages that are ready in the order of their paths, and this one
-// needs less than cu does and comes before it in the alphabet.
+// needs less than cu does and comes before it in the alphabet. It alone starts the driver.
 package early
 
-// #cgo LDFLAGS: -lcuda
-// #include <cuda.h>
+// #cgo LDFLAGS: -lcuda -ldl
+// #include "init.h"
 import "C"
 
 import (
@@ -18,7 +18,14 @@ import (
 // oldest is the CUDA of the oldest driver that has every function which is called: 11.0.
 const oldest = 11000
 
+// AsksVersion says that the program is only asked what it is. It starts no driver then: that takes a second where many
+// devices are, and there need be none.
+func AsksVersion() bool { return len(os.Args) == 2 && os.Args[1] == "version" }
+
 func init() {
+	if AsksVersion() {
+		return
+	}
 	if why := unusable(); why != "" {
 		fmt.Fprintln(os.Stderr, why)
 		os.Exit(1)
@@ -28,7 +35,7 @@ func init() {
 func unusable() string {
 	// These two are in every driver. Functions that an old one lacks are not looked for
 	// before they are called.
-	if result := C.cuInit(0); result != C.CUDA_SUCCESS {
+	if result := C.psb_start(); result != C.CUDA_SUCCESS {
 		return fmt.Sprintf("the NVIDIA driver does not start: %s: %s", words(result), advice(result))
 	}
 	var version C.int
