@@ -29,6 +29,9 @@ func Parts() []sdk.Part {
 	)
 }
 
-// Builtin lists what psbench serves: its parts, and those by which `psbench plugin check` carries
-// the points of a contract out, which no registry names.
-func Builtin() []sdk.Part { return slices.Concat(Parts(), conformance.Parts()) }
+// Builtin lists what psbench serves: its parts, and Internal ones.
+func Builtin() []sdk.Part { return slices.Concat(Parts(), Internal()) }
+
+// Internal lists the parts by which `psbench plugin check` carries the points of a contract out, which no
+// registry names.
+func Internal() []sdk.Part { return conformance.Parts() }

@@ -24,9 +24,19 @@ func serveCheckPlugin() {
 		part.Key, part.Settings = name, nil // each of which would be a run
 		return part
 	}
-	held := own(sdk.KindModel, "mlp", "held")
-	held.Settings = []sdk.Setting{{Name: "sizes", Type: "list", Default: []byte("[8, 4]")}}
-	parts := []sdk.Part{held}
+	layers := func(name, sizes string) sdk.Part {
+		model := own(sdk.KindModel, "mlp", name)
+		model.Settings = []sdk.Setting{{Name: "sizes", Type: "list", Default: []byte(sizes)}}
+		return model
+	}
+	if slices.Contains(os.Args, "linked") {
+		foreign := own(sdk.KindModel, "dummy", "foreign")
+		foreign.Settings = []sdk.Setting{{Name: "num_embeddings", Type: "integer", Default: []byte("1")}}
+		plugin.Serve(append(plugins.Builtin(), foreign, sdk.NewTrainer("local", localSettings{LR: 0.1}, newLocalSGD))...)
+	}
+	needy := own(sdk.KindData, "file", "needy")
+	needy.Settings = []sdk.Setting{{Name: "path", Type: "string", Default: []byte(`""`)}}
+	parts := []sdk.Part{layers("unheld", "[8]"), layers("held", "[8, 4]"), own(sdk.KindCriterion, "cel", "held"), needy}
 	streamed := own(sdk.KindData, "criteo", "streamed")
 	parts = append(parts, streamed.Around(func(env any, inner func(any) (any, error)) (any, error) {
 		made, err := inner(env)

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -42,7 +43,7 @@ changed; to add it again accepts a change.`,
 				return err
 			}
 			defer hold(cmd.Context())()
-			plugin, parts, err := registry.Add(cmd.Context(), path, psbench.Registry, registry.Addition{Name: name, Command: args, Ask: launch.Describe})
+			plugin, parts, err := registry.Add(cmd.Context(), path, psbench.Registry, registry.Addition{Name: name, Command: args, Ask: launch.Describe, Internal: plugins.Internal()})
 			if err != nil {
 				return err
 			}

@@ -23,8 +23,9 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 		Short: "Hold a plugin to the contract of its parts",
 		Long: `check makes small runs with each part of the plugin at PATH, or with those named
 KEY, in which psbench's own trainer carries out the points of the contract on it,
-or psbench looks at what it does. It needs no registry. A point that only the
-part's own process could show has a line that says why.`,
+or psbench looks at what it does. It needs no registry; --registry has more parts,
+such as the model that data is for. A --set goes to the parts that have the setting. A
+point that is not tried has a line that says why.`,
 		Example: lines(
 			"psbench plugin check ./mine-plugin",
 			"psbench plugin check ./mine-plugin median",
@@ -63,7 +64,7 @@ part's own process could show has a line that says why.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "set", "model", "transport", "listen", "interface", "rpc_timeout")
+	a.addFlags(cmd, "set", "model", "registry", "transport", "listen", "interface", "rpc_timeout")
 	cmd.Flags().BoolVar(&ranksDiffer, "ranks-differ", false, "hooks and servers may leave ranks with different results")
 	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
 	cmd.Flags().IntVar(&largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")

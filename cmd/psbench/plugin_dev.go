@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/plugins"
 )
 
 func (a *app) pluginDevCommand() *cobra.Command {
@@ -93,7 +94,7 @@ func (d *development) once(ctx context.Context) error {
 	if err := develop.Build(ctx, d.dir, d.program, os.Stderr); err != nil {
 		return fmt.Errorf("%s cannot be built: %w", quote.Word(d.dir), err)
 	}
-	addition := registry.Addition{Command: []string{d.program}, Ask: launch.Describe}
+	addition := registry.Addition{Command: []string{d.program}, Ask: launch.Describe, Internal: plugins.Internal()}
 	if _, _, err := registry.Add(ctx, d.registry, psbench.Registry, addition); err != nil {
 		return err
 	}

@@ -28,6 +28,24 @@ type assignment struct {
 	stood  source // of the option that stood for it; none where it was given as a setting
 	origin string
 	of     string // the only part that it is for, as the option of the kind names it; "": any
+	flag   bool   // given by a flag
+}
+
+// Assigned is a setting that a flag gives.
+type Assigned struct {
+	Kind  sdk.Kind // "" where the flag names none
+	Name  string
+	Label string // how errors name it
+}
+
+// Assigned lists the settings that flags give.
+func (c *Config) Assigned() (list []Assigned) {
+	for _, a := range c.settings {
+		if a.flag {
+			list = append(list, Assigned{Kind: a.kind, Name: a.name, Label: a.label})
+		}
+	}
+	return list
 }
 
 // isFor says whether a is for the part of a kind that an option names so.
@@ -59,7 +77,7 @@ func (c *Config) takeSettings(l layer, raw any) error {
 	}
 	for _, a := range assignments {
 		target := strings.TrimPrefix(fmt.Sprintf("%s.%s", a.kind, a.name), ".")
-		a.origin, a.label = l.origin("set"), l.name("set."+quote.Word(target))
+		a.origin, a.label, a.flag = l.origin("set"), l.name("set."+quote.Word(target)), l.sort == fromFlag
 		if l.sort != fromPlace {
 			a.label = fmt.Sprintf("%s %s", l.name("set"), quote.Word(target))
 		}

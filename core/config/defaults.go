@@ -74,7 +74,7 @@ func (c *Config) mergeDefaults(given, own []layer) error {
 	if err != nil {
 		return err
 	}
-	merged.layers, merged.cuda = given, c.cuda
+	merged.layers, merged.cuda, merged.takes = given, c.cuda, c.takes
 	*c = *merged
 	return nil
 }

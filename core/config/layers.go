@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/jsonfile"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
 )
 
 // Sources are the layers of a configuration above its defaults, lowest first.
@@ -28,6 +29,9 @@ type Sources struct {
 	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
 	Over    *Layer         // over all others; values may be an option.Text, as a flag gives them
 	CUDA    CUDAFinder     // finds what CUDA ranks need; nil where nobody has any
+	// Takes says which parts take a setting that a flag gives. nil: the chosen part of its kind,
+	// which must have it.
+	Takes func(part sdk.Part, setting string) bool
 }
 
 // Layer is a set of values by key, as a JSON file would give them.
@@ -43,6 +47,7 @@ type Config struct {
 	sources  map[string]source // by key
 	settings []assignment      // lowest layer first
 	cuda     CUDAFinder
+	takes    func(part sdk.Part, setting string) bool // that of Sources
 }
 
 // Merge puts the layers on top of each other. Unknown keys and values of the
@@ -85,7 +90,7 @@ func Merge(s Sources) (*Config, error) {
 	}
 	c, err := merge(layers)
 	if err == nil {
-		c.cuda = s.CUDA
+		c.cuda, c.takes = s.CUDA, s.Takes
 	}
 	return c, err
 }

@@ -60,7 +60,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		assignments, err := r.assignments(c)
+		assignments, err := r.assignments(c, d)
 		if err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (r *resolver) asynchronous(d sdk.Part, settings []effective) bool {
 	})
 }
 
-// assignments are those for a chosen item, lowest layer first.
-func (r *resolver) assignments(c choice) ([]assignment, error) {
+// assignments are those for a chosen item, which is d, lowest layer first.
+func (r *resolver) assignments(c choice, d sdk.Part) ([]assignment, error) {
 	out := slices.Clone(c.preset)
 	if key, file := r.settingsFile(c.Kind); file != "" {
 		byKey, err := partSettings(file, r.registry, c.Kind)
@@ -121,7 +121,9 @@ func (r *resolver) assignments(c choice) ([]assignment, error) {
 		out = append(out, byKey[c.Key]...)
 	}
 	for _, a := range r.Config.settings {
-		if a.isFor(c.Kind, c.value) {
+		if routed := a.flag && r.takes != nil; routed && (a.kind != "" && a.kind != c.Kind || !r.takes(d, a.name)) {
+			continue
+		} else if routed || a.isFor(c.Kind, c.value) {
 			out = append(out, a)
 		}
 	}

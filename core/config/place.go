@@ -12,11 +12,11 @@ import (
 )
 
 // placeSettings finds the kind of settings that were given without one: that of the
-// only part of the run with a setting of that name.
+// only part of the run with a setting of that name. Sources.Takes decides it where it is given.
 func (r *resolver) placeSettings(ctx context.Context) error {
 	for i := range r.Config.settings {
 		a := &r.Config.settings[i]
-		if a.kind != "" {
+		if a.kind != "" || a.flag && r.takes != nil {
 			continue
 		}
 		kinds, names, err := r.partsWith(ctx, a.name)

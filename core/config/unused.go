@@ -31,7 +31,7 @@ func (r *resolver) checkUnused(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", r.name("server"), err)
 	}
 	return r.checkSettings(ctx, item, slices.DeleteFunc(slices.Clone(r.Config.settings), func(a assignment) bool {
-		return !a.isFor(sdk.KindServer, item.Key)
+		return !a.isFor(sdk.KindServer, item.Key) || a.flag && r.takes != nil
 	}))
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
@@ -50,7 +51,7 @@ type Check struct {
 	// RanksDiffer says that hooks and servers may leave ranks with different results, DenseOnly
 	// that they are not made for sparse gradients.
 	RanksDiffer, DenseOnly bool
-	// Refused are settings, as kind.setting=value, that a part of that kind must refuse.
+	// Refused are settings, as kind.setting=value, that parts of that kind must refuse.
 	Refused []string
 	// Model says that the configuration has the model that data is for, or that a server of
 	// parameters holds.
@@ -65,7 +66,14 @@ type Check struct {
 	parts        []sdk.Part
 	linked       bool // the plugin serves psbench's parts, too
 	kept, failed int
+	ours         []sdk.Part // psbench's
+	assigned     []config.Assigned
+	refused      []refusal
+	first        error          // of the smallest run of the part that is tried
+	needs        []string       // the settings without which a part cannot be tried, as sentences
 	inputs       *sdk.InputSpec // what psbench's model for trials takes that the data fits
+	fits         string         // the plugin's own model that the data fits; "": psbench's
+	held         string         // the model that a server of parameters holds; "": none was tried yet
 	width        int            // columns of the table of a server that was tried
 	watched      *watch         // what runs leave; nil: nobody looks
 }
@@ -77,11 +85,14 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 	if err := c.describe(ctx, plugin); err != nil {
 		return err
 	}
+	if err := c.takeSettings(); err != nil {
+		return err
+	}
 	if c.folder, err = os.MkdirTemp("", "psbench-check"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(c.folder) }()
-	if err := c.register(c.linked); err != nil {
+	if err := c.register(); err != nil {
 		return err
 	}
 	for _, part := range c.parts {
@@ -93,7 +104,7 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 		}
 	}
 	switch {
-	case c.kept+c.failed > 0:
+	case c.kept+c.failed > 0, len(c.needs) > 0:
 	case c.Key != "":
 		return fmt.Errorf("the plugin has no part %s", quote.String(c.Key))
 	default:
@@ -102,8 +113,11 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 	if err := c.end(); err != nil {
 		return err
 	}
-	if c.failed > 0 {
+	switch {
+	case c.failed > 0:
 		return ErrFailed
+	case len(c.needs) > 0:
+		return errors.New(strings.Join(c.needs, "; "))
 	}
 	return nil
 }
@@ -111,18 +125,16 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 // ranked are the kinds that have processes of their own, which in-trainer kinds have not.
 var ranked = []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel}
 
-// describe asks the plugin for its parts. Those of psbench that it links are not its own.
-func (c *Check) describe(ctx context.Context, plugin registry.Plugin) error {
-	own, err := registry.Load(c.Registry, "")
-	if err != nil {
+// describe asks the plugin for its parts. Those of psbench that it serves are not its own.
+func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error) {
+	if c.ours, err = c.Catalogue(ctx, registry.Plugin{Name: registry.Builtin}); err != nil {
 		return err
 	}
 	all, err := c.Catalogue(ctx, plugin)
 	for _, part := range all {
-		known := slices.ContainsFunc(own.Items(part.Kind), func(item registry.Item) bool { return item.Key == part.Key })
 		switch {
-		case known:
-			c.linked = true
+		case partOf(c.ours, part.Kind, part.Key) != nil:
+			c.linked = c.linked || !ofTrials(part)
 		case slices.Contains(ranked, part.Kind):
 			c.parts = append(c.parts, part)
 		}
@@ -130,12 +142,26 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) error {
 	return err
 }
 
+// partOf is the part of a kind and key; nil: there is none.
+func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
+	i := slices.IndexFunc(list, func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// ofTrials says whether a part is one of psbench's own that try others.
+func ofTrials(part sdk.Part) bool {
+	return part.Key == key || slices.Contains([]string{dataKey, parametersKey, tablesKey, orderedKey, pushKey}, part.Key)
+}
+
 // register writes a registry file that names the plugin's parts and psbench's own that try them. A
-// plugin that serves psbench's parts, too, runs these itself where it is said to be linked.
-func (c *Check) register(linked bool) error {
+// plugin that serves psbench's parts, too, runs these itself.
+func (c *Check) register() error {
 	own := registry.Entry{Plugin: registry.Builtin}
 	program := registry.Program{Command: c.Program}
-	if linked {
+	if c.linked {
 		program.Includes = []string{registry.Builtin}
 	}
 	file := registry.File{

@@ -22,6 +22,9 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 	var streamed bool
 	var samples int
 	trials["samples"] = func(ctx context.Context) error {
+		if c.first != nil {
+			return c.first
+		}
 		out, err := c.read(ctx, part, alone)
 		if err == nil {
 			whole, streamed, samples = batches(out), out.Data.Streamed, out.Data.Samples
@@ -84,8 +87,7 @@ func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.R
 	if c.Model {
 		return c.run(ctx, o)
 	}
-	if c.inputs != nil {
-		o.set(sdk.KindModel, taking(c.inputs))
+	if c.fit(o) {
 		return c.run(ctx, o)
 	}
 	var first error
@@ -100,8 +102,32 @@ func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.R
 		if first == nil {
 			first = err
 		}
+		if c.missing(part, err) != "" {
+			return nil, err // which no model mends
+		}
+	}
+	for _, model := range c.models() {
+		o["model"] = model
+		o.set(sdk.KindModel, nil)
+		out, err := c.run(ctx, o)
+		if err == nil || errors.Is(err, monitor.ErrInterrupted) {
+			c.fits = model
+			return out, err
+		}
 	}
 	return nil, fmt.Errorf("%w (nor does any other of %d models take it: name one that does, by --model and --set model.setting=value)", first, len(points.Inputs))
+}
+
+// fit chooses the model that the data of a run was seen to fit, if one was.
+func (c *Check) fit(o options) bool {
+	switch {
+	case c.fits != "":
+		o["model"] = c.fits
+		o.set(sdk.KindModel, nil)
+	case c.inputs != nil:
+		o.set(sdk.KindModel, taking(c.inputs))
+	}
+	return c.fits != "" || c.inputs != nil
 }
 
 // taking are the settings of psbench's model for trials that has it take some data.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
@@ -40,7 +41,11 @@ func (c *Check) tell(o outcome) error {
 	}
 	switch o.Outcome {
 	case pointUnseen:
-		return c.line(20, "  --    %-11s not seen from outside: %s", o.Point, o.Why)
+		why := o.Why
+		if !strings.HasPrefix(why, "not tried: ") {
+			why = "not seen from outside: " + why
+		}
+		return c.line(20, "  --    %-11s %s", o.Point, quote.Lines(why))
 	case pointFailed:
 		if err := c.line(20, "  FAIL  %-11s %s", o.Point, quote.Lines(o.Why)); err != nil {
 			return err

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/sdk"
@@ -26,7 +27,13 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	if err := c.begin(part); err != nil {
 		return err
 	}
-	c.inputs = nil
+	c.inputs, c.fits, c.held = nil, "", ""
+	if err := c.begun(ctx, part); err != nil {
+		return err
+	}
+	if name := c.missing(part, c.first); name != "" {
+		return c.needsSetting(part, name)
+	}
 	for _, t := range c.trials(part) {
 		err := error(errUnseen(t.unseen))
 		if t.unseen == "" {
@@ -58,6 +65,30 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	return c.speed(ctx, part)
 }
 
+// begun notes how the smallest run of a part ends.
+func (c *Check) begun(ctx context.Context, part sdk.Part) error {
+	err := c.hold(ctx, part)
+	if err == nil {
+		_, err = c.smallest(ctx, part)
+	}
+	var config *configError
+	if errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) {
+		return err
+	}
+	c.first = err
+	return nil
+}
+
+// needsSetting tells that a part cannot be tried until the user gives one of its settings.
+func (c *Check) needsSetting(part sdk.Part, name string) error {
+	give := fmt.Sprintf("--set %s.%s=VALUE", part.Kind, name)
+	c.needs = append(c.needs, fmt.Sprintf("%s %s needs a value for its setting %s: give %s", part.Kind, part.Key, name, give))
+	return c.tell(outcome{
+		Kind: part.Kind, Key: part.Key, Point: "settings", Outcome: pointUnseen, Promise: "a part is tried with settings that it takes",
+		Why: fmt.Sprintf("not tried: give %s, for the part says: %v", give, c.first),
+	})
+}
+
 // trials are those of a part: a point that ranks carry out has a run in which they do, and any other
 // what looks at runs for it.
 func (c *Check) trials(part sdk.Part) (trials []trial) {
@@ -80,11 +111,20 @@ func (c *Check) trials(part sdk.Part) (trials []trial) {
 			t.promise = "a part that has been closed leaves no process, no temporary file and, of a plugin in Go, no goroutine"
 		}
 		trials = append(trials, t)
+		if t.name == "settings" && len(part.Settings) > 0 && len(c.refusalsOf(part)) == 0 {
+			trials = append(trials, trial{
+				name: "range", promise: "settings out of range are refused with an error",
+				unseen: fmt.Sprintf("not tried: name a value that it must refuse, --refuses %s.%s=VALUE", part.Kind, part.Settings[0].Name),
+			})
+		}
 	}
 	return trials
 }
 
 func (c *Check) pointsOf(part sdk.Part) []points.Point {
 	about := points.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly}
+	for _, r := range c.refusalsOf(part) {
+		about.Refused = append(about.Refused, r.name)
+	}
 	return about.Points()
 }

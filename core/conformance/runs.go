@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/run"
 	"github.com/psbench/psbench/sdk"
@@ -90,16 +90,53 @@ func (c *Check) serverBase(part sdk.Part, o options) error {
 	return nil
 }
 
-// heldModel is a model that a server of parameters of the plugin can hold.
+// heldModel is the model that a server of parameters holds: that of the plugin with which it was seen
+// to work, or else the first.
 func (c *Check) heldModel() (string, error) {
-	i := slices.IndexFunc(c.parts, func(p sdk.Part) bool { return p.Kind == sdk.KindModel })
+	models := c.models()
 	switch {
-	case i >= 0:
-		return c.parts[i].Key, nil
-	case c.linked:
-		return "mlp", nil
+	case c.held != "":
+		return c.held, nil
+	case len(models) > 0:
+		return models[0], nil
 	}
 	return "", errors.New("its plugin has no model, but a server of parameters holds one, so that no run could choose it: serve a model, too, or psbench's own (plugins.Parts)")
+}
+
+// models are the keys of those that the plugin serves, its own first.
+func (c *Check) models() (keys []string) {
+	for _, part := range c.parts {
+		if part.Kind == sdk.KindModel {
+			keys = append(keys, part.Key)
+		}
+	}
+	if c.linked {
+		keys = append(keys, "mlp")
+	}
+	return keys
+}
+
+// hold finds a model that a server of parameters can hold: the first of the plugin's with which a run
+// begins.
+func (c *Check) hold(ctx context.Context, part sdk.Part) error {
+	if part.Kind != sdk.KindServer || part.Serves != sdk.ServiceParameters || c.Model {
+		return nil
+	}
+	models := c.models()
+	for _, model := range models {
+		c.held = model
+		o, err := c.smallestOptions(part)
+		if err == nil {
+			err = c.try(ctx, o)
+		}
+		if err == nil || errors.Is(err, monitor.ErrInterrupted) {
+			return err
+		}
+	}
+	if c.held = ""; len(models) > 0 {
+		c.held = models[0]
+	}
+	return nil
 }
 
 // point has ranks carry a point out in a run.
@@ -147,13 +184,20 @@ func (c *Check) run(ctx context.Context, o options) (*result.Result, error) {
 	return c.runWith(ctx, o, func(*config.Experiment) {})
 }
 
+// try begins a run and ends it before its first pass.
+func (c *Check) try(ctx context.Context, o options) error {
+	e, err := c.experiment(ctx, o)
+	if err != nil {
+		return err
+	}
+	return run.Try(ctx, e, c.Run)
+}
+
 // runWith is run of an experiment that is changed once it is resolved.
 func (c *Check) runWith(ctx context.Context, o options, change func(*config.Experiment)) (*result.Result, error) {
-	sources := c.Configuration
-	sources.Extra = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o})
-	e, err := c.resolve(ctx, sources)
+	e, err := c.experiment(ctx, o)
 	if err != nil {
-		return nil, &configError{err}
+		return nil, err
 	}
 	change(e)
 	how := c.Run
@@ -168,16 +212,34 @@ func (c *Check) runWith(ctx context.Context, o options, change func(*config.Expe
 	return out, err
 }
 
+// experiment is that of the user's configuration with the options of a run.
+func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, error) {
+	sources := c.Configuration
+	sources.Extra, sources.Takes = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o}), c.takes
+	if model, ok := o["model"]; ok { // the user's is for data, and for servers of parameters
+		sources.Over = &config.Layer{Origin: "check", Values: map[string]any{"model": model}}
+	}
+	e, err := c.resolve(ctx, sources)
+	if err != nil {
+		return nil, &configError{err}
+	}
+	return e, nil
+}
+
 // resolve is the experiment of a configuration.
 func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Experiment, error) {
 	merged, err := config.Merge(sources)
 	if err != nil {
 		return nil, err
 	}
-	known, err := registry.Load(c.Registry, "", c.file())
+	known, err := merged.LoadRegistry(c.Registry, "")
 	if err != nil {
 		return nil, err
 	}
+	if err := known.Replace(c.file()); err != nil {
+		return nil, err
+	}
+	known.Hide(func(kind sdk.Kind, key string) bool { return ofTrials(sdk.Part{Kind: kind, Key: key}) })
 	return merged.Resolve(ctx, known, c.Catalogue)
 }
 

@@ -90,7 +90,7 @@ func (c *Check) training(part sdk.Part, measured string) (options, error) {
 	case sdk.KindData:
 		o["data"] = measured
 		if !c.Model {
-			o.set(sdk.KindModel, taking(c.inputs))
+			c.fit(o)
 		}
 		switch in := c.inputs; {
 		case in == nil || measured == part.Key:

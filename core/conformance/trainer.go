@@ -7,9 +7,12 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/points"
 )
 
 // trainerBase chooses a trainer, with servers of what it needs and a model that it can train.
@@ -18,6 +21,8 @@ func (c *Check) trainerBase(part sdk.Part, o options) error {
 	o["model"], o["create_criterion"] = "mlp", "cel"
 	o.set(sdk.KindModel, map[string]any{"sizes": []int{8, 4}})
 	switch part.Needs {
+	case sdk.ServiceGradients: // with a hook that joins the group and the server, by either of which it may reduce
+		o["server"], o["nserver"], o["ddp_hook"] = "average", 1, "sparse_rpc"
 	case sdk.ServiceTables:
 		o["server"], o["nserver"] = "embedding", 2
 		o.set(sdk.KindServer, map[string]any{"num_embeddings": 64, "embedding_dim": 4})
@@ -132,29 +137,41 @@ func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Resul
 	return c.run(ctx, o)
 }
 
-// order is a run whose model, criterion and hook end it if they are called out of order. No plugin
-// has them linked.
-func (c *Check) order(ctx context.Context, part sdk.Part) (err error) {
-	if err := c.register(false); err != nil {
+// order is a run whose model and criterion end it if they are called out of order, and one whose hook
+// does. psbench's own parts for trials are beside the trainer, where the trainer gets no links of the hook.
+// So of the second run, which a trainer that reduces over its links need not survive, only that finding
+// counts.
+func (c *Check) order(ctx context.Context, part sdk.Part) error {
+	err := c.ordered(ctx, part, map[string]string{"model": orderedKey, "create_criterion": orderedKey}, "model,criterion")
+	if err != nil {
 		return err
 	}
-	defer func() {
-		if back := c.register(c.linked); err == nil {
-			err = back
-		}
-	}()
+	hook := orderedKey
+	if part.Needs == sdk.ServiceParameters {
+		hook = pushKey
+	}
+	err = c.ordered(ctx, part, map[string]string{"ddp_hook": hook}, "hook")
+	if err != nil && (errors.Is(err, monitor.ErrInterrupted) || strings.Contains(err.Error(), points.OutOfOrder)) {
+		return err
+	}
+	return nil
+}
+
+// ordered is a run with parts that end it where they are called out of order, by their options.
+func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]string, isolate string) error {
 	o, err := c.base(part)
 	if err != nil {
 		return err
 	}
-	o["ntrainer"] = 2
-	o["model"], o["create_criterion"], o["ddp_hook"] = orderedKey, orderedKey, orderedKey
-	o.set(sdk.KindModel, nil)
-	switch part.Needs {
-	case sdk.ServiceTables:
-		o.set(sdk.KindServer, map[string]any{"num_embeddings": 64, "embedding_dim": 3})
-	case sdk.ServiceParameters:
-		o["ddp_hook"] = pushKey
+	o["ntrainer"], o["isolate"] = 2, isolate
+	for option, key := range watching {
+		o[option] = key
+	}
+	if watching["model"] != "" {
+		o.set(sdk.KindModel, nil)
+		if part.Needs == sdk.ServiceTables {
+			o.set(sdk.KindServer, map[string]any{"num_embeddings": 64, "embedding_dim": 3})
+		}
 	}
 	_, err = c.run(ctx, o)
 	return err

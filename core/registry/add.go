@@ -32,6 +32,8 @@ type Addition struct {
 	Command []string
 	// Ask starts the plugin to ask what it is.
 	Ask func(ctx context.Context, p Plugin) (Description, error)
+	// Internal are parts of psbench's own that no registry names, wherever a plugin serves them.
+	Internal []sdk.Part
 }
 
 // Add puts a plugin into the user's registry at a path, with the checksums that its files have
@@ -55,7 +57,7 @@ func Add(ctx context.Context, path string, builtin []byte, a Addition) (Plugin, 
 		return p, nil, err
 	}
 	p.Contract = said.Contract
-	parts, err := ownParts(&p, builtin, said.Parts)
+	parts, err := ownParts(&p, builtin, slices.DeleteFunc(said.Parts, a.internal))
 	if err != nil {
 		return p, nil, err
 	}
@@ -72,6 +74,10 @@ func Add(ctx context.Context, path string, builtin []byte, a Addition) (Plugin, 
 		}
 		return u.check(builtin, p.Name)
 	})
+}
+
+func (a Addition) internal(part sdk.Part) bool {
+	return slices.ContainsFunc(a.Internal, func(p sdk.Part) bool { return p.Kind == part.Kind && p.Key == part.Key })
 }
 
 // check refuses entries of a plugin that no run could use, such as one with an alias that is

@@ -50,6 +50,34 @@ func Load(builtin []byte, user string, files ...string) (*Registry, error) {
 	return r, nil
 }
 
+// Replace adds what a file says, in the place of what others say of the same keys.
+func (r *Registry) Replace(path string) error {
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return err
+	}
+	var f File
+	if err := jsonfile.Decode(path, data, &f); err != nil {
+		return err
+	}
+	for _, m := range kindMaps {
+		for key := range m.entries(&f) {
+			r.forget(m.kind, key)
+		}
+	}
+	return r.add(path, data)
+}
+
+// forget takes the item out that a name stands for.
+func (r *Registry) forget(kind sdk.Kind, name string) {
+	key, ok := r.names[kind][name]
+	if !ok {
+		return
+	}
+	delete(r.items[kind], key)
+	maps.DeleteFunc(r.names[kind], func(_, of string) bool { return of == key })
+}
+
 // add takes in one file: its plugins first, since its maps name them.
 func (r *Registry) add(path string, data []byte) error {
 	var f File

@@ -129,6 +129,8 @@ type Item struct {
 	Defaults map[string]any
 	// File is the registry file that the item comes from.
 	File string
+	// Hidden says that no list has it.
+	Hidden bool
 }
 
 // Registry is what one or more registry files say together.
@@ -216,10 +218,20 @@ func (r *Registry) Items(kind sdk.Kind) []Item {
 
 // Keys lists the keys of a kind in order.
 func (r *Registry) Keys(kind sdk.Kind) []string {
-	return slices.Sorted(maps.Keys(r.items[kind]))
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.items[kind])), func(key string) bool { return r.items[kind][key].Hidden })
 }
 
 // Names lists the keys and the aliases of a kind in order.
 func (r *Registry) Names(kind sdk.Kind) []string {
-	return slices.Sorted(maps.Keys(r.names[kind]))
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.names[kind])), func(name string) bool { return r.items[kind][r.names[kind][name]].Hidden })
+}
+
+// Hide leaves items out of all lists. Lookup finds them.
+func (r *Registry) Hide(hidden func(kind sdk.Kind, key string) bool) {
+	for kind, items := range r.items {
+		for key, item := range items {
+			item.Hidden = item.Hidden || hidden(kind, key)
+			items[key] = item
+		}
+	}
 }

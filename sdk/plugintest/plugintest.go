@@ -67,6 +67,9 @@ func Check(t *testing.T, part sdk.Part, options ...Option) {
 	for _, option := range options {
 		option(s)
 	}
+	if len(part.Settings) > 0 && len(s.Refused) == 0 {
+		t.Logf("%s %s is not tried with settings out of range: name some that it must refuse, by the option Refuses", part.Kind, part.Key)
+	}
 	list := s.Points()
 	for i, point := range list {
 		kept := t.Run(point.Name, func(t *testing.T) {

@@ -73,7 +73,7 @@ func (w *world) serverPart() (part sdk.Part, ok bool) {
 		return toys.Table, true
 	case part.Needs == sdk.ServiceParameters:
 		return toys.Parameters, true
-	case slices.Contains(part.Links, sdk.LinkServer):
+	case part.Kind == sdk.KindTrainer, slices.Contains(part.Links, sdk.LinkServer):
 		return toys.Mean, true
 	}
 	return part, false

@@ -22,9 +22,12 @@ type ledger struct {
 
 func (l *ledger) note(wrong bool, format string, args ...any) {
 	if wrong && l.wrong == nil {
-		l.wrong = fmt.Errorf(format, args...)
+		l.wrong = fmt.Errorf(OutOfOrder+format, args...)
 	}
 }
+
+// OutOfOrder begins what a ledger says is wrong.
+const OutOfOrder = "out of order: "
 
 // failure is what came out of order, where nobody else tells of it.
 func (l *ledger) failure() error {

@@ -77,7 +77,11 @@ func (s *Subject) Points() []Point {
 	case sdk.KindTrainer:
 		own = trainerPoints
 	}
-	list := slices.Concat([]Point{refusesSettings}, own, []Point{leftovers(own[0])})
+	settings := refusesSettings
+	if len(s.Refused) == 0 {
+		settings.Promise = withoutRange
+	}
+	list := slices.Concat([]Point{settings}, own, []Point{leftovers(own[0])})
 	return slices.DeleteFunc(list, func(p Point) bool { return p.Sparse && s.dense() || p.Agreement && !s.agrees() })
 }
 

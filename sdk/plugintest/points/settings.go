@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// refusesSettings holds of every kind.
+// refusesSettings holds of every kind. What is out of range the author alone knows.
 var refusesSettings = Point{
 	Name:    "settings",
 	Promise: "settings that there are not, of another type or out of range are refused with an error",
@@ -25,6 +25,9 @@ var refusesSettings = Point{
 		return nil
 	},
 }
+
+// withoutRange is that point where nobody says what the part must refuse.
+const withoutRange = "settings that there are not, or of another type, are refused with an error"
 
 // build makes the part in an environment of its kind that has no links.
 func (s *Subject) build(settings []byte) (any, error) {

@@ -52,9 +52,12 @@ func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 	if err != nil {
 		return err
 	}
-	hook := toys.Group
-	if w.subject.Part.Needs == sdk.ServiceParameters {
+	hook := toys.Linked
+	switch w.subject.Part.Needs {
+	case sdk.ServiceParameters:
 		hook = toys.Push
+	case sdk.ServiceTables:
+		hook = toys.Group
 	}
 	if r.Links, err = p.JoinLinks(to.links(hook.Links, r.Position), store); err != nil {
 		return err

@@ -25,11 +25,15 @@ var (
 	Group = sdk.NewHook("plugintest_group", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return groupMean{env.Group}, nil
 	}, sdk.LinkGroup)
+	// Linked is Group with all links, for trainers that reduce over them by themselves.
+	Linked = sdk.NewHook("plugintest_linked", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
+		return groupMean{env.Group}, nil
+	}, sdk.LinkServer, sdk.LinkGroup, sdk.LinkDefault)
 	DenseSizes = sdk.NewModel("plugintest_sizes", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &Sizes{DenseOnly: true}, nil })
 	Matrix     = sdk.NewModel("plugintest_matrix", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &matrix{}, nil })
 	Squares    = sdk.NewCriterion("plugintest", struct{}{}, func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error) { return &squaredDistance{}, nil })
 
-	All = []sdk.Part{Mean, Parameters, Table, Push, Group, DenseSizes, Matrix, Squares}
+	All = []sdk.Part{Mean, Parameters, Table, Push, Group, Linked, DenseSizes, Matrix, Squares}
 )
 
 // push sends buckets to the server.
