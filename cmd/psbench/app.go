@@ -44,7 +44,8 @@ type app struct {
 	beats          *os.File // to tell by how far a run is, nil where nobody asks
 	called         string   // of the agents that whoever conducts this run holds, "" elsewhere
 	cuda           devices.Finder
-	team           *team // nil on one host
+	team           *team  // nil on one host
+	lone           string // a warning: what tells of other tasks, though this process runs alone
 }
 
 // usageError is a command line that cannot be understood.

@@ -127,6 +127,9 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 		}
 	}
 	plan.Timeout, plan.Listen, plan.ListenName, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.ListenName, exp.InsecureNetwork
+	if a.lone != "" {
+		plan.Warnings = append(plan.Warnings, a.lone)
+	}
 	if err := plan.Check(); err != nil {
 		return nil, none, usageError{err}
 	}

@@ -35,6 +35,9 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 		} else {
 			p.Line(2, "psbench run: runs here, as a single task")
 		}
+		if f.Lone != "" {
+			p.Line(2, "warning: "+f.Lone)
+		}
 		if tasks == nil {
 			p.Line(2, "tasks: not asked, since there is no connection by PMI-1 (srun --mpi=pmi2 and mpiexec of MPICH make one)")
 			return nil
@@ -80,6 +83,7 @@ type hostsJSON struct {
 	Why       string          `json:"why"`
 	Place     *placeJSON      `json:"place"`
 	Several   bool            `json:"several"` // psbench run goes over the hosts of all tasks
+	Warning   string          `json:"warning,omitempty"`
 	Tasks     []rollcall.Task `json:"tasks,omitempty"`
 }
 
@@ -99,7 +103,7 @@ type placeJSON struct {
 }
 
 func hostsDocument(f *launchers.Finding, tasks []rollcall.Task) hostsJSON {
-	d := hostsJSON{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Several: f.Place.Several(), Tasks: tasks}
+	d := hostsJSON{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Several: f.Place.Several(), Warning: f.Lone, Tasks: tasks}
 	for _, v := range f.Views {
 		l := launcherJSON{Launcher: v.Launcher, Why: v.Why, Place: placeOf(v.Place), Read: map[string]string{}}
 		for _, read := range v.Read {

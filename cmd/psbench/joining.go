@@ -189,6 +189,9 @@ func elsewhere(core, from, host string, addresses []netip.Addr, err error) error
 
 // join has this task find the others at the address of the core.
 func (a *app) join(ctx context.Context, j *joining, f *launchers.Finding, listen netip.Addr, timeout time.Duration) (*agent.Meeting, error) {
+	if err := f.Crowded(); err != nil {
+		return nil, err
+	}
 	secret, err := j.secret()
 	if err != nil {
 		return nil, err

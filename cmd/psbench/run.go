@@ -71,6 +71,9 @@ func (a *app) printPlacement(exp *config.Experiment) error {
 
 // runExperiment runs it and writes its tables, and below them what else there is to say.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer, int, *result.Result) error) error {
+	if a.lone != "" {
+		exp.Warnings = append(exp.Warnings, a.lone)
+	}
 	o := a.runOptions(nil)
 	page, err := a.liveRun(exp, opts)
 	if err != nil {

@@ -81,6 +81,9 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 			return err
 		}
 		if !f.Place.Several() {
+			if a.lone = f.Lone; a.lone != "" {
+				printf(a.stderr, "psbench: warning: %s\n", a.lone)
+			}
 			return run(cmd, args)
 		}
 		c, reg, err := merge(cmd, args)

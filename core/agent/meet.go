@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/core/launchers/pmi"
@@ -70,7 +71,11 @@ func apart(tasks []rollcall.Task) error {
 	first := map[string]rollcall.Task{}
 	for _, t := range tasks {
 		if other, taken := first[t.Host]; taken {
-			return fmt.Errorf("ranks %d and %d both run on %s, but psbench has one task on each host, which starts all processes there: start it so, as with srun --ntasks-per-node=1", other.Rank, t.Rank, quote.Word(t.Host))
+			instead := "start one task on each host, as with srun --ntasks-per-node=1 or mpiexec -ppn 1"
+			if !slices.ContainsFunc(tasks, func(o rollcall.Task) bool { return o.Host != t.Host }) {
+				instead = fmt.Sprintf("type it without the launcher, as in psbench run --ntrainer %d", len(tasks))
+			}
+			return fmt.Errorf("ranks %d and %d both run on %s, but psbench has one task on each host, which starts all processes there: %s", other.Rank, t.Rank, quote.Word(t.Host), instead)
 		}
 		first[t.Host] = t
 	}

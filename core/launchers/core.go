@@ -30,16 +30,60 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 	if core := value(CoreVariable); core != "" {
 		return core, CoreVariable
 	}
-	leader := map[string]string{"torchrun": "MASTER_ADDR", "LeaderWorkerSet": "LWS_LEADER_ADDRESS"}[f.Launcher]
+	leader := map[string]string{"torchrun": "MASTER_ADDR", torchVariables: "MASTER_ADDR", "LeaderWorkerSet": "LWS_LEADER_ADDRESS"}[f.Launcher]
 	if leader == "" || value(leader) == "" {
 		return "", ""
 	}
 	return net.JoinHostPort(value(leader), CorePort), leader
 }
 
-// Stranded says that this task cannot find the others, and what would help.
+// Stranded says that this task cannot find the others, and what to type instead.
 func (f *Finding) Stranded() error {
 	v := f.view()
-	return fmt.Errorf("by %s this process is %s (%s), which have no way to find each other: start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret by --secret-file or %s; %s=1 if this process is to run alone",
-		v.Launcher, f.Place.words(), v.sources(), SecretVariable, OverrideVariable)
+	return fmt.Errorf("by %s this process is %s (%s), which have no way to find each other: %s; %s=1 if this process is to run alone",
+		v.Launcher, f.Place.words(), v.sources(), f.meeting(), OverrideVariable)
+}
+
+// meeting is what has tasks of the launcher find each other.
+func (f *Finding) meeting() string {
+	const secret = "head -c 32 /dev/urandom | base64"
+	switch f.Launcher {
+	case "Slurm":
+		return "type srun --mpi=pmi2 --ntasks-per-node=1 psbench ..."
+	case "Open MPI":
+		return fmt.Sprintf("type %s=$(%s) mpirun -x %s -x %s=%s -n %d --map-by ppr:1:node psbench ...",
+			SecretVariable, secret, SecretVariable, CoreVariable, f.first(), f.Place.Size)
+	case "torchrun":
+		return "make a secret, " + secret + " >key && chmod 600 key, copy the file to all hosts, and type torchrun ... psbench run --secret-file key"
+	case kubernetes, "LeaderWorkerSet", torchVariables:
+		return fmt.Sprintf("the manifest must give all pods a secret by %s, as deploy/job.yaml does", SecretVariable)
+	}
+	return fmt.Sprintf("start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret by --secret-file or %s", SecretVariable)
+}
+
+// first is an address at which the first task can wait. Only that task knows its host.
+func (f *Finding) first() string {
+	if f.Place.Rank == 0 {
+		return net.JoinHostPort(f.Place.Host, CorePort)
+	}
+	return "HOST_OF_RANK_0:" + CorePort
+}
+
+// Crowded refuses tasks that share this host, of which one would start all processes here, and says what to type
+// instead; nil where the launcher tells of none.
+func (f *Finding) Crowded() error {
+	p := f.Place
+	if p.Here < 2 {
+		return nil
+	}
+	launcher, apart := "mpirun", "mpirun --map-by ppr:1:node psbench ..."
+	if f.Launcher == "torchrun" {
+		launcher, apart = "torchrun", "torchrun --nproc-per-node 1 ..."
+	}
+	instead := "start one task on each host, as with " + apart
+	if p.Here == p.Size {
+		instead = fmt.Sprintf("type it without %s, as in psbench run --ntrainer %d", launcher, p.Here)
+	}
+	return fmt.Errorf("by %s %d tasks run on this host (%s=%d), but psbench starts all processes of a host by itself: %s; %s=1 if each is to run alone",
+		f.Launcher, p.Here, p.From.Here, p.Here, instead, OverrideVariable)
 }

@@ -32,7 +32,7 @@ func (f *Finding) decide(r *reader) {
 		case v.Err != nil:
 			f.Err = v.Err
 			return
-		case v.Place == nil || decides != nil && decides.Place.Several() && !v.Place.Several():
+		case v.Place == nil || decides != nil && decides.Place.Several() && (v.weak || !v.Place.Several()):
 		case decides == nil || !decides.Place.Several() && v.Place.Several() || within(v.Place, decides.Place):
 			decides = v
 		case !decides.Place.Several() || same(decides.Place, v.Place) || within(decides.Place, v.Place):
@@ -46,6 +46,10 @@ func (f *Finding) decide(r *reader) {
 		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
 	case given != "": // whoever gives it means others to come
 		f.Err = fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone", given, f.Why, OverrideVariable)
+		return
+	}
+	if !f.Place.Several() {
+		f.Lone = r.others()
 	}
 }
 

@@ -23,6 +23,7 @@ type Place struct {
 	Size  int // tasks, 0 where the launcher does not tell
 	Rank  int
 	Local int // rank among the tasks of the host, -1 where the launcher does not tell
+	Here  int // tasks on this host, 0 where the launcher does not tell
 	Host  string
 	From  Sources
 	// Agents are there where a process of the launcher's own, one of several, started the task:
@@ -36,7 +37,7 @@ type Place struct {
 
 // Sources are what the values of a place were read from: a variable, a file, or "" for what follows from
 // the launcher's being there, and for the host's own name.
-type Sources struct{ Size, Rank, Local, Host string }
+type Sources struct{ Size, Rank, Local, Here, Host string }
 
 // Agents are a launcher's own processes.
 type Agents struct {
@@ -56,6 +57,7 @@ type View struct {
 	Err      error // what contradicts itself
 
 	alone string // what to do to be a single task
+	weak  bool   // it says nothing against others
 }
 
 // Finding is what all of them come to.
@@ -65,6 +67,8 @@ type Finding struct {
 	Place    Place
 	Why      string
 	Err      error // what contradicts itself, or each other
+	// Lone is a warning to a process that runs alone: what tells of other tasks, and what to do. "" where nothing does.
+	Lone string
 }
 
 // Alone is the launcher of a process that none has started.
@@ -90,26 +94,31 @@ type detector struct {
 	name   string
 	alone  string // what to do to be a single task
 	detect func(*reader) (place *Place, why string, err error)
+	weak   bool // variables that others may have left: any other launcher counts instead
 }
 
 // detectors are in the order in which they are asked. The order decides between launchers that agree
 // on size and rank, so that the one is named whose words people know.
 var detectors = []detector{
-	{"Slurm", "srun --ntasks=1 psbench ...", slurm},
-	{"Open MPI", "mpirun -n 1 psbench ...", openMPI},
-	{hydra, "mpiexec -n 1 psbench ...", pmi},
-	{"torchrun", "psbench ... without torchrun", torchrun},
-	{kubernetes, "a Job with parallelism 1 and " + tasksVariable + "=1", job},
-	{"LeaderWorkerSet", "a group of size 1", leaderWorkerSet},
-	{HostsFile, "a file of one host", hostsFile},
+	{name: "Slurm", alone: "srun --ntasks=1 psbench ...", detect: slurm},
+	{name: "Open MPI", alone: "mpirun -n 1 psbench ...", detect: openMPI},
+	{name: hydra, alone: "mpiexec -n 1 psbench ...", detect: pmi},
+	{name: "torchrun", alone: "psbench ... without torchrun", detect: torchrun},
+	{name: kubernetes, alone: "a Job with parallelism 1 and " + tasksVariable + "=1", detect: job},
+	{name: "LeaderWorkerSet", alone: "a group of size 1", detect: leaderWorkerSet},
+	{name: HostsFile, alone: "a file of one host", detect: hostsFile},
+	{name: torchVariables, alone: "a job of one pod", detect: torchDistributed, weak: true},
 }
+
+// torchVariables are a launcher that is known by variables alone, such as a PyTorchJob.
+const torchVariables = "torch.distributed"
 
 // Look asks all detectors.
 func Look(s System) *Finding {
 	f := &Finding{}
 	for _, d := range detectors {
 		r := newReader(s)
-		v := View{Launcher: d.name, alone: d.alone}
+		v := View{Launcher: d.name, alone: d.alone, weak: d.weak}
 		v.Place, v.Why, v.Err = d.detect(r)
 		if v.Err == nil && v.Place != nil {
 			v.Err = v.Place.check()

@@ -82,6 +82,9 @@ func told(f *Finding) string {
 	if f.Err == nil {
 		fmt.Fprintf(&text, "decides: %s: %s: %s\n", f.Launcher, place(f.Place), f.Why)
 	}
+	if f.Lone != "" {
+		fmt.Fprintf(&text, "warning: %s\n", f.Lone)
+	}
 	if err := f.Refusal(); err != nil {
 		fmt.Fprintf(&text, "one process: %s\n", err)
 	} else {

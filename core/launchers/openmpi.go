@@ -36,6 +36,7 @@ func openMPI(r *reader) (*Place, string, error) {
 		return nil, "", err
 	}
 	r.named(p, "PMIX_HOSTNAME")
+	r.crowd(p, "OMPI_COMM_WORLD_LOCAL_SIZE")
 	if p.Agents, err = r.daemon(); err != nil {
 		return nil, "", err
 	}

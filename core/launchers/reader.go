@@ -96,6 +96,13 @@ func (r *reader) place(size, rank, local string) (*Place, error) {
 	return p, err
 }
 
+// crowd notes how many tasks are on this host. What is no such count is not told.
+func (r *reader) crowd(p *Place, variable string) {
+	if n := r.count(variable); n > 0 && (p.Size == 0 || n <= p.Size) {
+		p.Here, p.From.Here = n, variable
+	}
+}
+
 // named gives a place the name that the launcher has for this host, if it has one.
 func (r *reader) named(p *Place, variable string) *Place {
 	if name, set := r.text(variable); set {

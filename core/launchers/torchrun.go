@@ -1,6 +1,9 @@
 package launchers
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // torchrun knows a worker of torchrun by what that alone sets. RANK and WORLD_SIZE by themselves are set by
 // many, and left in many shells.
@@ -20,6 +23,7 @@ func torchrun(r *reader) (*Place, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	r.crowd(p, "LOCAL_WORLD_SIZE")
 	// An agent on each node starts the workers there; whoever started the agents counts those.
 	size, err := r.number("GROUP_WORLD_SIZE")
 	if err != nil {
@@ -33,4 +37,40 @@ func torchrun(r *reader) (*Place, string, error) {
 		p.Agents = &Agents{Size: size, Rank: rank}
 	}
 	return p, "a worker of torchrun", nil
+}
+
+// torchDistributed knows a task by what torch.distributed meets by. A PyTorchJob sets that in its pods, where nothing
+// else can have left it; elsewhere somebody must also have given what psbench meets by.
+func torchDistributed(r *reader) (*Place, string, error) {
+	const size, rank, master = "WORLD_SIZE", "RANK", "MASTER_ADDR"
+	_, elastic := r.text("TORCHELASTIC_RUN_ID")
+	_, sized := r.text(size)
+	_, ranked := r.text(rank)
+	_, met := r.text(master)
+	_, pod := r.text("KUBERNETES_SERVICE_HOST")
+	_, core := r.text(CoreVariable)
+	secret := r.variables[SecretVariable] != "" // not noted, since what is read is shown
+	switch {
+	case elastic:
+		return nil, "torchrun has set them", nil
+	case !sized || !ranked || !met:
+		return nil, fmt.Sprintf("%s, %s and %s are not all set", rank, size, master), nil
+	case !pod && !core && !secret:
+		return nil, fmt.Sprintf("%s, %s and %s are set, but outside a pod and without %s they may be left of others", rank, size, master, SecretVariable), nil
+	}
+	p, err := r.place(size, rank, "LOCAL_RANK")
+	if err != nil {
+		return nil, err.Error(), nil
+	}
+	// Of a PyTorchJob that counts workers, psbench is one task of each pod.
+	if nodes, node := r.count("PET_NNODES"), r.count("PET_NODE_RANK"); nodes > 0 && node >= 0 && (nodes != p.Size || node != p.Rank) {
+		p.Size, p.Rank, p.From.Size, p.From.Rank = nodes, node, "PET_NNODES", "PET_NODE_RANK"
+	}
+	if p.Local >= p.Size {
+		p.Local, p.From.Local = -1, ""
+	}
+	if err := p.check(); err != nil {
+		return nil, err.Error(), nil
+	}
+	return p, "a task that has what torch.distributed meets by", nil
 }

@@ -95,6 +95,8 @@ type Plan struct {
 	Listen  string // IP address, where a transport uses one
 	// ListenName is how the user gave it, as in --listen; "" where nobody did.
 	ListenName string
+	// Warnings are of how psbench was started.
+	Warnings []string
 	// InsecureNetwork leaves out TLS where links go between hosts.
 	InsecureNetwork bool
 }

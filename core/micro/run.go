@@ -112,7 +112,7 @@ func (s *session) report(err error) {
 	if s.plan.InsecureNetwork {
 		s.result.Warnings = append(s.result.Warnings, config.InsecureNetwork)
 	}
-	s.result.Warnings = slices.Concat(s.result.Warnings, s.cluster.Warnings(), noise.Warnings(s.result.Noise, "the measurement"))
+	s.result.Warnings = slices.Concat(s.result.Warnings, s.plan.Warnings, s.cluster.Warnings(), noise.Warnings(s.result.Noise, "the measurement"))
 }
 
 // phases is the life of a run.

@@ -40,6 +40,8 @@ var noteKinds = []struct {
 	{says: "is not finite at the end of the pass", short: "loss not finite"},
 	{says: "the replicas ended unequal", short: "replicas unequal"},
 	{says: "leaves running", short: "left running"},
+	{says: "this process runs alone", short: "lone task"},
+	{says: "a year, as 0 means", short: "no timeout", settled: true},
 	{says: "never uses the servers", short: "unused servers", settled: true},
 	{says: " has no effect: ", short: "no effect", settled: true},
 }
