@@ -136,6 +136,9 @@ func (c *Comparison) judge(all []cells) error {
 		}
 		warned.add(p.name, "old", pair.Old)
 		warned.add(p.name, "new", pair.New)
+		if text := p.otherData(c.Metric); text != "" {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s", p.name, text))
+		}
 		pairs = append(pairs, pair)
 		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old), New: judge.Of(pair.New)})
 		differ.add(p.old, p.new)

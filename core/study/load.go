@@ -21,6 +21,14 @@ func Load(paths []string) (*Study, error) { return new(Loader).Load(paths) }
 
 // Load is Load, of what it has not read before.
 func (l *Loader) Load(paths []string) (*Study, error) {
+	s, err := l.load(paths)
+	if err == nil {
+		s.settleUnseen()
+	}
+	return s, err
+}
+
+func (l *Loader) load(paths []string) (*Study, error) {
 	switch {
 	case len(paths) == 0:
 		return nil, errors.New("no run is given: name the folder of a sweep, folders of runs, or files that --json left")

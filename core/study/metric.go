@@ -38,6 +38,7 @@ const (
 	Compute      = "compute_share"
 	Waiting      = "waiting_share"
 	Moving       = "moving_share"
+	LeftOut      = "left_out"
 	CommTime     = "comm_time"
 	CommTimeP95  = "comm_time_p95"
 )
@@ -52,6 +53,7 @@ var Metrics = []Metric{
 	{"held_out_accuracy", "share", Higher, "share of the held-out targets that are hit after the last epoch"},
 	{"held_out_auc", "share", Higher, "area under the ROC curve of the held-out samples after the last epoch"},
 	{"final_loss", "loss", Lower, "mean loss of the last epoch's iterations, of all trainers"},
+	{LeftOut, "%", Lower, "share of an epoch's samples that no trainer of the run trained on; of studies where a run left out any"},
 	{"bytes_per_batch", "B", Lower, "bytes of gradients that a trainer hands to its hook in an iteration; those of a table with as many rows as they can have"},
 	{Compute, "%", Higher, "share of the iterations in forward and backward pass and optimizer"},
 	{Waiting, "%", Lower, "share in which trainers wait for the last one"},

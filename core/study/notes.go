@@ -75,6 +75,9 @@ func (c *Cell) notes(metric string) []note {
 	if missing := len(c.Runs) - len(values); missing > 0 {
 		notes = append(notes, note{kind: "no value", title: "no value", example: fmt.Sprintf("%d of %s have no %s", missing, screen.Count(len(c.Runs), "run"), metric)})
 	}
+	if left, ok := c.unseen[metric]; ok {
+		notes = append(notes, left)
+	}
 	return append(notes, c.runNotes()...)
 }
 

@@ -45,6 +45,9 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 		if !s.isComm() { // which trains nothing
 			add("loss", o.lossText())
 		}
+		for _, text := range o.dataTexts() {
+			add("data", text)
+		}
 		add("limit", o.limit())
 		add("bound", o.boundText())
 	}

@@ -58,6 +58,8 @@ type Cell struct {
 	Waiting int
 	Runs    []*Run // that are done, in the order of their rounds
 	Failed  []Failure
+
+	unseen map[string]note // what it left out of its data, by the metric by which that is to be told
 }
 
 // Run is one execution that came to its end.
@@ -75,6 +77,8 @@ type Run struct {
 	// BoundMS is how wrong times may be for the clocks of several hosts, such as those that trainers wait; 0 on
 	// one host.
 	BoundMS float64
+	// Seen is how much of its data it trained on.
+	Seen Seen
 	// Silent says that its trainers exchanged nothing.
 	Silent bool
 	// Epochs are what each epoch led to, where the model was evaluated after it.

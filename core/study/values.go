@@ -33,7 +33,7 @@ func runOf(folder string, r *result.Result) *Run {
 
 // take notes what the result says itself.
 func (run *Run) take(r *result.Result) {
-	run.Checks, run.Silent = r.Checks, isSilent(r)
+	run.Checks, run.Silent, run.Seen = r.Checks, isSilent(r), seenOf(r)
 	if r.Throughput.SamplesPerSecond > 0 {
 		run.Values[Throughput] = r.Throughput.SamplesPerSecond
 	}
