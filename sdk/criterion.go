@@ -6,7 +6,7 @@ import (
 )
 
 // Criterion is a loss function. Outputs and their gradients lie in the memory of the process's
-// engine, targets in ordinary memory.
+// engine, targets in ordinary memory. One whose targets may be numbers is a FloatCriterion.
 type Criterion interface {
 	// Forward returns the mean loss of a batch. output is [batch, classes]
 	// and must stay unchanged until Backward; targets has one class per row.

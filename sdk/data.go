@@ -58,22 +58,28 @@ type Samples struct {
 	HeldOut *Samples
 }
 
-// Batch is a list of samples, each a bag of indices, or a row of numbers, or both,
-// with one target class or more. Bag i is Indices[Offsets[i]:Offsets[i+1]]; Offsets
+// Batch is a list of samples, each a bag of indices, or a row of numbers, or both, with its targets:
+// one class or more in Targets, or TargetWidth numbers in FloatTargets. Bag i is Indices[Offsets[i]:Offsets[i+1]]; Offsets
 // has one element more than there are samples and starts at 0, or is empty where
-// samples have no bags. Features is [samples, numbers of a sample], row-major, and
-// Targets [samples, targets of a sample].
+// samples have no bags. Features is [samples, numbers of a sample], row-major, Targets
+// [samples, targets of a sample] and FloatTargets [samples, TargetWidth].
 type Batch struct {
 	Indices  []int64
 	Offsets  []int64
 	Features []float32
 	Targets  []int64
+	// FloatTargets are targets that are numbers, in the place of Targets.
+	FloatTargets []float32
+	TargetWidth  int // of FloatTargets; 0: targets are classes
 }
 
 // Size is the number of samples: bags where there are bags, else targets.
 func (b *Batch) Size() int {
-	if len(b.Offsets) > 0 {
+	switch {
+	case len(b.Offsets) > 0:
 		return len(b.Offsets) - 1
+	case b.TargetWidth > 0:
+		return len(b.FloatTargets) / b.TargetWidth
 	}
 	return len(b.Targets)
 }
@@ -98,6 +104,11 @@ type DataEnv struct {
 	BatchSize int    // the run's --batch-size
 	// Timeout bounds every wait for another process, as for who writes to a pipe; 0 where there is no run.
 	Timeout time.Duration
+	// Criterion is the run's, and Wanted what it takes as targets. Data that has classes may give
+	// them to any. Numbers that are all classes of the model psbench makes classes where the criterion
+	// takes either.
+	Criterion string
+	Wanted    TargetKind
 	// Recorder forgets what is recorded before a pass, as while Load works.
 	Recorder *Recorder
 }

@@ -24,6 +24,9 @@ type InputSpec struct {
 	Classes int
 	// Targets is how many targets each sample has; 0 counts as 1.
 	Targets int
+	// Outputs is how many columns the output has, one for each number of a target that consists of
+	// numbers; 0: not said, and the criterion finds out.
+	Outputs int
 	// Tables are the rows of each embedding table where there are several; Rows is 0
 	// then. Every bag has one index for each table, in order: 0 <= bag[k] < Tables[k].
 	Tables []int

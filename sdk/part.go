@@ -35,6 +35,8 @@ type Part struct {
 	Quorum       string
 	// RanksDiffer says that trainers need not end with equal parameters; see the function of that name.
 	RanksDiffer bool
+	// Targets is what a criterion takes as targets; see WithTargets.
+	Targets TargetKind
 	// Protocol says that the part is called by the frames of docs/protocol.md, in a process of its
 	// own beside one of psbench: parts in other languages are, parts in Go are not.
 	Protocol bool
@@ -205,6 +207,16 @@ func Carrying(hook Part) Part {
 // NewCriterion declares a criterion; see NewServer for defaults.
 func NewCriterion[S any](key string, defaults S, build func(S, CriterionEnv) (Criterion, error)) Part {
 	return newPart(KindCriterion, key, defaults, build)
+}
+
+// WithTargets declares what a criterion, which is a FloatCriterion, takes as targets; one that is not
+// declared takes classes.
+func WithTargets(kind TargetKind, criterion Part) Part {
+	if criterion.Kind != KindCriterion || !slices.Contains(TargetKinds, kind) {
+		panic(fmt.Sprintf("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key, kind, TargetKinds)) // a mistake in the plugin's source
+	}
+	criterion.Targets = kind
+	return criterion
 }
 
 // NewData declares a data part; see NewServer for defaults.

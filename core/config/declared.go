@@ -3,8 +3,10 @@ package config
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -70,6 +72,10 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 		return fmt.Errorf("%s is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding", part)
 	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):
 		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve %s and have no timing", part, sdk.ServiceGradients)
+	case d.Targets != "" && d.Kind != sdk.KindCriterion:
+		return fmt.Errorf("%s is declared to take %s as targets, which only a criterion can: build the plugin anew", part, quote.String(string(d.Targets)))
+	case d.Targets != "" && !slices.Contains(sdk.TargetKinds, d.Targets):
+		return fmt.Errorf("%s is declared to take %s as targets, which must be one of %s: update psbench, or build the plugin anew", part, quote.String(string(d.Targets)), sdk.TargetKinds)
 	case d.Protocol && d.Kind == sdk.KindTrainer:
 		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go", part)
 	case item.Asynchronous != nil && d.Quorum != "":

@@ -90,6 +90,8 @@ type Part struct {
 	Adds bool
 	// Averages says that it is one of psbench's own which answers with the mean over its trainers.
 	Averages bool
+	// Targets is what it takes as targets, if it is a criterion.
+	Targets sdk.TargetKind
 	// Asynchronous says that it is a server which answers before all of its trainers have
 	// come.
 	Asynchronous bool

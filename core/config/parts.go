@@ -86,6 +86,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Adds: d.Adds, Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
 			Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
 			RanksDiffer: d.RanksDiffer, OnArrival: d.Timing == sdk.OnArrival,
+			Targets: d.Targets,
 		}
 		for _, s := range settings {
 			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})

@@ -128,6 +128,9 @@ func (r *run) partition(ctx context.Context, data *process) error {
 	if len(r.shares) != len(r.processes.trainers) {
 		return fmt.Errorf("%s made %d shares for %d trainers", data.Name, len(r.shares), len(r.processes.trainers))
 	}
+	if err := r.checkFloatTargets(); err != nil {
+		return err
+	}
 	if p.OwnBatches {
 		r.warnBatchSize()
 	}
@@ -139,6 +142,22 @@ func (r *run) partition(ctx context.Context, data *process) error {
 		d.LargestBatch = max(d.LargestBatch, s.BatchSamples)
 		d.BatchesPerTrainer = append(d.BatchesPerTrainer, s.Batches)
 		d.SamplesPerTrainer = append(d.SamplesPerTrainer, s.Samples)
+	}
+	return nil
+}
+
+// checkFloatTargets refuses targets that are numbers where a trainer or a model is of a plugin from before them.
+func (r *run) checkFloatTargets() error {
+	if r.shares[0].TargetWidth == 0 {
+		return nil
+	}
+	for _, t := range r.processes.trainers {
+		for _, p := range []*process{t, t.holder(sdk.KindModel)} {
+			if host.ParseVersion(p.Contract()).Before(host.FloatTargets) {
+				return fmt.Errorf("the targets of data %s are numbers, but %s %s of plugin %s speaks version %s of psbench's contract with plugins, which has classes alone: build it for version %s",
+					r.e.Parts[sdk.KindData].Key, p.kind, r.e.Parts[p.kind].Key, p.Plugin.Name, p.Contract(), host.FloatTargets)
+			}
+		}
 	}
 	return nil
 }

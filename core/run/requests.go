@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/host/record"
 	"github.com/psbench/psbench/sdk/host/stop"
@@ -50,6 +51,7 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 			Trainers:  int32(len(r.processes.trainers)), // #nosec G115 -- a count of processes
 			BatchSize: int32(r.e.BatchSize),             // #nosec G115 -- checked by config
 			Protocol:  p.companions[p.kind] != nil,
+			Wanted:    r.wanted(),
 		}}
 	}
 	return req
@@ -66,10 +68,17 @@ func (r *run) companionRole(p *process) *proto.CompanionRole {
 	case sdk.KindServer:
 	case sdk.KindData:
 		role.BatchSize = int32(r.e.BatchSize) // #nosec G115 -- checked by config
+		role.Wanted = r.wanted()
 	default:
 		role.Model = r.modelEnv(p)
 	}
 	return role
+}
+
+// wanted is what the criterion takes as targets.
+func (r *run) wanted() *proto.Wanted {
+	c := r.e.Parts[sdk.KindCriterion]
+	return convert.WantedToProto(batches.Wanted{Criterion: c.Key, Targets: c.Targets})
 }
 
 func (r *run) trainerRole(p *process) *proto.TrainerRole {

@@ -133,6 +133,9 @@ func misfit(value any, t reflect.Type) (place string, bad any, wanted reflect.Ty
 
 // typeWords is what a setting of a type must be.
 func typeWords(t reflect.Type) string {
+	if w, ok := reflect.Zero(t).Interface().(interface{ Words() string }); ok {
+		return w.Words() // of a type that reads its JSON itself
+	}
 	switch JSONType(t) {
 	case "bool":
 		return "true or false"

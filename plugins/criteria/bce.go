@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// binaryCrossEntropy is the mean over the batch of -log p where the target is 1, and of
-// -log (1-p) where it is 0: p is the sigmoid of the output, which is one logit for each
-// sample. In float64 neither a large logit overflows nor does log see a rounded 1-p.
+// binaryCrossEntropy is the mean over the outputs of -t log p - (1-t) log (1-p): p is the sigmoid of
+// the output, a logit, and t the target, from 0 to 1. Where targets are classes, 0 or 1, there is one
+// logit for each sample. In float64 neither a large logit overflows nor does log see a rounded 1-p.
 type binaryCrossEntropy struct{ pass }
 
 // NewBinaryCrossEntropy builds the criterion bce.
@@ -30,30 +30,49 @@ func (c *binaryCrossEntropy) Forward(output tensor.Tensor, targets []int64) (flo
 	}
 	var sum float64
 	for i, target := range targets {
-		x := float64(output.Data[i])
-		sum += max(x, 0) - x*float64(target) + math.Log1p(math.Exp(-math.Abs(x)))
+		sum += surprise(float64(output.Data[i]), float64(target))
 	}
 	return sum / float64(len(targets)), nil
 }
 
-// Backward writes (sigmoid(output) - target) / batch.
+// ForwardFloats implements sdk.FloatCriterion.
+func (c *binaryCrossEntropy) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	if err := c.beginFloats(sdk.ShareTargets, output, targets); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i, target := range targets {
+		sum += surprise(float64(output.Data[i]), float64(target))
+	}
+	return sum / float64(len(targets)), nil
+}
+
+// surprise is the loss of a logit.
+func surprise(x, target float64) float64 {
+	return max(x, 0) - x*target + math.Log1p(math.Exp(-math.Abs(x)))
+}
+
+// Backward writes (sigmoid(output) - target) / outputs.
 func (c *binaryCrossEntropy) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
 	}
 	for i, target := range c.targets {
-		outputGradient.Data[i] = float32(excess(float64(c.output.Data[i]), target) / float64(len(c.targets)))
+		outputGradient.Data[i] = float32(excess(float64(c.output.Data[i]), float64(target)) / float64(len(c.targets)))
+	}
+	for i, target := range c.numbers {
+		outputGradient.Data[i] = float32(excess(float64(c.output.Data[i]), float64(target)) / float64(len(c.numbers)))
 	}
 	return nil
 }
 
 // excess is sigmoid(x) - target. Where the target is 1 that is -sigmoid(-x), which does
 // not vanish when sigmoid(x) rounds to 1.
-func excess(x float64, target int64) float64 {
+func excess(x, target float64) float64 {
 	if target == 1 {
 		return -1 / (1 + math.Exp(x))
 	}
-	return 1 / (1 + math.Exp(-x))
+	return 1/(1+math.Exp(-x)) - target
 }
 
 // CheckLogits says what is wrong with an output that should have one logit for each target, 0 or 1. It

@@ -13,10 +13,10 @@ import (
 // Parts lists the criteria of this package, which have no settings.
 func Parts() []sdk.Part {
 	return []sdk.Part{
-		sdk.NewCriterion("bce", struct{}{}, NewBinaryCrossEntropy),
-		sdk.NewCriterion("cel", struct{}{}, NewCrossEntropy),
-		sdk.NewCriterion("l1", struct{}{}, NewL1),
-		sdk.NewCriterion("mse", struct{}{}, NewMeanSquaredError),
+		sdk.WithTargets(sdk.ShareTargets, sdk.NewCriterion("bce", struct{}{}, NewBinaryCrossEntropy)),
+		sdk.WithTargets(sdk.ProbabilityTargets, sdk.NewCriterion("cel", struct{}{}, NewCrossEntropy)),
+		sdk.WithTargets(sdk.NumberTargets, sdk.NewCriterion("l1", struct{}{}, NewL1)),
+		sdk.WithTargets(sdk.NumberTargets, sdk.NewCriterion("mse", struct{}{}, NewMeanSquaredError)),
 		sdk.NewCriterion("nll", struct{}{}, NewNegativeLogLikelihood),
 	}
 }
@@ -25,6 +25,7 @@ func Parts() []sdk.Part {
 type pass struct {
 	output  tensor.Tensor // [rows, columns]
 	targets []int64       // by row
+	numbers []float32     // in the place of targets: [rows, columns]
 }
 
 // begin keeps a batch, unless output lacks a row for each target.
@@ -32,7 +33,16 @@ func (p *pass) begin(output tensor.Tensor, targets []int64) error {
 	if err := CheckOutput(output, targets); err != nil {
 		return err
 	}
-	p.output, p.targets = output, targets
+	p.output, p.targets, p.numbers = output, targets, nil
+	return nil
+}
+
+// beginFloats keeps a batch whose targets are numbers, one for each element of output.
+func (p *pass) beginFloats(kind sdk.TargetKind, output tensor.Tensor, targets []float32) error {
+	if err := CheckFloats(kind, output, targets); err != nil {
+		return err
+	}
+	p.output, p.targets, p.numbers = output, nil, targets
 	return nil
 }
 
@@ -41,7 +51,7 @@ func (p *pass) beginClasses(output tensor.Tensor, targets []int64) error {
 	if err := CheckClasses(output, targets); err != nil {
 		return err
 	}
-	p.output, p.targets = output, targets
+	p.output, p.targets, p.numbers = output, targets, nil
 	return nil
 }
 
@@ -69,7 +79,7 @@ func (p *pass) row(t tensor.Tensor, i int) []float32 {
 
 // checkGradient says what is wrong with the room for the output's gradient.
 func (p *pass) checkGradient(gradient tensor.Tensor) error {
-	if len(p.targets) == 0 {
+	if len(p.targets) == 0 && len(p.numbers) == 0 {
 		return CheckGradient(gradient, tensor.Tensor{})
 	}
 	return CheckGradient(gradient, p.output)
@@ -99,6 +109,33 @@ func CheckOutput(output tensor.Tensor, targets []int64) error {
 	}
 	if err := output.Check(); err != nil {
 		return fmt.Errorf("output: %w", err)
+	}
+	return nil
+}
+
+// CheckFloats says what is wrong with an output that should have an element for each target, a number, or
+// with the targets. It looks at no element of output.
+func CheckFloats(kind sdk.TargetKind, output tensor.Tensor, targets []float32) error {
+	if len(targets) < 1 {
+		return errors.New("a batch has 0 targets but must have at least 1")
+	}
+	if len(output.Shape) != 2 || output.Shape[0] < 1 || output.Shape[1] < 1 {
+		return fmt.Errorf("the output has shape %v but must be [rows, columns]", output.Shape)
+	}
+	rows, columns := output.Shape[0], output.Shape[1]
+	if len(targets)%rows != 0 {
+		return fmt.Errorf("the output has %d rows but the batch has %d numbers as targets, which must be as many for each row", rows, len(targets))
+	}
+	if width := len(targets) / rows; width != columns {
+		return fmt.Errorf("the output has %d columns but a row of the batch has %d targets: the model must have an output for each", columns, width)
+	}
+	if err := output.Check(); err != nil {
+		return fmt.Errorf("output: %w", err)
+	}
+	for i := range rows {
+		if _, err := kind.CheckRow(targets[i*columns : (i+1)*columns]); err != nil {
+			return fmt.Errorf("row %d of the batch: %w", i, err)
+		}
 	}
 	return nil
 }

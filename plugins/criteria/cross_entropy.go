@@ -7,7 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// crossEntropy is the mean over the batch of -log softmax(output)[target]. The
+// crossEntropy is the mean over the batch of -log softmax(output)[target]; of probabilities, of their
+// sum over the classes, each times its probability. The
 // original's model ends in a softmax of its own, and so does psbench's: the
 // softmax here comes on top of that. A batch costs an exponential for each output.
 type crossEntropy struct {
@@ -28,14 +29,10 @@ func (c *crossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, 
 	if err := c.beginClasses(output, targets); err != nil {
 		return 0, err
 	}
-	classes := output.Shape[1]
-	if len(c.softmax) < len(output.Data) {
-		var err error
-		if c.softmax, err = engine.Grow(c.memory, c.softmax, max(len(targets), c.maxBatch)*classes); err != nil {
-			return 0, err
-		}
+	if err := c.keep(output); err != nil {
+		return 0, err
 	}
-	copy(c.softmax, output.Data)
+	classes := output.Shape[1]
 	var loss float64
 	for i, target := range targets {
 		logSum := vec.Softmax(c.softmax[i*classes : (i+1)*classes])
@@ -44,10 +41,46 @@ func (c *crossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, 
 	return loss / float64(len(targets)), nil
 }
 
-// Backward writes (softmax(output) - one-hot(target)) / batch.
+// ForwardFloats implements sdk.FloatCriterion: targets are probabilities.
+func (c *crossEntropy) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	if err := c.beginFloats(sdk.ProbabilityTargets, output, targets); err != nil {
+		return 0, err
+	}
+	if err := c.keep(output); err != nil {
+		return 0, err
+	}
+	rows, classes := output.Shape[0], output.Shape[1]
+	var loss float64
+	for i := range rows {
+		logSum := vec.Softmax(c.softmax[i*classes : (i+1)*classes])
+		for j, p := range targets[i*classes : (i+1)*classes] {
+			loss += float64(p) * (logSum - float64(output.Data[i*classes+j]))
+		}
+	}
+	return loss / float64(rows), nil
+}
+
+// keep copies the output to where its softmax is to be.
+func (c *crossEntropy) keep(output tensor.Tensor) error {
+	if len(c.softmax) < len(output.Data) {
+		var err error
+		if c.softmax, err = engine.Grow(c.memory, c.softmax, max(output.Shape[0], c.maxBatch)*output.Shape[1]); err != nil {
+			return err
+		}
+	}
+	copy(c.softmax, output.Data)
+	return nil
+}
+
+// Backward writes (softmax(output) - one-hot(target)) / batch; of probabilities, their sum times the
+// softmax, less them.
 func (c *crossEntropy) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err
+	}
+	if len(c.numbers) > 0 {
+		c.backwardFloats(outputGradient)
+		return nil
 	}
 	share := 1 / float32(len(c.targets))
 	copy(outputGradient.Data, c.softmax)
@@ -56,4 +89,18 @@ func (c *crossEntropy) Backward(outputGradient tensor.Tensor) error {
 		c.row(outputGradient, i)[target] -= share
 	}
 	return nil
+}
+
+func (c *crossEntropy) backwardFloats(outputGradient tensor.Tensor) {
+	rows, classes := c.output.Shape[0], c.output.Shape[1]
+	for i := range rows {
+		targets, softmax := c.numbers[i*classes:(i+1)*classes], c.softmax[i*classes:(i+1)*classes]
+		sum := float32(0)
+		for _, p := range targets {
+			sum += p
+		}
+		for j, g := 0, c.row(outputGradient, i); j < classes; j++ {
+			g[j] = (sum*softmax[j] - targets[j]) / float32(rows)
+		}
+	}
 }

@@ -18,6 +18,7 @@ type goldenCase struct {
 	Criterion     string
 	Rows, Columns int
 	Targets       []int64
+	FloatTargets  []float32
 	Output        []float32
 	Loss          float64
 	Gradient      []float64
@@ -64,7 +65,15 @@ func TestCriteriaMatchPyTorch(t *testing.T) {
 		name := fmt.Sprintf("case %d, %s of [%d %d]", i, g.Criterion, g.Rows, g.Columns)
 		c, gradient := criteria[g.Criterion], tensor.New(g.Rows, g.Columns)
 		seen[g.Criterion]++
-		loss := forward(t, c, tensor.Tensor{Shape: gradient.Shape, Data: g.Output}, g.Targets)
+		b := sdk.Batch{Targets: g.Targets, FloatTargets: g.FloatTargets}
+		if len(g.FloatTargets) > 0 {
+			b.TargetWidth = g.Columns
+			seen[g.Criterion+" of numbers"]++
+		}
+		loss, err := sdk.Loss(c, tensor.Tensor{Shape: gradient.Shape, Data: g.Output}, &b)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !(math.Abs(loss-g.Loss) <= 1e-6*math.Abs(g.Loss)) {
 			t.Errorf("%s: the loss is %.9g, in PyTorch %.9g", name, loss, g.Loss)
 		}
@@ -81,7 +90,7 @@ func TestCriteriaMatchPyTorch(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != len(criteria) {
+	if len(seen) != len(criteria)+4 {
 		t.Errorf("there are cases of %v alone", seen)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// l1 is the mean over all outputs of |output - target of its row|: the target is a
-// number here, which every output of the row is to be.
+// l1 is the mean over all outputs of |output - target|. A class is the number that every output of
+// its row is to be.
 type l1 struct{ pass }
 
 // NewL1 builds the criterion l1.
@@ -31,6 +31,18 @@ func (c *l1) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	return sum / float64(len(output.Data)), nil
 }
 
+// ForwardFloats implements sdk.FloatCriterion.
+func (c *l1) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	if err := c.beginFloats(sdk.NumberTargets, output, targets); err != nil {
+		return 0, err
+	}
+	var sum float64
+	for i, v := range output.Data {
+		sum += math.Abs(float64(v) - float64(targets[i]))
+	}
+	return sum / float64(len(output.Data)), nil
+}
+
 // Backward writes sign(output - target) / (rows * columns), and 0 where they are equal,
 // as PyTorch does.
 func (c *l1) Backward(outputGradient tensor.Tensor) error {
@@ -38,18 +50,26 @@ func (c *l1) Backward(outputGradient tensor.Tensor) error {
 		return err
 	}
 	share := 1 / float32(len(c.output.Data))
+	for i, target := range c.numbers {
+		outputGradient.Data[i] = sign(c.output.Data[i], target, share)
+	}
 	for i, target := range c.targets {
 		gradient := c.row(outputGradient, i)
 		for j, v := range c.row(c.output, i) {
-			switch t := float32(target); {
-			case v > t:
-				gradient[j] = share
-			case v < t:
-				gradient[j] = -share
-			default:
-				gradient[j] = v - t // 0, or NaN where v is
-			}
+			gradient[j] = sign(v, float32(target), share)
 		}
 	}
 	return nil
+}
+
+// sign is share with the sign of v - target.
+func sign(v, target, share float32) float32 {
+	switch {
+	case v > target:
+		return share
+	case v < target:
+		return -share
+	default:
+		return v - target // 0, or NaN where v is
+	}
 }

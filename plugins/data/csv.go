@@ -14,12 +14,13 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// csvFile reads samples from rows, one field of each the target.
+// csvFile reads samples from rows, some fields of each the targets.
 type csvFile struct {
-	rows   *csv.Reader
-	form   FileSettings
-	target int // place of the target in a row, from 0; -1: the last
-	sample sample
+	rows    *csv.Reader
+	form    FileSettings
+	wanted  wanted
+	targets []int // places of the targets in a row, from 0; nil: the last
+	sample  sample
 }
 
 func newCSV(r io.Reader, form FileSettings, delimiter rune) *csvFile {
@@ -28,11 +29,12 @@ func newCSV(r io.Reader, form FileSettings, delimiter rune) *csvFile {
 	rows.FieldsPerRecord = -1 // bags differ in length
 	rows.ReuseRecord = true
 	rows.TrimLeadingSpace = delimiter != '\t' // which would be trimmed as well, and the column with it
-	return &csvFile{rows: rows, form: form, target: -1}
+	return &csvFile{rows: rows, form: form}
 }
 
 // parse reads all rows.
 func (f *csvFile) parse(out *fileSamples) error {
+	f.wanted = out.wanted
 	for first := true; ; first = false {
 		row, err := f.next()
 		if err != nil || row == nil {
@@ -43,7 +45,7 @@ func (f *csvFile) parse(out *fileSamples) error {
 				return err
 			}
 			header := f.form.Header == "yes" || f.form.Header == "auto" && isHeader(row)
-			if err := f.findTarget(row, header); err != nil {
+			if err := f.findTargets(row, header); err != nil {
 				return err
 			}
 			if header {
@@ -120,57 +122,73 @@ func (f *csvFile) plain(text string) (string, error) {
 	return strings.Replace(text, ",", ".", 1), nil
 }
 
-// findTarget finds the column that is named as the target, or has that number.
-func (f *csvFile) findTarget(first []string, header bool) error {
+// findTargets finds the columns that are named as the targets, or have those numbers.
+func (f *csvFile) findTargets(first []string, header bool) error {
 	if f.form.Target == "" {
 		return nil
 	}
-	line, _ := f.rows.FieldPos(0)
 	var names []string
 	for _, name := range first {
 		names = append(names, strings.TrimSpace(name))
 	}
-	if f.target = slices.Index(names, f.form.Target); header && f.target >= 0 {
-		if slices.Contains(names[f.target+1:], f.form.Target) {
-			return at(line, 1, fmt.Errorf("several columns are named %s, which setting target is: give the number of one", quote.String(f.form.Target)))
-		}
-		return nil
+	asked := strings.Split(f.form.Target, ",")
+	if header && slices.Contains(names, f.form.Target) {
+		asked = []string{f.form.Target}
 	}
-	number, err := strconv.Atoi(f.form.Target)
-	switch near := spelling.Nearest(f.form.Target, names); {
-	case err == nil && 1 <= number && number <= len(first):
-		f.target = number - 1
-		return nil
+	for _, name := range asked {
+		place, err := findTarget(strings.TrimSpace(name), names, header)
+		if err == nil && slices.Contains(f.targets, place) {
+			err = fmt.Errorf("setting target names column %d twice", place+1)
+		}
+		if err != nil {
+			line, _ := f.rows.FieldPos(0)
+			return at(line, 1, err)
+		}
+		f.targets = append(f.targets, place)
+	}
+	return nil
+}
+
+// findTarget is the place of the column that has a name in a header, or a number.
+func findTarget(name string, names []string, header bool) (int, error) {
+	if place := slices.Index(names, name); header && place >= 0 {
+		if slices.Contains(names[place+1:], name) {
+			return 0, fmt.Errorf("several columns are named %s, which setting target is: give the number of one", quote.String(name))
+		}
+		return place, nil
+	}
+	number, err := strconv.Atoi(name)
+	switch near := spelling.Nearest(name, names); {
+	case err == nil && 1 <= number && number <= len(names):
+		return number - 1, nil
 	case err == nil:
-		return at(line, 1, fmt.Errorf("setting target is %d but must be the name of a column or its number from 1 to %d", number, len(first)))
+		return 0, fmt.Errorf("setting target is %d but must be the name of a column or its number from 1 to %d", number, len(names))
 	case !header:
-		return at(line, 1, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s", len(first), quote.String(f.form.Target)))
+		return 0, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s", len(names), quote.String(name))
 	case near != "":
-		return at(line, 1, fmt.Errorf("no column is named %s, which setting target is; did you mean %q?", quote.String(f.form.Target), near))
+		return 0, fmt.Errorf("no column is named %s, which setting target is; did you mean %q?", quote.String(name), near)
 	default:
-		return at(line, 1, fmt.Errorf("no column is named %s, which setting target is; the columns are %s", quote.String(f.form.Target), quote.Text(strings.Join(names, ", "))))
+		return 0, fmt.Errorf("no column is named %s, which setting target is; the columns are %s", quote.String(name), quote.Text(strings.Join(names, ", ")))
 	}
 }
 
 // parseRow makes a row the sample.
 func (f *csvFile) parseRow(row []string) error {
-	target := f.target
-	if target < 0 {
-		target = len(row) - 1
-	}
-	if target >= len(row) {
-		line, _ := f.rows.FieldPos(0)
-		return at(line, 1, fmt.Errorf("the row has %d columns but the target is in column %d", len(row), target+1))
-	}
 	s := &f.sample
 	*s = sample{hasBag: f.form.Columns == "indices", bag: s.bag[:0], features: s.features[:0], targets: s.targets[:0]}
+	last := []int{len(row) - 1}
+	places := f.targets
+	if places == nil {
+		places = last
+	}
 	for i, field := range row {
+		if slices.Contains(places, i) {
+			continue
+		}
 		line, column := f.rows.FieldPos(i)
 		text, err := f.plain(strings.TrimSpace(field))
 		switch {
 		case err != nil:
-		case i == target:
-			s.targets, err = appendNumber(s.targets, text, column)
 		case s.hasBag:
 			s.bag, err = appendNumber(s.bag, text, column)
 		default:
@@ -181,6 +199,31 @@ func (f *csvFile) parseRow(row []string) error {
 		if err != nil {
 			return at(line, column, f.advice(field, err))
 		}
+	}
+	return f.parseTargets(row, places)
+}
+
+// parseTargets reads the targets of a row, in the order in which they were asked for.
+func (f *csvFile) parseTargets(row []string, places []int) error {
+	for _, place := range places {
+		if place >= len(row) {
+			line, _ := f.rows.FieldPos(0)
+			return at(line, 1, fmt.Errorf("the row has %d columns but the target is in column %d", len(row), place+1))
+		}
+		line, column := f.rows.FieldPos(place)
+		text, err := f.plain(strings.TrimSpace(row[place]))
+		var t target
+		if err == nil {
+			t, err = f.wanted.parse(text)
+		}
+		if err == nil && len(places) == 1 {
+			err = f.wanted.checkSingle(&t, text)
+		}
+		if err != nil {
+			return at(line, column, f.advice(row[place], err))
+		}
+		t.column = column
+		f.sample.targets = append(f.sample.targets, t)
 	}
 	return nil
 }

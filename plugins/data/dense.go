@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/splitmix"
@@ -14,6 +15,7 @@ type DenseSettings struct {
 	Batches      int    `json:"batches" doc:"batches of each trainer, of the run's batch size"`
 	Features     int    `json:"features" doc:"numbers of a sample"`
 	Distribution string `json:"distribution" doc:"normal: of mean 0 and variance 1; uniform: from -1 to below 1"`
+	Targets      int    `json:"targets" doc:"numbers that are the target of a sample, each a sum of its features with weights, as the criterion takes them; 0: the target is class 0"`
 }
 
 // DefaultDense are the settings of the original's batch update.
@@ -23,13 +25,17 @@ type dense struct {
 	settings DenseSettings
 	seed     uint64
 	samples  int
+	wanted   sdk.TargetKind
 }
 
-// NewDense generates samples of numbers, all with target 0, from stream 2^32+6 of
-// package splitmix. Uniform numbers are as its Uniform gives them. Normal ones come in
+// NewDense generates samples of numbers, from stream 2^32+6 of package splitmix. Uniform numbers are as its Uniform gives them. Normal ones come in
 // pairs, r*cos(2πv) and r*sin(2πv) with r = sqrt(-2 ln u), by the Box-Muller transform
 // (Box and Muller, 1958), where u = (a+1)/2^53 and v = b/2^53 for the top 53 bits a and b
 // of the stream's next two values.
+//
+// All have target 0, unless their targets are numbers. Number k is the sum of the features with normal weights
+// k*features to (k+1)*features-1 of stream 2^32+10, divided by sqrt(features): of a criterion that takes
+// numbers from 0 to 1 its sigmoid, and of one that takes probabilities the softmax of all.
 //
 // There are batches for every trainer. Counts below 1 and other distributions are errors.
 func NewDense(s DenseSettings, env sdk.DataEnv) (sdk.Data, error) {
@@ -43,13 +49,31 @@ func NewDense(s DenseSettings, env sdk.DataEnv) (sdk.Data, error) {
 	if samples*float64(s.Features) > maxNumbers {
 		return nil, fmt.Errorf("%.0f samples of %d features are too many: at most %d numbers can be generated", samples, s.Features, maxNumbers)
 	}
-	return &dense{settings: s, seed: env.Seed, samples: int(samples)}, nil
+	if err := checkDenseTargets(s, samples, env); err != nil {
+		return nil, err
+	}
+	return &dense{settings: s, seed: env.Seed, samples: int(samples), wanted: env.Wanted}, nil
+}
+
+func checkDenseTargets(s DenseSettings, samples float64, env sdk.DataEnv) error {
+	kind, least := env.Wanted.OrClasses(), 1
+	switch {
+	case s.Targets == 0:
+		return nil
+	case kind == sdk.ClassTargets:
+		return fmt.Errorf("setting targets is %d but criterion %s takes %s, for which it must be 0", s.Targets, env.Criterion, kind.Takes())
+	case kind == sdk.ProbabilityTargets:
+		least = 2
+	}
+	if s.Targets < least || float64(s.Targets)*max(samples, float64(s.Features)) > maxNumbers {
+		return fmt.Errorf("setting targets is %d but must be 0 or from %d to %.0f", s.Targets, least, maxNumbers/max(samples, float64(s.Features)))
+	}
+	return nil
 }
 
 func (d *dense) Load() (*sdk.Samples, error) {
 	samples := &sdk.Samples{Batch: sdk.Batch{
 		Features: make([]float32, d.samples*d.settings.Features),
-		Targets:  make([]int64, d.samples),
 	}}
 	samples.Origin = func(int, int) string { return fmt.Sprintf("dense data with features %d", d.settings.Features) }
 	if d.settings.Distribution == "uniform" {
@@ -57,7 +81,51 @@ func (d *dense) Load() (*sdk.Samples, error) {
 	} else {
 		normal(splitmix.New(d.seed, featureStream), samples.Features)
 	}
+	if d.settings.Targets == 0 {
+		samples.Targets = make([]int64, d.samples)
+		return samples, nil
+	}
+	samples.TargetWidth = d.settings.Targets
+	samples.FloatTargets = d.targets(samples.Features)
 	return samples, nil
+}
+
+// targets are numbers that depend on the features.
+func (d *dense) targets(features []float32) []float32 {
+	n, width := d.settings.Features, d.settings.Targets
+	weights := make([]float32, width*n)
+	normal(splitmix.New(d.seed, denseTargetStream), weights)
+	out := make([]float32, d.samples*width)
+	for i := range out {
+		x, w := features[i/width*n:(i/width+1)*n], weights[i%width*n:(i%width+1)*n]
+		sum := 0.0
+		for j, v := range x {
+			sum += float64(v) * float64(w[j])
+		}
+		out[i] = float32(sum / math.Sqrt(float64(n)))
+	}
+	switch d.wanted {
+	case sdk.ShareTargets:
+		for i, v := range out {
+			out[i] = float32(1 / (1 + math.Exp(-float64(v))))
+		}
+	case sdk.ProbabilityTargets:
+		for i := 0; i < len(out); i += width {
+			softmax(out[i : i+width])
+		}
+	}
+	return out
+}
+
+// softmax computes in float64, so that data is the same on every machine.
+func softmax(row []float32) {
+	top, sum := float64(slices.Max(row)), 0.0
+	for _, v := range row {
+		sum += math.Exp(float64(v) - top)
+	}
+	for i, v := range row {
+		row[i] = float32(math.Exp(float64(v)-top) / sum)
+	}
 }
 
 // normal fills dst as NewDense says.

@@ -16,26 +16,28 @@ import (
 
 // FileSettings are the settings of the file data.
 type FileSettings struct {
-	Path      string  `json:"path" doc:"file of samples, which may be compressed, or a folder of them, read in the order of their names; - is standard input"`
-	Format    string  `json:"format" doc:"jsonl, csv, tsv, or auto: by the file's name"`
-	Delimiter string  `json:"delimiter" doc:"character between the columns of a CSV file, or tab; auto: a tab in TSV, else a comma"`
-	Decimal   string  `json:"decimal" doc:"character before the decimals of a CSV file: a point or a comma"`
-	Header    string  `json:"header" doc:"whether the first row of a CSV file is a header: yes, no, or auto: if no field of it is a number"`
-	Columns   string  `json:"columns" doc:"what the columns of a CSV file are beside the target: indices, or features, which are numbers"`
-	Target    string  `json:"target" doc:"column of a CSV file that is the target: its name in the header or its number from 1; empty: the last"`
-	HeldOut   float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
+	Path       string  `json:"path" doc:"file of samples, which may be compressed, or a folder of them, read in the order of their names; - is standard input"`
+	Format     string  `json:"format" doc:"jsonl, csv, tsv, or auto: by the file's name"`
+	Delimiter  string  `json:"delimiter" doc:"character between the columns of a CSV file, or tab; auto: a tab in TSV, else a comma"`
+	Decimal    string  `json:"decimal" doc:"character before the decimals of a CSV file: a point or a comma"`
+	Header     string  `json:"header" doc:"whether the first row of a CSV file is a header: yes, no, or auto: if no field of it is a number"`
+	Columns    string  `json:"columns" doc:"what the columns of a CSV file are beside the target: indices, or features, which are numbers"`
+	Target     string  `json:"target" doc:"column of a CSV file that is the target: its name in the header or its number from 1; of several targets a list of them, as y1,y2; empty: the last"`
+	TargetType string  `json:"target_type" doc:"what targets are: classes, numbers, or auto: what the criterion takes"`
+	HeldOut    float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
 }
 
 // DefaultFile leaves the path to be given.
-var DefaultFile = FileSettings{Format: "auto", Delimiter: "auto", Decimal: ".", Header: "auto", Columns: "indices"}
+var DefaultFile = FileSettings{Format: "auto", Delimiter: "auto", Decimal: ".", Header: "auto", Columns: "indices", TargetType: "auto"}
 
 // parser reads samples from r to its end.
 type parser func(r io.Reader, out *fileSamples) error
 
 type file struct {
-	path  string
-	files []parsedFile
-	split split.Split
+	path   string
+	files  []parsedFile
+	split  split.Split
+	wanted wanted
 }
 
 // parsedFile is a file with what reads it.
@@ -49,11 +51,12 @@ type parsedFile struct {
 //
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
 //     lines are skipped. Instead of indices, or beside them, a sample may have numbers,
-//     "features": [0.5, -1], and beside indices several targets, "target": [2, 0];
-//   - csv, or tsv: each row is a sample, one column the target and the others its indices, then
+//     "features": [0.5, -1], and several targets, "target": [2, 0];
+//   - csv, or tsv: each row is a sample, some columns the targets and the others its indices, then
 //     rows may differ in length, or its features.
 //
-// Indices and targets are integers of 0 or more. All samples have equally many features
+// Indices are integers of 0 or more. Targets are classes, which are such integers, or numbers, as the
+// criterion takes them or a setting says. All samples have equally many features
 // and equally many targets. A share of the samples may be held out.
 func NewFile(s FileSettings, env sdk.DataEnv) (sdk.Data, error) {
 	if s.Path == "" {
@@ -73,6 +76,9 @@ func NewFile(s FileSettings, env sdk.DataEnv) (sdk.Data, error) {
 			return nil, err
 		}
 		d.files = append(d.files, parsedFile{f, parse})
+	}
+	if d.wanted, err = wantedOf(s.TargetType, env); err != nil {
+		return nil, err
 	}
 	d.split, err = split.New(s.HeldOut, math.MaxInt)
 	return d, err
@@ -124,7 +130,7 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 		return func(r io.Reader, out *fileSamples) error { return newCSV(r, s, delimiter).parse(out) }, err
 	}
 	ofCSV := s
-	ofCSV.Path, ofCSV.Format, ofCSV.HeldOut = "", DefaultFile.Format, 0
+	ofCSV.Path, ofCSV.Format, ofCSV.HeldOut, ofCSV.TargetType = "", DefaultFile.Format, 0, DefaultFile.TargetType
 	if ofCSV != DefaultFile {
 		return nil, fmt.Errorf("settings columns, target, header, delimiter and decimal are for CSV files, but data file %s is read as JSON lines", f.Shown())
 	}
@@ -147,7 +153,7 @@ func (s FileSettings) delimiter(format string) (rune, error) {
 // Load reads the whole of all files. Its errors name the file, the line and the column, counted
 // in bytes from 1.
 func (f *file) Load() (*sdk.Samples, error) {
-	out := &fileSamples{split: f.split}
+	out := &fileSamples{split: f.split, wanted: f.wanted}
 	for i, one := range f.files {
 		out.files = append(out.files, one.File)
 		if err := one.read(out); err != nil {

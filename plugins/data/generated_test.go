@@ -75,8 +75,16 @@ func TestDummyErrors(t *testing.T) {
 	}
 }
 
+// inlineTargets are one for each sample.
+func inlineTargets(all ...float64) (out []InlineTarget) {
+	for _, v := range all {
+		out = append(out, InlineTarget{v})
+	}
+	return out
+}
+
 func TestInline(t *testing.T) {
-	d, err := NewInline(InlineSettings{Inputs: [][]int64{{1, 2}, {}}, Targets: []int64{3, 0}}, sdk.DataEnv{})
+	d, err := NewInline(InlineSettings{Inputs: [][]int64{{1, 2}, {}}, Targets: inlineTargets(3, 0)}, sdk.DataEnv{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,17 +110,17 @@ func TestInlineFeatures(t *testing.T) {
 		input, target string
 	}{
 		"features": {
-			InlineSettings{Features: [][]float32{{0.5, -1}, {2, 3}}, Targets: []int64{1, 0}},
+			InlineSettings{Features: [][]float32{{0.5, -1}, {2, 3}}, Targets: inlineTargets(1, 0)},
 			sdk.Batch{Features: []float32{0.5, -1, 2, 3}, Targets: []int64{1, 0}},
 			"setting features[1][0]", "setting targets[1]",
 		},
 		"several targets": {
-			InlineSettings{Inputs: [][]int64{{}, {4}}, Targets: []int64{1, 0, 3, 2}, Batches: []int{1, 1}},
+			InlineSettings{Inputs: [][]int64{{}, {4}}, Targets: inlineTargets(1, 0, 3, 2), Batches: []int{1, 1}},
 			sdk.Batch{Indices: []int64{4}, Offsets: []int64{0, 0, 1}, Targets: []int64{1, 0, 3, 2}},
 			"setting inputs[1][0]", "setting targets[2]",
 		},
 		"both": {
-			InlineSettings{Inputs: [][]int64{{1}, {4}}, Features: [][]float32{{7}, {8}}, Targets: []int64{1, 0}},
+			InlineSettings{Inputs: [][]int64{{1}, {4}}, Features: [][]float32{{7}, {8}}, Targets: inlineTargets(1, 0)},
 			sdk.Batch{Indices: []int64{1, 4}, Offsets: []int64{0, 1, 2}, Features: []float32{7, 8}, Targets: []int64{1, 0}},
 			"setting inputs[1][0]", "setting targets[1]",
 		},
@@ -138,15 +146,15 @@ func TestInlineErrors(t *testing.T) {
 	one := [][]int64{{1}}
 	for want, s := range map[string]InlineSettings{
 		"hold no samples": DefaultInline,
-		"settings inputs and features are empty but targets has length 1": {Targets: []int64{1}},
+		"settings inputs and features are empty but targets has length 1": {Targets: inlineTargets(1)},
 		"setting inputs has length 1 and targets has length 0 but":        {Inputs: one},
-		"setting inputs has length 2 and targets has length 3 but":        {Inputs: [][]int64{{1}, {2}}, Targets: []int64{0, 0, 0}},
-		"setting inputs has length 1 and features has length 2 but":       {Inputs: one, Features: [][]float32{{1}, {2}}, Targets: []int64{0}},
-		"setting features has length 1 and targets has length 2 but":      {Features: [][]float32{{1}}, Targets: []int64{0, 0}},
-		"setting features[1] has length 2 but all":                        {Features: [][]float32{{1}, {2, 3}}, Targets: []int64{0, 0}},
-		"setting features[0] has length 0 but all":                        {Features: [][]float32{{}}, Targets: []int64{0}},
-		"setting inputs[0][1] is -5":                                      {Inputs: [][]int64{{1, -5}}, Targets: []int64{0}},
-		"setting targets[1] is -1 but must be 0 or more":                  {Inputs: one, Targets: []int64{0, -1}},
+		"setting inputs has length 2 and targets has length 3 but":        {Inputs: [][]int64{{1}, {2}}, Targets: inlineTargets(0, 0, 0)},
+		"setting inputs has length 1 and features has length 2 but":       {Inputs: one, Features: [][]float32{{1}, {2}}, Targets: inlineTargets(0)},
+		"setting features has length 1 and targets has length 2 but":      {Features: [][]float32{{1}}, Targets: inlineTargets(0, 0)},
+		"setting features[1] has length 2 but all":                        {Features: [][]float32{{1}, {2, 3}}, Targets: inlineTargets(0, 0)},
+		"setting features[0] has length 0 but all":                        {Features: [][]float32{{}}, Targets: inlineTargets(0)},
+		"setting inputs[0][1] is -5":                                      {Inputs: [][]int64{{1, -5}}, Targets: inlineTargets(0)},
+		"setting targets[1] is -1 but must be 0 or more":                  {Inputs: one, Targets: inlineTargets(0, -1)},
 	} {
 		if _, err := NewInline(s, sdk.DataEnv{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("settings %+v give %v, want an error with %q", s, err, want)

@@ -21,7 +21,7 @@ func parseJSONLines(r io.Reader, out *fileSamples) error {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
-			s := newSampleReader(text)
+			s := newSampleReader(text, out.wanted)
 			if err := s.read(); err != nil {
 				return at(line, s.column(), err)
 			}
@@ -43,13 +43,14 @@ type sampleReader struct {
 	start  int // of the current token
 
 	sample
+	wanted wanted
 	fields []string // that were read
 }
 
-func newSampleReader(line []byte) *sampleReader {
+func newSampleReader(line []byte, w wanted) *sampleReader {
 	tokens := json.NewDecoder(bytes.NewReader(line))
 	tokens.UseNumber()
-	return &sampleReader{line: line, tokens: tokens}
+	return &sampleReader{line: line, tokens: tokens, wanted: w}
 }
 
 // column is where the current token starts, counted in bytes from 1.
@@ -129,12 +130,20 @@ func (s *sampleReader) readTargets() error {
 	if bytes.HasPrefix(rest, []byte("[")) {
 		return s.readList("a list of targets", s.readTarget)
 	}
-	return s.readTarget()
+	if err := s.readTarget(); err != nil {
+		return err
+	}
+	return s.wanted.checkSingle(&s.targets[0], string(s.line[s.start:s.tokens.InputOffset()]))
 }
 
 func (s *sampleReader) readTarget() error {
-	n, err := s.integer()
-	s.targets = append(s.targets, n)
+	text, err := s.number()
+	if err != nil {
+		return err
+	}
+	t, err := s.wanted.parse(text)
+	t.column = s.column()
+	s.targets = append(s.targets, t)
 	return err
 }
 

@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
@@ -16,7 +17,7 @@ type sample struct {
 	hasBag   bool
 	bag      []number
 	features []feature
-	targets  []number
+	targets  []target
 }
 
 // number is an integer of a sample and the column where it starts.
@@ -39,6 +40,8 @@ type fileSamples struct {
 	// Of all samples alike: whether they have bags, and how much else.
 	hasBags           bool
 	features, targets int
+	wanted            wanted
+	fraction          bool // a target is no integer
 	trained, heldOut  placedSamples
 }
 
@@ -61,6 +64,7 @@ func (f *fileSamples) add(line int, s *sample) error {
 	if err := f.check(s); err != nil {
 		return err
 	}
+	f.fraction = f.fraction || slices.ContainsFunc(s.targets, func(t target) bool { return !t.whole })
 	to := &f.trained
 	if f.split.HeldOut(f.count) {
 		to = &f.heldOut
@@ -72,6 +76,9 @@ func (f *fileSamples) add(line int, s *sample) error {
 
 // samples are those to train on, with those held out if there are any.
 func (f *fileSamples) samples() *sdk.Samples {
+	numbers := f.wanted.areNumbers(!f.fraction, f.hasBags, f.targets)
+	f.trained.settle(numbers, f.targets)
+	f.heldOut.settle(numbers, f.targets)
 	out := f.placed(&f.trained)
 	if len(f.heldOut.lines) > 0 {
 		out.HeldOut = f.placed(&f.heldOut)
@@ -97,7 +104,8 @@ func (p *placedSamples) add(file, line int, s *sample) {
 		p.featureColumns = append(p.featureColumns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
 	}
 	for _, n := range s.targets {
-		p.batch.Targets = append(p.batch.Targets, n.value)
+		p.batch.Targets = append(p.batch.Targets, n.class)
+		p.batch.FloatTargets = append(p.batch.FloatTargets, n.number)
 		p.targetColumns = append(p.targetColumns, int32(n.column)) // #nosec G115 -- no line has 2^31 bytes
 	}
 	if s.hasBag {
@@ -107,6 +115,15 @@ func (p *placedSamples) add(file, line int, s *sample) {
 		p.batch.Offsets = append(p.batch.Offsets, int64(len(p.batch.Indices)))
 	}
 	p.lines = append(p.lines, line)
+}
+
+// settle keeps the targets as numbers, so many for each sample, or as classes.
+func (p *placedSamples) settle(numbers bool, each int) {
+	if numbers {
+		p.batch.Targets, p.batch.TargetWidth = nil, each
+	} else {
+		p.batch.FloatTargets = nil
+	}
 }
 
 // check says how s differs from the first sample, or what it lacks.
@@ -122,7 +139,7 @@ func (f *fileSamples) check(s *sample) error {
 		return errors.New("the sample has no indices and no features")
 	case len(s.targets) == 0:
 		return errors.New("the sample has no targets but must have at least 1")
-	case !s.hasBag && len(s.targets) > 1:
+	case !s.hasBag && len(s.targets) > 1 && f.wanted.targets == classes:
 		return fmt.Errorf("a sample of features alone has one target but this one has %d", len(s.targets))
 	}
 	return nil

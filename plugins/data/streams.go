@@ -13,6 +13,7 @@ const (
 	clickFeatureStream // of clicks, as the next two
 	clickIndexStream
 	clickTargetStream
+	denseTargetStream
 )
 
 // maxNumbers bounds what is generated: 16 GiB of indices, 8 GiB of features.

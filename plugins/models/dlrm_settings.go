@@ -70,7 +70,7 @@ func (s DLRMSettings) Parameters() []sdk.ParameterSpec {
 
 // Inputs is what the model accepts.
 func (s DLRMSettings) Inputs() sdk.InputSpec {
-	in := sdk.InputSpec{Features: s.DenseFeatures, Classes: 2, Tables: slices.Clone(s.TableRows)}
+	in := sdk.InputSpec{Features: s.DenseFeatures, Classes: 2, Outputs: 1, Tables: slices.Clone(s.TableRows)}
 	if s.Tables == TablesOnServers {
 		in.LookedUp = s.LookedUp()
 		in.Features += in.LookedUp

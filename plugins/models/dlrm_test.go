@@ -165,7 +165,7 @@ func TestDLRMInitialize(t *testing.T) {
 	}, names); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(sdk.InputSpec{Features: 3, Classes: 2, Tables: []int{4, 2, 5}}, r.Inputs()); d != "" {
+	if d := cmp.Diff(sdk.InputSpec{Features: 3, Classes: 2, Outputs: 1, Tables: []int{4, 2, 5}}, r.Inputs()); d != "" {
 		t.Error(d)
 	}
 	s.Tables = TablesOnServers
@@ -176,7 +176,7 @@ func TestDLRMInitialize(t *testing.T) {
 			t.Errorf("parameter %d: %s", k, d)
 		}
 	}
-	if d := cmp.Diff(sdk.InputSpec{Features: 15, Classes: 2, Tables: []int{4, 2, 5}, LookedUp: 12}, served.Inputs()); d != "" {
+	if d := cmp.Diff(sdk.InputSpec{Features: 15, Classes: 2, Outputs: 1, Tables: []int{4, 2, 5}, LookedUp: 12}, served.Inputs()); d != "" {
 		t.Error(d)
 	}
 	if facts := r.Facts(); facts["blas"] != "gonum" || facts["engine"] != "layers" {

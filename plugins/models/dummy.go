@@ -172,7 +172,7 @@ func (s DummySettings) Parameters() []sdk.ParameterSpec {
 
 // Inputs is what the model accepts.
 func (s DummySettings) Inputs() sdk.InputSpec {
-	return sdk.InputSpec{Rows: s.NumEmbeddings, Classes: s.DenseOutputSize}
+	return sdk.InputSpec{Rows: s.NumEmbeddings, Classes: s.DenseOutputSize, Outputs: s.DenseOutputSize}
 }
 
 // Draw writes the initial values of a parameter, from the stream of its number: the embedding

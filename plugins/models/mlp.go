@@ -61,7 +61,7 @@ func (s MLPSettings) Parameters() []sdk.ParameterSpec { return layerSpecs("", s.
 
 // Inputs is what the model accepts: one output is the logit of the second of two classes.
 func (s MLPSettings) Inputs() sdk.InputSpec {
-	return sdk.InputSpec{Features: s.Sizes[0], Classes: max(2, s.Sizes[len(s.Sizes)-1])}
+	return sdk.InputSpec{Features: s.Sizes[0], Classes: max(2, s.Sizes[len(s.Sizes)-1]), Outputs: s.Sizes[len(s.Sizes)-1]}
 }
 
 // Draw writes the initial values of a parameter, from the stream of its number among the run's

@@ -162,7 +162,7 @@ func TestMLPInitialize(t *testing.T) {
 			t.Errorf("parameter %d: %s", k, d)
 		}
 	}
-	if d := cmp.Diff(sdk.InputSpec{Features: 4, Classes: 2}, p.Inputs()); d != "" {
+	if d := cmp.Diff(sdk.InputSpec{Features: 4, Classes: 2, Outputs: 1}, p.Inputs()); d != "" {
 		t.Error(d)
 	}
 	var names []string

@@ -145,13 +145,46 @@ def criterion_case(criterion, rows, columns, scale, generator):
     }
 
 
+SHAPES = [(1, 1, 1), (6, 7, 0.1), (5, 3, 3), (7, 5, 100), (9, 4, 1e30)]
+
+# Targets that are numbers, one for each output.
+FLOAT_CRITERIA = {
+    "cel": F.cross_entropy,
+    "bce": F.binary_cross_entropy_with_logits,
+    "mse": F.mse_loss,
+    "l1": F.l1_loss,
+}
+
+
+def float_targets(criterion, rows, columns, generator):
+    """Probabilities, shares of which some are 0 and 1, or numbers of both signs."""
+    if criterion == "cel":
+        return F.softmax(normal(generator, rows, columns) * 2, dim=1).float().double()
+    if criterion == "bce":
+        return (torch.rand(rows, columns, generator=generator) * 1.5 - 0.25).clamp(0, 1).float().double()
+    return (normal(generator, rows, columns) * 3).float().double()
+
+
+def float_case(criterion, rows, columns, scale, generator):
+    output = (normal(generator, rows, columns) * scale).float().double().requires_grad_()
+    targets = float_targets(criterion, rows, columns, generator)
+    loss = FLOAT_CRITERIA[criterion](output, targets)
+    loss.backward()
+    return {
+        "criterion": criterion, "rows": rows, "columns": columns, "floattargets": numbers(targets),
+        "output": numbers(output),
+        "loss": loss.item(), "gradient": numbers(output.grad),
+    }
+
+
 def criterion_cases():
     generator = torch.Generator().manual_seed(2)
-    return [
+    cases = [
         criterion_case(criterion, rows, 1 if criterion == "bce" else columns, scale, generator)
         for criterion in CRITERIA
-        for rows, columns, scale in [(1, 1, 1), (6, 7, 0.1), (5, 3, 3), (7, 5, 100), (9, 4, 1e30)]
+        for rows, columns, scale in SHAPES
     ]
+    return cases + [float_case(criterion, *shape, generator) for criterion in FLOAT_CRITERIA for shape in SHAPES]
 
 
 def write(package, cases):

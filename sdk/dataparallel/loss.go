@@ -28,7 +28,7 @@ type Forwarder interface {
 func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (loss float64, gradient tensor.Tensor, forwardEndNS int64, err error) {
 	output, err := m.Forward(b)
 	if err == nil {
-		loss, err = c.Forward(output, b.Targets)
+		loss, err = sdk.Loss(c, output, b)
 	}
 	forwardEndNS = comm.Now()
 	if err == nil {

@@ -89,9 +89,13 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 		})
 	case *proto.ConfigureRequest_Data:
 		if q.Data.GetProtocol() {
-			return data.NewBeside(p), nil
+			return data.NewBeside(p, convert.WantedFromProto(q.Data.GetWanted())), nil
 		}
-		return data.New(p, sdk.DataEnv{Seed: q.Data.GetSeed(), Trainers: int(q.Data.GetTrainers()), BatchSize: int(q.Data.GetBatchSize())})
+		wanted := convert.WantedFromProto(q.Data.GetWanted())
+		return data.New(p, sdk.DataEnv{
+			Seed: q.Data.GetSeed(), Trainers: int(q.Data.GetTrainers()), BatchSize: int(q.Data.GetBatchSize()),
+			Criterion: wanted.Criterion, Wanted: wanted.Targets,
+		})
 	case *proto.ConfigureRequest_Companion:
 		return newCompanion(p, q.Companion)
 	case *proto.ConfigureRequest_Bench:

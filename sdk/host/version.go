@@ -25,6 +25,9 @@ var Checks = Version{2, 2}
 // Aggregates is the first version whose processes push as one.
 var Aggregates = Version{2, 4}
 
+// FloatTargets is the first version whose trainers and models take targets that are numbers.
+var FloatTargets = Version{2, 5}
+
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // ParseVersion reads what String wrote; 0.0 if that is no version.

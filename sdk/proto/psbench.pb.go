@@ -187,7 +187,7 @@ func (x Exchange_Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Exchange_Operation.Descriptor instead.
 func (Exchange_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{64, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{65, 0}
 }
 
 type MeasureRequest_Expect int32
@@ -239,7 +239,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{71, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{72, 0}
 }
 
 type Failure_Cause int32
@@ -288,7 +288,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{78, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{79, 0}
 }
 
 type DescribeRequest struct {
@@ -384,9 +384,10 @@ type PartDescription struct {
 	Asynchronous bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
 	Quorum       string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
 	// It is called by the frames of docs/protocol.md, in a process of its own beside one of psbench.
-	Protocol      bool `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	Adds          bool `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`                                  // elementwise servers: what they combine they add
-	RanksDiffer   bool `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"` // hooks, servers, trainers and models: trainers may end with unequal parameters
+	Protocol      bool   `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Adds          bool   `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`                                  // elementwise servers: what they combine they add
+	RanksDiffer   bool   `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"` // hooks, servers, trainers and models: trainers may end with unequal parameters
+	Targets       string `protobuf:"bytes,14,opt,name=targets,proto3" json:"targets,omitempty"`                             // criteria: classes, numbers, shares or probabilities; empty: classes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +511,13 @@ func (x *PartDescription) GetRanksDiffer() bool {
 		return x.RanksDiffer
 	}
 	return false
+}
+
+func (x *PartDescription) GetTargets() string {
+	if x != nil {
+		return x.Targets
+	}
+	return ""
 }
 
 type SettingDescription struct {
@@ -1187,6 +1195,7 @@ type DataRole struct {
 	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
 	BatchSize     int32                  `protobuf:"varint,3,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
 	Protocol      bool                   `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // the part is in a companion, called by frames
+	Wanted        *Wanted                `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1249,19 +1258,80 @@ func (x *DataRole) GetProtocol() bool {
 	return false
 }
 
+func (x *DataRole) GetWanted() *Wanted {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
+// Wanted says what the run's criterion takes as targets.
+type Wanted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Criterion     string                 `protobuf:"bytes,1,opt,name=criterion,proto3" json:"criterion,omitempty"` // its key
+	Targets       string                 `protobuf:"bytes,2,opt,name=targets,proto3" json:"targets,omitempty"`     // as PartDescription says
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wanted) Reset() {
+	*x = Wanted{}
+	mi := &file_psbench_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wanted) ProtoMessage() {}
+
+func (x *Wanted) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
+func (*Wanted) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Wanted) GetCriterion() string {
+	if x != nil {
+		return x.Criterion
+	}
+	return ""
+}
+
+func (x *Wanted) GetTargets() string {
+	if x != nil {
+		return x.Targets
+	}
+	return ""
+}
+
 type CompanionRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Trainers      int32                  `protobuf:"varint,1,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run; of a server those that push to it
 	Model         *ModelEnv              `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	BatchSize     int32                  `protobuf:"varint,4,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"` // data
+	Wanted        *Wanted                `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`                         // the same
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CompanionRole) Reset() {
 	*x = CompanionRole{}
-	mi := &file_psbench_proto_msgTypes[11]
+	mi := &file_psbench_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1343,7 @@ func (x *CompanionRole) String() string {
 func (*CompanionRole) ProtoMessage() {}
 
 func (x *CompanionRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[11]
+	mi := &file_psbench_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1356,7 @@ func (x *CompanionRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompanionRole.ProtoReflect.Descriptor instead.
 func (*CompanionRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{11}
+	return file_psbench_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CompanionRole) GetTrainers() int32 {
@@ -1317,6 +1387,13 @@ func (x *CompanionRole) GetBatchSize() int32 {
 	return 0
 }
 
+func (x *CompanionRole) GetWanted() *Wanted {
+	if x != nil {
+		return x.Wanted
+	}
+	return nil
+}
+
 type BenchRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hook          *PartChoice            `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`          // if it measures one
@@ -1330,7 +1407,7 @@ type BenchRole struct {
 
 func (x *BenchRole) Reset() {
 	*x = BenchRole{}
-	mi := &file_psbench_proto_msgTypes[12]
+	mi := &file_psbench_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1419,7 @@ func (x *BenchRole) String() string {
 func (*BenchRole) ProtoMessage() {}
 
 func (x *BenchRole) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[12]
+	mi := &file_psbench_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1432,7 @@ func (x *BenchRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BenchRole.ProtoReflect.Descriptor instead.
 func (*BenchRole) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{12}
+	return file_psbench_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BenchRole) GetHook() *PartChoice {
@@ -1405,7 +1482,7 @@ type ModelEnv struct {
 
 func (x *ModelEnv) Reset() {
 	*x = ModelEnv{}
-	mi := &file_psbench_proto_msgTypes[13]
+	mi := &file_psbench_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1494,7 @@ func (x *ModelEnv) String() string {
 func (*ModelEnv) ProtoMessage() {}
 
 func (x *ModelEnv) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[13]
+	mi := &file_psbench_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1507,7 @@ func (x *ModelEnv) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelEnv.ProtoReflect.Descriptor instead.
 func (*ModelEnv) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{13}
+	return file_psbench_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ModelEnv) GetMaxBatch() int32 {
@@ -1469,7 +1546,7 @@ type ConfigureReply struct {
 
 func (x *ConfigureReply) Reset() {
 	*x = ConfigureReply{}
-	mi := &file_psbench_proto_msgTypes[14]
+	mi := &file_psbench_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1558,7 @@ func (x *ConfigureReply) String() string {
 func (*ConfigureReply) ProtoMessage() {}
 
 func (x *ConfigureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[14]
+	mi := &file_psbench_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1571,7 @@ func (x *ConfigureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureReply.ProtoReflect.Descriptor instead.
 func (*ConfigureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{14}
+	return file_psbench_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ConfigureReply) GetAddress() string {
@@ -1562,7 +1639,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_psbench_proto_msgTypes[15]
+	mi := &file_psbench_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1651,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[15]
+	mi := &file_psbench_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1664,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{15}
+	return file_psbench_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Table) GetRows() int64 {
@@ -1617,7 +1694,7 @@ type ModelDescription struct {
 
 func (x *ModelDescription) Reset() {
 	*x = ModelDescription{}
-	mi := &file_psbench_proto_msgTypes[16]
+	mi := &file_psbench_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1706,7 @@ func (x *ModelDescription) String() string {
 func (*ModelDescription) ProtoMessage() {}
 
 func (x *ModelDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[16]
+	mi := &file_psbench_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1719,7 @@ func (x *ModelDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelDescription.ProtoReflect.Descriptor instead.
 func (*ModelDescription) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{16}
+	return file_psbench_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ModelDescription) GetParameters() []*Parameter {
@@ -1689,13 +1766,14 @@ type Inputs struct {
 	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`                   // of a sample
 	Tables        []int64                `protobuf:"varint,5,rep,packed,name=tables,proto3" json:"tables,omitempty"`              // rows of each table where there are several: bounds of a bag's indices
 	LookedUp      int64                  `protobuf:"varint,6,opt,name=looked_up,json=lookedUp,proto3" json:"looked_up,omitempty"` // of the features, the last ones: rows that a trainer looks up
+	Outputs       int64                  `protobuf:"varint,7,opt,name=outputs,proto3" json:"outputs,omitempty"`                   // columns of the model's output; 0: not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Inputs) Reset() {
 	*x = Inputs{}
-	mi := &file_psbench_proto_msgTypes[17]
+	mi := &file_psbench_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1785,7 @@ func (x *Inputs) String() string {
 func (*Inputs) ProtoMessage() {}
 
 func (x *Inputs) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[17]
+	mi := &file_psbench_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1798,7 @@ func (x *Inputs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inputs.ProtoReflect.Descriptor instead.
 func (*Inputs) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{17}
+	return file_psbench_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Inputs) GetRows() int64 {
@@ -1765,6 +1843,13 @@ func (x *Inputs) GetLookedUp() int64 {
 	return 0
 }
 
+func (x *Inputs) GetOutputs() int64 {
+	if x != nil {
+		return x.Outputs
+	}
+	return 0
+}
+
 type Parameter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1776,7 +1861,7 @@ type Parameter struct {
 
 func (x *Parameter) Reset() {
 	*x = Parameter{}
-	mi := &file_psbench_proto_msgTypes[18]
+	mi := &file_psbench_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1873,7 @@ func (x *Parameter) String() string {
 func (*Parameter) ProtoMessage() {}
 
 func (x *Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[18]
+	mi := &file_psbench_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1886,7 @@ func (x *Parameter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameter.ProtoReflect.Descriptor instead.
 func (*Parameter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{18}
+	return file_psbench_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Parameter) GetName() string {
@@ -1835,7 +1920,7 @@ type PlanRequest struct {
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_psbench_proto_msgTypes[19]
+	mi := &file_psbench_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +1932,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[19]
+	mi := &file_psbench_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +1945,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{19}
+	return file_psbench_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PlanRequest) GetModel() *ModelDescription {
@@ -1887,7 +1972,7 @@ type PlanReply struct {
 
 func (x *PlanReply) Reset() {
 	*x = PlanReply{}
-	mi := &file_psbench_proto_msgTypes[20]
+	mi := &file_psbench_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1984,7 @@ func (x *PlanReply) String() string {
 func (*PlanReply) ProtoMessage() {}
 
 func (x *PlanReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[20]
+	mi := &file_psbench_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +1997,7 @@ func (x *PlanReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReply.ProtoReflect.Descriptor instead.
 func (*PlanReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{20}
+	return file_psbench_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PlanReply) GetBuckets() []*Bucket {
@@ -1943,7 +2028,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_psbench_proto_msgTypes[21]
+	mi := &file_psbench_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2040,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[21]
+	mi := &file_psbench_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2053,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{21}
+	return file_psbench_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Bucket) GetParameters() []*Span {
@@ -2024,7 +2109,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2121,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2134,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{22}
+	return file_psbench_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Span) GetParameter() int32 {
@@ -2085,7 +2170,7 @@ type PartitionRequest struct {
 
 func (x *PartitionRequest) Reset() {
 	*x = PartitionRequest{}
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2182,7 @@ func (x *PartitionRequest) String() string {
 func (*PartitionRequest) ProtoMessage() {}
 
 func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2195,7 @@ func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionRequest.ProtoReflect.Descriptor instead.
 func (*PartitionRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{23}
+	return file_psbench_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PartitionRequest) GetInputs() *Inputs {
@@ -2150,7 +2235,7 @@ type TrainerSet struct {
 
 func (x *TrainerSet) Reset() {
 	*x = TrainerSet{}
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2247,7 @@ func (x *TrainerSet) String() string {
 func (*TrainerSet) ProtoMessage() {}
 
 func (x *TrainerSet) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2260,7 @@ func (x *TrainerSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerSet.ProtoReflect.Descriptor instead.
 func (*TrainerSet) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{24}
+	return file_psbench_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TrainerSet) GetTrainers() []int32 {
@@ -2200,7 +2285,7 @@ type PartitionReply struct {
 
 func (x *PartitionReply) Reset() {
 	*x = PartitionReply{}
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2297,7 @@ func (x *PartitionReply) String() string {
 func (*PartitionReply) ProtoMessage() {}
 
 func (x *PartitionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2310,7 @@ func (x *PartitionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionReply.ProtoReflect.Descriptor instead.
 func (*PartitionReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{25}
+	return file_psbench_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PartitionReply) GetSamples() int64 {
@@ -2285,13 +2370,14 @@ type Share struct {
 	BatchSamples   int64                  `protobuf:"varint,4,opt,name=batch_samples,json=batchSamples,proto3" json:"batch_samples,omitempty"` // samples of the largest batch
 	BatchIndices   int64                  `protobuf:"varint,5,opt,name=batch_indices,json=batchIndices,proto3" json:"batch_indices,omitempty"` // indices of the batch with most of them
 	HeldOutBatches int64                  `protobuf:"varint,6,opt,name=held_out_batches,json=heldOutBatches,proto3" json:"held_out_batches,omitempty"`
+	TargetWidth    int64                  `protobuf:"varint,7,opt,name=target_width,json=targetWidth,proto3" json:"target_width,omitempty"` // numbers of a sample's target, which are float32; 0: targets are classes
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2389,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2402,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{26}
+	return file_psbench_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Share) GetBatches() int64 {
@@ -2361,6 +2447,13 @@ func (x *Share) GetHeldOutBatches() int64 {
 	return 0
 }
 
+func (x *Share) GetTargetWidth() int64 {
+	if x != nil {
+		return x.TargetWidth
+	}
+	return 0
+}
+
 // Peer is a process to join or to be joined by.
 type Peer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2373,7 +2466,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2478,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2491,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{27}
+	return file_psbench_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Peer) GetName() string {
@@ -2435,7 +2528,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +2540,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +2553,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28}
+	return file_psbench_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Group) GetMembers() []*Peer {
@@ -2509,7 +2602,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2614,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2627,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ConnectRequest) GetRole() isConnectRequest_Role {
@@ -2655,7 +2748,7 @@ type TrainerLinks struct {
 
 func (x *TrainerLinks) Reset() {
 	*x = TrainerLinks{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2760,7 @@ func (x *TrainerLinks) String() string {
 func (*TrainerLinks) ProtoMessage() {}
 
 func (x *TrainerLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2773,7 @@ func (x *TrainerLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerLinks.ProtoReflect.Descriptor instead.
 func (*TrainerLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TrainerLinks) GetBuckets() []*Bucket {
@@ -2761,7 +2854,7 @@ type HookLinks struct {
 
 func (x *HookLinks) Reset() {
 	*x = HookLinks{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +2866,7 @@ func (x *HookLinks) String() string {
 func (*HookLinks) ProtoMessage() {}
 
 func (x *HookLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +2879,7 @@ func (x *HookLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLinks.ProtoReflect.Descriptor instead.
 func (*HookLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *HookLinks) GetServer() *Peer {
@@ -2829,7 +2922,7 @@ type ServerLinks struct {
 
 func (x *ServerLinks) Reset() {
 	*x = ServerLinks{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2934,7 @@ func (x *ServerLinks) String() string {
 func (*ServerLinks) ProtoMessage() {}
 
 func (x *ServerLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2947,7 @@ func (x *ServerLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerLinks.ProtoReflect.Descriptor instead.
 func (*ServerLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ServerLinks) GetBuckets() []*Bucket {
@@ -2895,7 +2988,7 @@ type TableLinks struct {
 
 func (x *TableLinks) Reset() {
 	*x = TableLinks{}
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3000,7 @@ func (x *TableLinks) String() string {
 func (*TableLinks) ProtoMessage() {}
 
 func (x *TableLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3013,7 @@ func (x *TableLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableLinks.ProtoReflect.Descriptor instead.
 func (*TableLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{33}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TableLinks) GetLookup() *Lookup {
@@ -2946,7 +3039,7 @@ type DataLinks struct {
 
 func (x *DataLinks) Reset() {
 	*x = DataLinks{}
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2958,7 +3051,7 @@ func (x *DataLinks) String() string {
 func (*DataLinks) ProtoMessage() {}
 
 func (x *DataLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2971,7 +3064,7 @@ func (x *DataLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataLinks.ProtoReflect.Descriptor instead.
 func (*DataLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34}
+	return file_psbench_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DataLinks) GetTrainers() []*Peer {
@@ -2992,7 +3085,7 @@ type CompanionLinks struct {
 
 func (x *CompanionLinks) Reset() {
 	*x = CompanionLinks{}
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3004,7 +3097,7 @@ func (x *CompanionLinks) String() string {
 func (*CompanionLinks) ProtoMessage() {}
 
 func (x *CompanionLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3017,7 +3110,7 @@ func (x *CompanionLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompanionLinks.ProtoReflect.Descriptor instead.
 func (*CompanionLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{35}
+	return file_psbench_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CompanionLinks) GetTrainer() *Peer {
@@ -3056,7 +3149,7 @@ type BenchLinks struct {
 
 func (x *BenchLinks) Reset() {
 	*x = BenchLinks{}
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3161,7 @@ func (x *BenchLinks) String() string {
 func (*BenchLinks) ProtoMessage() {}
 
 func (x *BenchLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3174,7 @@ func (x *BenchLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BenchLinks.ProtoReflect.Descriptor instead.
 func (*BenchLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{36}
+	return file_psbench_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BenchLinks) GetBuckets() []*Bucket {
@@ -3145,7 +3238,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3250,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3263,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{37}
+	return file_psbench_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Lookup) GetTables() []*Table {
@@ -3204,7 +3297,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3309,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3322,7 @@ func (x *ConnectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectReply.ProtoReflect.Descriptor instead.
 func (*ConnectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{38}
+	return file_psbench_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ConnectReply) GetBoundaryNs() map[string]int64 {
@@ -3257,7 +3350,7 @@ type TrainRequest struct {
 
 func (x *TrainRequest) Reset() {
 	*x = TrainRequest{}
-	mi := &file_psbench_proto_msgTypes[39]
+	mi := &file_psbench_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3362,7 @@ func (x *TrainRequest) String() string {
 func (*TrainRequest) ProtoMessage() {}
 
 func (x *TrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[39]
+	mi := &file_psbench_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3375,7 @@ func (x *TrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainRequest.ProtoReflect.Descriptor instead.
 func (*TrainRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{39}
+	return file_psbench_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TrainRequest) GetEpochs() int32 {
@@ -3308,7 +3401,7 @@ type TrainReply struct {
 
 func (x *TrainReply) Reset() {
 	*x = TrainReply{}
-	mi := &file_psbench_proto_msgTypes[40]
+	mi := &file_psbench_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3413,7 @@ func (x *TrainReply) String() string {
 func (*TrainReply) ProtoMessage() {}
 
 func (x *TrainReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[40]
+	mi := &file_psbench_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3426,7 @@ func (x *TrainReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainReply.ProtoReflect.Descriptor instead.
 func (*TrainReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{40}
+	return file_psbench_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TrainReply) GetWork() *Work {
@@ -3352,7 +3445,7 @@ type BoundRequest struct {
 
 func (x *BoundRequest) Reset() {
 	*x = BoundRequest{}
-	mi := &file_psbench_proto_msgTypes[41]
+	mi := &file_psbench_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3457,7 @@ func (x *BoundRequest) String() string {
 func (*BoundRequest) ProtoMessage() {}
 
 func (x *BoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[41]
+	mi := &file_psbench_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3470,7 @@ func (x *BoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundRequest.ProtoReflect.Descriptor instead.
 func (*BoundRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{41}
+	return file_psbench_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BoundRequest) GetAheadNs() int64 {
@@ -3396,7 +3489,7 @@ type BoundReply struct {
 
 func (x *BoundReply) Reset() {
 	*x = BoundReply{}
-	mi := &file_psbench_proto_msgTypes[42]
+	mi := &file_psbench_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3501,7 @@ func (x *BoundReply) String() string {
 func (*BoundReply) ProtoMessage() {}
 
 func (x *BoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[42]
+	mi := &file_psbench_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3514,7 @@ func (x *BoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundReply.ProtoReflect.Descriptor instead.
 func (*BoundReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{42}
+	return file_psbench_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BoundReply) GetIterations() int64 {
@@ -3440,7 +3533,7 @@ type EndRequest struct {
 
 func (x *EndRequest) Reset() {
 	*x = EndRequest{}
-	mi := &file_psbench_proto_msgTypes[43]
+	mi := &file_psbench_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3545,7 @@ func (x *EndRequest) String() string {
 func (*EndRequest) ProtoMessage() {}
 
 func (x *EndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[43]
+	mi := &file_psbench_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3558,7 @@ func (x *EndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRequest.ProtoReflect.Descriptor instead.
 func (*EndRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{43}
+	return file_psbench_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EndRequest) GetIterations() int64 {
@@ -3483,7 +3576,7 @@ type EndReply struct {
 
 func (x *EndReply) Reset() {
 	*x = EndReply{}
-	mi := &file_psbench_proto_msgTypes[44]
+	mi := &file_psbench_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3495,7 +3588,7 @@ func (x *EndReply) String() string {
 func (*EndReply) ProtoMessage() {}
 
 func (x *EndReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[44]
+	mi := &file_psbench_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3508,7 +3601,7 @@ func (x *EndReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReply.ProtoReflect.Descriptor instead.
 func (*EndReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{44}
+	return file_psbench_proto_rawDescGZIP(), []int{45}
 }
 
 type ExpectRequest struct {
@@ -3521,7 +3614,7 @@ type ExpectRequest struct {
 
 func (x *ExpectRequest) Reset() {
 	*x = ExpectRequest{}
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3626,7 @@ func (x *ExpectRequest) String() string {
 func (*ExpectRequest) ProtoMessage() {}
 
 func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3639,7 @@ func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectRequest.ProtoReflect.Descriptor instead.
 func (*ExpectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{45}
+	return file_psbench_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExpectRequest) GetBatches() []int64 {
@@ -3564,7 +3657,7 @@ type ExpectReply struct {
 
 func (x *ExpectReply) Reset() {
 	*x = ExpectReply{}
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +3669,7 @@ func (x *ExpectReply) String() string {
 func (*ExpectReply) ProtoMessage() {}
 
 func (x *ExpectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +3682,7 @@ func (x *ExpectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectReply.ProtoReflect.Descriptor instead.
 func (*ExpectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{46}
+	return file_psbench_proto_rawDescGZIP(), []int{47}
 }
 
 // Work is what a trainer did in a pass so far.
@@ -3605,7 +3698,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3617,7 +3710,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3630,7 +3723,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{47}
+	return file_psbench_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Work) GetStartNs() int64 {
@@ -3670,7 +3763,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3682,7 +3775,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3695,7 +3788,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{48}
+	return file_psbench_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ResetRequest) GetPass() Pass {
@@ -3713,7 +3806,7 @@ type ResetReply struct {
 
 func (x *ResetReply) Reset() {
 	*x = ResetReply{}
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3725,7 +3818,7 @@ func (x *ResetReply) String() string {
 func (*ResetReply) ProtoMessage() {}
 
 func (x *ResetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3738,7 +3831,7 @@ func (x *ResetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetReply.ProtoReflect.Descriptor instead.
 func (*ResetReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{49}
+	return file_psbench_proto_rawDescGZIP(), []int{50}
 }
 
 type CloseRequest struct {
@@ -3750,7 +3843,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3762,7 +3855,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3775,7 +3868,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{50}
+	return file_psbench_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CloseRequest) GetLimitNs() int64 {
@@ -3796,7 +3889,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3808,7 +3901,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3821,7 +3914,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{51}
+	return file_psbench_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CloseReply) GetLeft() string {
@@ -3840,7 +3933,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3945,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3958,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{52}
+	return file_psbench_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CollectRequest) GetPass() Pass {
@@ -3901,7 +3994,7 @@ type CollectReply struct {
 
 func (x *CollectReply) Reset() {
 	*x = CollectReply{}
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3913,7 +4006,7 @@ func (x *CollectReply) String() string {
 func (*CollectReply) ProtoMessage() {}
 
 func (x *CollectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3926,7 +4019,7 @@ func (x *CollectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectReply.ProtoReflect.Descriptor instead.
 func (*CollectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{53}
+	return file_psbench_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CollectReply) GetPiece() isCollectReply_Piece {
@@ -4160,7 +4253,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4265,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +4278,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{54}
+	return file_psbench_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Replica) GetChecksums() []uint32 {
@@ -4205,7 +4298,7 @@ type Losses struct {
 
 func (x *Losses) Reset() {
 	*x = Losses{}
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4217,7 +4310,7 @@ func (x *Losses) String() string {
 func (*Losses) ProtoMessage() {}
 
 func (x *Losses) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4230,7 +4323,7 @@ func (x *Losses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Losses.ProtoReflect.Descriptor instead.
 func (*Losses) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55}
+	return file_psbench_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Losses) GetValues() []float64 {
@@ -4255,7 +4348,7 @@ type NonFinite struct {
 
 func (x *NonFinite) Reset() {
 	*x = NonFinite{}
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4267,7 +4360,7 @@ func (x *NonFinite) String() string {
 func (*NonFinite) ProtoMessage() {}
 
 func (x *NonFinite) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4280,7 +4373,7 @@ func (x *NonFinite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NonFinite.ProtoReflect.Descriptor instead.
 func (*NonFinite) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{56}
+	return file_psbench_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NonFinite) GetEpoch() int64 {
@@ -4343,7 +4436,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4355,7 +4448,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4368,7 +4461,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{57}
+	return file_psbench_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Evaluation) GetEpoch() int32 {
@@ -4432,7 +4525,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4444,7 +4537,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4457,7 +4550,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{58}
+	return file_psbench_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Series) GetType() string {
@@ -4493,7 +4586,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4505,7 +4598,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4518,7 +4611,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{59}
+	return file_psbench_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Head) GetType() string {
@@ -4553,7 +4646,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4565,7 +4658,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4578,7 +4671,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{60}
+	return file_psbench_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Counter) GetHead() *Head {
@@ -4606,7 +4699,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4618,7 +4711,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4631,7 +4724,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{61}
+	return file_psbench_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Gauge) GetHead() *Head {
@@ -4661,7 +4754,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4673,7 +4766,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4686,7 +4779,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62}
+	return file_psbench_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Histogram) GetHead() *Head {
@@ -4726,7 +4819,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4738,7 +4831,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4751,7 +4844,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63}
+	return file_psbench_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Facts) GetValues() map[string]string {
@@ -4779,7 +4872,7 @@ type Exchange struct {
 
 func (x *Exchange) Reset() {
 	*x = Exchange{}
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4791,7 +4884,7 @@ func (x *Exchange) String() string {
 func (*Exchange) ProtoMessage() {}
 
 func (x *Exchange) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4804,7 +4897,7 @@ func (x *Exchange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
 func (*Exchange) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{64}
+	return file_psbench_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Exchange) GetLink() string {
@@ -4875,7 +4968,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4887,7 +4980,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4900,7 +4993,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{65}
+	return file_psbench_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Slice) GetValues() []byte {
@@ -4935,7 +5028,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4947,7 +5040,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4960,7 +5053,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{66}
+	return file_psbench_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Checked) GetSpentNs() int64 {
@@ -4987,7 +5080,7 @@ type CombineRequest struct {
 
 func (x *CombineRequest) Reset() {
 	*x = CombineRequest{}
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4999,7 +5092,7 @@ func (x *CombineRequest) String() string {
 func (*CombineRequest) ProtoMessage() {}
 
 func (x *CombineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5012,7 +5105,7 @@ func (x *CombineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineRequest.ProtoReflect.Descriptor instead.
 func (*CombineRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{67}
+	return file_psbench_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CombineRequest) GetLists() []*Gradients {
@@ -5031,7 +5124,7 @@ type Gradients struct {
 
 func (x *Gradients) Reset() {
 	*x = Gradients{}
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5043,7 +5136,7 @@ func (x *Gradients) String() string {
 func (*Gradients) ProtoMessage() {}
 
 func (x *Gradients) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5056,7 +5149,7 @@ func (x *Gradients) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gradients.ProtoReflect.Descriptor instead.
 func (*Gradients) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{68}
+	return file_psbench_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Gradients) GetGradients() [][]byte {
@@ -5076,7 +5169,7 @@ type CombineReply struct {
 
 func (x *CombineReply) Reset() {
 	*x = CombineReply{}
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5088,7 +5181,7 @@ func (x *CombineReply) String() string {
 func (*CombineReply) ProtoMessage() {}
 
 func (x *CombineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5101,7 +5194,7 @@ func (x *CombineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineReply.ProtoReflect.Descriptor instead.
 func (*CombineReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{69}
+	return file_psbench_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CombineReply) GetAnswers() [][]byte {
@@ -5132,7 +5225,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5144,7 +5237,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5157,7 +5250,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{70}
+	return file_psbench_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -5220,7 +5313,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[71]
+	mi := &file_psbench_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5325,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[71]
+	mi := &file_psbench_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5338,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{71}
+	return file_psbench_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *MeasureRequest) GetOperation() string {
@@ -5329,7 +5422,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[72]
+	mi := &file_psbench_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5341,7 +5434,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[72]
+	mi := &file_psbench_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5354,7 +5447,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{72}
+	return file_psbench_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -5388,7 +5481,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[73]
+	mi := &file_psbench_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5400,7 +5493,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[73]
+	mi := &file_psbench_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5413,7 +5506,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{73}
+	return file_psbench_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *WatchRequest) GetIterationsEveryNs() int64 {
@@ -5445,7 +5538,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[74]
+	mi := &file_psbench_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5457,7 +5550,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[74]
+	mi := &file_psbench_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5470,7 +5563,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{74}
+	return file_psbench_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -5552,7 +5645,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[75]
+	mi := &file_psbench_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5564,7 +5657,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[75]
+	mi := &file_psbench_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5577,7 +5670,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{75}
+	return file_psbench_proto_rawDescGZIP(), []int{76}
 }
 
 type Progress struct {
@@ -5590,7 +5683,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[76]
+	mi := &file_psbench_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5602,7 +5695,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[76]
+	mi := &file_psbench_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5615,7 +5708,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{76}
+	return file_psbench_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -5644,7 +5737,7 @@ type Iterations struct {
 
 func (x *Iterations) Reset() {
 	*x = Iterations{}
-	mi := &file_psbench_proto_msgTypes[77]
+	mi := &file_psbench_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5656,7 +5749,7 @@ func (x *Iterations) String() string {
 func (*Iterations) ProtoMessage() {}
 
 func (x *Iterations) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[77]
+	mi := &file_psbench_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5669,7 +5762,7 @@ func (x *Iterations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Iterations.ProtoReflect.Descriptor instead.
 func (*Iterations) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{77}
+	return file_psbench_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Iterations) GetDone() int64 {
@@ -5705,7 +5798,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[78]
+	mi := &file_psbench_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5717,7 +5810,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[78]
+	mi := &file_psbench_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5730,7 +5823,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{78}
+	return file_psbench_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -5762,7 +5855,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\x8e\x03\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xa8\x03\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5777,7 +5870,8 @@ const file_psbench_proto_rawDesc = "" +
 	" \x01(\tR\x06quorum\x12\x1a\n" +
 	"\bprotocol\x18\v \x01(\bR\bprotocol\x12\x12\n" +
 	"\x04adds\x18\f \x01(\bR\x04adds\x12!\n" +
-	"\franks_differ\x18\r \x01(\bR\vranksDiffer\"q\n" +
+	"\franks_differ\x18\r \x01(\bR\vranksDiffer\x12\x18\n" +
+	"\atargets\x18\x0e \x01(\tR\atargets\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -5837,19 +5931,24 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1c\n" +
 	"\tsummarize\x18\x02 \x01(\bR\tsummarize\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x05R\bposition\x12\x1a\n" +
-	"\btrainers\x18\x04 \x01(\x05R\btrainers\"u\n" +
+	"\btrainers\x18\x04 \x01(\x05R\btrainers\"\xa1\x01\n" +
 	"\bDataRole\x12\x12\n" +
 	"\x04seed\x18\x01 \x01(\x04R\x04seed\x12\x1a\n" +
 	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x1d\n" +
 	"\n" +
 	"batch_size\x18\x03 \x01(\x05R\tbatchSize\x12\x1a\n" +
-	"\bprotocol\x18\x04 \x01(\bR\bprotocol\"\x8a\x01\n" +
+	"\bprotocol\x18\x04 \x01(\bR\bprotocol\x12*\n" +
+	"\x06wanted\x18\x05 \x01(\v2\x12.psbench.v1.WantedR\x06wanted\"@\n" +
+	"\x06Wanted\x12\x1c\n" +
+	"\tcriterion\x18\x01 \x01(\tR\tcriterion\x12\x18\n" +
+	"\atargets\x18\x02 \x01(\tR\atargets\"\xb6\x01\n" +
 	"\rCompanionRole\x12\x1a\n" +
 	"\btrainers\x18\x01 \x01(\x05R\btrainers\x12*\n" +
 	"\x05model\x18\x02 \x01(\v2\x14.psbench.v1.ModelEnvR\x05model\x12\x12\n" +
 	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12\x1d\n" +
 	"\n" +
-	"batch_size\x18\x04 \x01(\x05R\tbatchSize\"\x99\x01\n" +
+	"batch_size\x18\x04 \x01(\x05R\tbatchSize\x12*\n" +
+	"\x06wanted\x18\x05 \x01(\v2\x12.psbench.v1.WantedR\x06wanted\"\x99\x01\n" +
 	"\tBenchRole\x12*\n" +
 	"\x04hook\x18\x01 \x01(\v2\x16.psbench.v1.PartChoiceR\x04hook\x12\x1a\n" +
 	"\btrainers\x18\x02 \x01(\x05R\btrainers\x12\x12\n" +
@@ -5876,14 +5975,15 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06inputs\x18\x04 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12)\n" +
 	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\x12\x14\n" +
 	"\x05steps\x18\x06 \x01(\bR\x05steps\x12\x1c\n" +
-	"\tevaluates\x18\a \x01(\bR\tevaluates\"\xa1\x01\n" +
+	"\tevaluates\x18\a \x01(\bR\tevaluates\"\xbb\x01\n" +
 	"\x06Inputs\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x18\n" +
 	"\aclasses\x18\x02 \x01(\x03R\aclasses\x12\x1a\n" +
 	"\bfeatures\x18\x03 \x01(\x03R\bfeatures\x12\x18\n" +
 	"\atargets\x18\x04 \x01(\x03R\atargets\x12\x16\n" +
 	"\x06tables\x18\x05 \x03(\x03R\x06tables\x12\x1b\n" +
-	"\tlooked_up\x18\x06 \x01(\x03R\blookedUp\"M\n" +
+	"\tlooked_up\x18\x06 \x01(\x03R\blookedUp\x12\x18\n" +
+	"\aoutputs\x18\a \x01(\x03R\aoutputs\"M\n" +
 	"\tParameter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x03R\x05shape\x12\x16\n" +
@@ -5925,14 +6025,15 @@ const file_psbench_proto_rawDesc = "" +
 	"\vown_batches\x18\x05 \x01(\bR\n" +
 	"ownBatches\x12\x1a\n" +
 	"\bstreamed\x18\x06 \x01(\bR\bstreamed\x12\x19\n" +
-	"\bheld_out\x18\a \x01(\x03R\aheldOut\"\xd4\x01\n" +
+	"\bheld_out\x18\a \x01(\x03R\aheldOut\"\xf7\x01\n" +
 	"\x05Share\x12\x18\n" +
 	"\abatches\x18\x01 \x01(\x03R\abatches\x12\x18\n" +
 	"\asamples\x18\x02 \x01(\x03R\asamples\x12#\n" +
 	"\rdistinct_rows\x18\x03 \x01(\x03R\fdistinctRows\x12#\n" +
 	"\rbatch_samples\x18\x04 \x01(\x03R\fbatchSamples\x12#\n" +
 	"\rbatch_indices\x18\x05 \x01(\x03R\fbatchIndices\x12(\n" +
-	"\x10held_out_batches\x18\x06 \x01(\x03R\x0eheldOutBatches\"P\n" +
+	"\x10held_out_batches\x18\x06 \x01(\x03R\x0eheldOutBatches\x12!\n" +
+	"\ftarget_width\x18\a \x01(\x03R\vtargetWidth\"P\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
@@ -6254,7 +6355,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
 var file_psbench_proto_goTypes = []any{
 	(Timing)(0),                // 0: psbench.v1.Timing
 	(Pass)(0),                  // 1: psbench.v1.Pass
@@ -6272,79 +6373,80 @@ var file_psbench_proto_goTypes = []any{
 	(*ServerRole)(nil),         // 13: psbench.v1.ServerRole
 	(*TableRole)(nil),          // 14: psbench.v1.TableRole
 	(*DataRole)(nil),           // 15: psbench.v1.DataRole
-	(*CompanionRole)(nil),      // 16: psbench.v1.CompanionRole
-	(*BenchRole)(nil),          // 17: psbench.v1.BenchRole
-	(*ModelEnv)(nil),           // 18: psbench.v1.ModelEnv
-	(*ConfigureReply)(nil),     // 19: psbench.v1.ConfigureReply
-	(*Table)(nil),              // 20: psbench.v1.Table
-	(*ModelDescription)(nil),   // 21: psbench.v1.ModelDescription
-	(*Inputs)(nil),             // 22: psbench.v1.Inputs
-	(*Parameter)(nil),          // 23: psbench.v1.Parameter
-	(*PlanRequest)(nil),        // 24: psbench.v1.PlanRequest
-	(*PlanReply)(nil),          // 25: psbench.v1.PlanReply
-	(*Bucket)(nil),             // 26: psbench.v1.Bucket
-	(*Span)(nil),               // 27: psbench.v1.Span
-	(*PartitionRequest)(nil),   // 28: psbench.v1.PartitionRequest
-	(*TrainerSet)(nil),         // 29: psbench.v1.TrainerSet
-	(*PartitionReply)(nil),     // 30: psbench.v1.PartitionReply
-	(*Share)(nil),              // 31: psbench.v1.Share
-	(*Peer)(nil),               // 32: psbench.v1.Peer
-	(*Group)(nil),              // 33: psbench.v1.Group
-	(*ConnectRequest)(nil),     // 34: psbench.v1.ConnectRequest
-	(*TrainerLinks)(nil),       // 35: psbench.v1.TrainerLinks
-	(*HookLinks)(nil),          // 36: psbench.v1.HookLinks
-	(*ServerLinks)(nil),        // 37: psbench.v1.ServerLinks
-	(*TableLinks)(nil),         // 38: psbench.v1.TableLinks
-	(*DataLinks)(nil),          // 39: psbench.v1.DataLinks
-	(*CompanionLinks)(nil),     // 40: psbench.v1.CompanionLinks
-	(*BenchLinks)(nil),         // 41: psbench.v1.BenchLinks
-	(*Lookup)(nil),             // 42: psbench.v1.Lookup
-	(*ConnectReply)(nil),       // 43: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),       // 44: psbench.v1.TrainRequest
-	(*TrainReply)(nil),         // 45: psbench.v1.TrainReply
-	(*BoundRequest)(nil),       // 46: psbench.v1.BoundRequest
-	(*BoundReply)(nil),         // 47: psbench.v1.BoundReply
-	(*EndRequest)(nil),         // 48: psbench.v1.EndRequest
-	(*EndReply)(nil),           // 49: psbench.v1.EndReply
-	(*ExpectRequest)(nil),      // 50: psbench.v1.ExpectRequest
-	(*ExpectReply)(nil),        // 51: psbench.v1.ExpectReply
-	(*Work)(nil),               // 52: psbench.v1.Work
-	(*ResetRequest)(nil),       // 53: psbench.v1.ResetRequest
-	(*ResetReply)(nil),         // 54: psbench.v1.ResetReply
-	(*CloseRequest)(nil),       // 55: psbench.v1.CloseRequest
-	(*CloseReply)(nil),         // 56: psbench.v1.CloseReply
-	(*CollectRequest)(nil),     // 57: psbench.v1.CollectRequest
-	(*CollectReply)(nil),       // 58: psbench.v1.CollectReply
-	(*Replica)(nil),            // 59: psbench.v1.Replica
-	(*Losses)(nil),             // 60: psbench.v1.Losses
-	(*NonFinite)(nil),          // 61: psbench.v1.NonFinite
-	(*Evaluation)(nil),         // 62: psbench.v1.Evaluation
-	(*Series)(nil),             // 63: psbench.v1.Series
-	(*Head)(nil),               // 64: psbench.v1.Head
-	(*Counter)(nil),            // 65: psbench.v1.Counter
-	(*Gauge)(nil),              // 66: psbench.v1.Gauge
-	(*Histogram)(nil),          // 67: psbench.v1.Histogram
-	(*Facts)(nil),              // 68: psbench.v1.Facts
-	(*Exchange)(nil),           // 69: psbench.v1.Exchange
-	(*Slice)(nil),              // 70: psbench.v1.Slice
-	(*Checked)(nil),            // 71: psbench.v1.Checked
-	(*CombineRequest)(nil),     // 72: psbench.v1.CombineRequest
-	(*Gradients)(nil),          // 73: psbench.v1.Gradients
-	(*CombineReply)(nil),       // 74: psbench.v1.CombineReply
-	(*ParameterSummary)(nil),   // 75: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 76: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 77: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 78: psbench.v1.WatchRequest
-	(*Event)(nil),              // 79: psbench.v1.Event
-	(*Heartbeat)(nil),          // 80: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 81: psbench.v1.Progress
-	(*Iterations)(nil),         // 82: psbench.v1.Iterations
-	(*Failure)(nil),            // 83: psbench.v1.Failure
-	nil,                        // 84: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 85: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 86: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 87: psbench.v1.ConnectReply.FactsEntry
-	nil,                        // 88: psbench.v1.Facts.ValuesEntry
+	(*Wanted)(nil),             // 16: psbench.v1.Wanted
+	(*CompanionRole)(nil),      // 17: psbench.v1.CompanionRole
+	(*BenchRole)(nil),          // 18: psbench.v1.BenchRole
+	(*ModelEnv)(nil),           // 19: psbench.v1.ModelEnv
+	(*ConfigureReply)(nil),     // 20: psbench.v1.ConfigureReply
+	(*Table)(nil),              // 21: psbench.v1.Table
+	(*ModelDescription)(nil),   // 22: psbench.v1.ModelDescription
+	(*Inputs)(nil),             // 23: psbench.v1.Inputs
+	(*Parameter)(nil),          // 24: psbench.v1.Parameter
+	(*PlanRequest)(nil),        // 25: psbench.v1.PlanRequest
+	(*PlanReply)(nil),          // 26: psbench.v1.PlanReply
+	(*Bucket)(nil),             // 27: psbench.v1.Bucket
+	(*Span)(nil),               // 28: psbench.v1.Span
+	(*PartitionRequest)(nil),   // 29: psbench.v1.PartitionRequest
+	(*TrainerSet)(nil),         // 30: psbench.v1.TrainerSet
+	(*PartitionReply)(nil),     // 31: psbench.v1.PartitionReply
+	(*Share)(nil),              // 32: psbench.v1.Share
+	(*Peer)(nil),               // 33: psbench.v1.Peer
+	(*Group)(nil),              // 34: psbench.v1.Group
+	(*ConnectRequest)(nil),     // 35: psbench.v1.ConnectRequest
+	(*TrainerLinks)(nil),       // 36: psbench.v1.TrainerLinks
+	(*HookLinks)(nil),          // 37: psbench.v1.HookLinks
+	(*ServerLinks)(nil),        // 38: psbench.v1.ServerLinks
+	(*TableLinks)(nil),         // 39: psbench.v1.TableLinks
+	(*DataLinks)(nil),          // 40: psbench.v1.DataLinks
+	(*CompanionLinks)(nil),     // 41: psbench.v1.CompanionLinks
+	(*BenchLinks)(nil),         // 42: psbench.v1.BenchLinks
+	(*Lookup)(nil),             // 43: psbench.v1.Lookup
+	(*ConnectReply)(nil),       // 44: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),       // 45: psbench.v1.TrainRequest
+	(*TrainReply)(nil),         // 46: psbench.v1.TrainReply
+	(*BoundRequest)(nil),       // 47: psbench.v1.BoundRequest
+	(*BoundReply)(nil),         // 48: psbench.v1.BoundReply
+	(*EndRequest)(nil),         // 49: psbench.v1.EndRequest
+	(*EndReply)(nil),           // 50: psbench.v1.EndReply
+	(*ExpectRequest)(nil),      // 51: psbench.v1.ExpectRequest
+	(*ExpectReply)(nil),        // 52: psbench.v1.ExpectReply
+	(*Work)(nil),               // 53: psbench.v1.Work
+	(*ResetRequest)(nil),       // 54: psbench.v1.ResetRequest
+	(*ResetReply)(nil),         // 55: psbench.v1.ResetReply
+	(*CloseRequest)(nil),       // 56: psbench.v1.CloseRequest
+	(*CloseReply)(nil),         // 57: psbench.v1.CloseReply
+	(*CollectRequest)(nil),     // 58: psbench.v1.CollectRequest
+	(*CollectReply)(nil),       // 59: psbench.v1.CollectReply
+	(*Replica)(nil),            // 60: psbench.v1.Replica
+	(*Losses)(nil),             // 61: psbench.v1.Losses
+	(*NonFinite)(nil),          // 62: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 63: psbench.v1.Evaluation
+	(*Series)(nil),             // 64: psbench.v1.Series
+	(*Head)(nil),               // 65: psbench.v1.Head
+	(*Counter)(nil),            // 66: psbench.v1.Counter
+	(*Gauge)(nil),              // 67: psbench.v1.Gauge
+	(*Histogram)(nil),          // 68: psbench.v1.Histogram
+	(*Facts)(nil),              // 69: psbench.v1.Facts
+	(*Exchange)(nil),           // 70: psbench.v1.Exchange
+	(*Slice)(nil),              // 71: psbench.v1.Slice
+	(*Checked)(nil),            // 72: psbench.v1.Checked
+	(*CombineRequest)(nil),     // 73: psbench.v1.CombineRequest
+	(*Gradients)(nil),          // 74: psbench.v1.Gradients
+	(*CombineReply)(nil),       // 75: psbench.v1.CombineReply
+	(*ParameterSummary)(nil),   // 76: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 77: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 78: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 79: psbench.v1.WatchRequest
+	(*Event)(nil),              // 80: psbench.v1.Event
+	(*Heartbeat)(nil),          // 81: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 82: psbench.v1.Progress
+	(*Iterations)(nil),         // 83: psbench.v1.Iterations
+	(*Failure)(nil),            // 84: psbench.v1.Failure
+	nil,                        // 85: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 86: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 87: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 88: psbench.v1.ConnectReply.FactsEntry
+	nil,                        // 89: psbench.v1.Facts.ValuesEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	7,   // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
@@ -6355,136 +6457,138 @@ var file_psbench_proto_depIdxs = []int32{
 	13,  // 5: psbench.v1.ConfigureRequest.server:type_name -> psbench.v1.ServerRole
 	14,  // 6: psbench.v1.ConfigureRequest.table:type_name -> psbench.v1.TableRole
 	15,  // 7: psbench.v1.ConfigureRequest.data:type_name -> psbench.v1.DataRole
-	16,  // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
-	17,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
+	17,  // 8: psbench.v1.ConfigureRequest.companion:type_name -> psbench.v1.CompanionRole
+	18,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
 	11,  // 10: psbench.v1.ConfigureRequest.check:type_name -> psbench.v1.Check
 	9,   // 11: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	84,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
-	18,  // 13: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
+	85,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	19,  // 13: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
 	9,   // 14: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
-	18,  // 15: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
-	18,  // 16: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
-	9,   // 17: psbench.v1.BenchRole.hook:type_name -> psbench.v1.PartChoice
-	21,  // 18: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
-	20,  // 19: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
-	23,  // 20: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
-	22,  // 21: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
-	21,  // 22: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
-	20,  // 23: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	26,  // 24: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	22,  // 25: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	27,  // 26: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	22,  // 27: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
-	29,  // 28: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	32,  // 29: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
-	31,  // 30: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	32,  // 31: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	35,  // 32: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	37,  // 33: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	38,  // 34: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	39,  // 35: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	40,  // 36: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	41,  // 37: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	26,  // 38: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	21,  // 39: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	32,  // 40: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	31,  // 41: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	36,  // 42: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	85,  // 43: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	42,  // 44: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	32,  // 45: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	32,  // 46: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	33,  // 47: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	33,  // 48: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	33,  // 49: psbench.v1.HookLinks.together:type_name -> psbench.v1.Group
-	26,  // 50: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	32,  // 51: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	32,  // 52: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
-	42,  // 53: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	32,  // 54: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	32,  // 55: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	32,  // 56: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	26,  // 57: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	36,  // 58: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	26,  // 59: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	32,  // 60: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	33,  // 61: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	33,  // 62: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	33,  // 63: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
-	32,  // 64: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
-	33,  // 65: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
-	20,  // 66: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	86,  // 67: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	87,  // 68: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	52,  // 69: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 70: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 71: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	63,  // 72: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	60,  // 73: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	52,  // 74: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	62,  // 75: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	61,  // 76: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	75,  // 77: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	65,  // 78: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	66,  // 79: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	67,  // 80: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	68,  // 81: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	69,  // 82: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
-	71,  // 83: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
-	59,  // 84: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
-	64,  // 85: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	64,  // 86: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	64,  // 87: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	88,  // 88: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 89: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
-	70,  // 90: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
-	70,  // 91: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
-	73,  // 92: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
-	3,   // 93: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	3,   // 94: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	80,  // 95: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	81,  // 96: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	83,  // 97: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	82,  // 98: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 99: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 100: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	4,   // 101: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	32,  // 102: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	5,   // 103: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	10,  // 104: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	24,  // 105: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	28,  // 106: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	34,  // 107: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	44,  // 108: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	46,  // 109: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	48,  // 110: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	50,  // 111: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	53,  // 112: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	57,  // 113: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	55,  // 114: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	72,  // 115: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
-	76,  // 116: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	78,  // 117: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	6,   // 118: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	19,  // 119: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	25,  // 120: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	30,  // 121: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	43,  // 122: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	45,  // 123: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	47,  // 124: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	49,  // 125: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	51,  // 126: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	54,  // 127: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	58,  // 128: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	56,  // 129: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	74,  // 130: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
-	77,  // 131: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	79,  // 132: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	118, // [118:133] is the sub-list for method output_type
-	103, // [103:118] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	19,  // 15: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
+	16,  // 16: psbench.v1.DataRole.wanted:type_name -> psbench.v1.Wanted
+	19,  // 17: psbench.v1.CompanionRole.model:type_name -> psbench.v1.ModelEnv
+	16,  // 18: psbench.v1.CompanionRole.wanted:type_name -> psbench.v1.Wanted
+	9,   // 19: psbench.v1.BenchRole.hook:type_name -> psbench.v1.PartChoice
+	22,  // 20: psbench.v1.ConfigureReply.model:type_name -> psbench.v1.ModelDescription
+	21,  // 21: psbench.v1.ConfigureReply.table:type_name -> psbench.v1.Table
+	24,  // 22: psbench.v1.ModelDescription.parameters:type_name -> psbench.v1.Parameter
+	23,  // 23: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
+	22,  // 24: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
+	21,  // 25: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
+	27,  // 26: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	23,  // 27: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	28,  // 28: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	23,  // 29: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
+	30,  // 30: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
+	33,  // 31: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
+	32,  // 32: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	33,  // 33: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	36,  // 34: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	38,  // 35: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	39,  // 36: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	40,  // 37: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	41,  // 38: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	42,  // 39: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	27,  // 40: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	22,  // 41: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	33,  // 42: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	32,  // 43: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	37,  // 44: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	86,  // 45: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	43,  // 46: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	33,  // 47: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	33,  // 48: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	34,  // 49: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	34,  // 50: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	34,  // 51: psbench.v1.HookLinks.together:type_name -> psbench.v1.Group
+	27,  // 52: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	33,  // 53: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	33,  // 54: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
+	43,  // 55: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	33,  // 56: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	33,  // 57: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	33,  // 58: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	27,  // 59: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	37,  // 60: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	27,  // 61: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	33,  // 62: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	34,  // 63: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	34,  // 64: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	34,  // 65: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
+	33,  // 66: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
+	34,  // 67: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
+	21,  // 68: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	87,  // 69: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	88,  // 70: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	53,  // 71: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 72: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 73: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	64,  // 74: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	61,  // 75: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	53,  // 76: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	63,  // 77: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	62,  // 78: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	76,  // 79: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	66,  // 80: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	67,  // 81: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	68,  // 82: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	69,  // 83: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	70,  // 84: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	72,  // 85: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	60,  // 86: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
+	65,  // 87: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	65,  // 88: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	65,  // 89: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	89,  // 90: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 91: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	71,  // 92: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	71,  // 93: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	74,  // 94: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 95: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 96: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	81,  // 97: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	82,  // 98: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	84,  // 99: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	83,  // 100: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 101: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 102: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 103: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	33,  // 104: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 105: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 106: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	25,  // 107: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	29,  // 108: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	35,  // 109: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	45,  // 110: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	47,  // 111: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	49,  // 112: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	51,  // 113: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	54,  // 114: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	58,  // 115: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	56,  // 116: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	73,  // 117: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	77,  // 118: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	79,  // 119: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 120: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	20,  // 121: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	26,  // 122: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	31,  // 123: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	44,  // 124: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	46,  // 125: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	48,  // 126: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	50,  // 127: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	52,  // 128: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	55,  // 129: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	59,  // 130: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	57,  // 131: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	75,  // 132: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	78,  // 133: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	80,  // 134: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	120, // [120:135] is the sub-list for method output_type
+	105, // [105:120] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -6500,11 +6604,11 @@ func file_psbench_proto_init() {
 		(*ConfigureRequest_Companion)(nil),
 		(*ConfigureRequest_Bench)(nil),
 	}
-	file_psbench_proto_msgTypes[14].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[15].OneofWrappers = []any{
 		(*ConfigureReply_Model)(nil),
 		(*ConfigureReply_Table)(nil),
 	}
-	file_psbench_proto_msgTypes[29].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[30].OneofWrappers = []any{
 		(*ConnectRequest_Trainer)(nil),
 		(*ConnectRequest_Server)(nil),
 		(*ConnectRequest_Table)(nil),
@@ -6512,8 +6616,8 @@ func file_psbench_proto_init() {
 		(*ConnectRequest_Companion)(nil),
 		(*ConnectRequest_Bench)(nil),
 	}
-	file_psbench_proto_msgTypes[39].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[53].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[40].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[54].OneofWrappers = []any{
 		(*CollectReply_Series)(nil),
 		(*CollectReply_Losses)(nil),
 		(*CollectReply_Work)(nil),
@@ -6529,8 +6633,8 @@ func file_psbench_proto_init() {
 		(*CollectReply_Checked)(nil),
 		(*CollectReply_Replica)(nil),
 	}
-	file_psbench_proto_msgTypes[57].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[74].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[58].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[75].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -6542,7 +6646,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   84,
+			NumMessages:   85,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -84,7 +84,7 @@ func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.
 		return sdk.InputSpec{}, fmt.Errorf("%s, which must be a multiple of the model's %d inputs: change the width of the tables, the count of servers or the model",
 			describe(tables, columns), model.Features)
 	}
-	return sdk.InputSpec{Rows: rows, Classes: model.Classes, Targets: columns / model.Features}, nil
+	return sdk.InputSpec{Rows: rows, Classes: model.Classes, Targets: columns / model.Features, Outputs: model.Outputs}, nil
 }
 
 // planRows is PlanInputs of a model that takes rows of several tables; the servers have so
@@ -109,7 +109,7 @@ func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (
 	if rows < total {
 		return sdk.InputSpec{}, fmt.Errorf("a server has a table of %d rows but the model's %d tables have %d together: give every server as many", rows, n, total)
 	}
-	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes, Targets: model.Targets}, nil
+	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes, Targets: model.Targets, Outputs: model.Outputs}, nil
 }
 
 // describe says how many columns the tables have.

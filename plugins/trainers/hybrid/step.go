@@ -21,6 +21,7 @@ type iteration struct {
 	reducer   *dataparallel.Reducer
 
 	input    sdk.Batch // what the model gets
+	inputs   int       // numbers of a row of it
 	gradient dataparallel.OutputGradient
 	calls    []*comm.Future // to the tables
 
@@ -31,9 +32,11 @@ type iteration struct {
 func newIteration(s Settings, parts sdk.TrainerParts, model sdk.FeatureModel) (iteration, error) {
 	steps, err := dataparallel.NewOptimizer(s.Settings, parts)
 	rec := parts.Recorder
+	in := model.Inputs()
 	return iteration{
-		parts: parts, model: model, evaluate: sdk.Evaluator(model), tables: parts.Tables, serial: s.Lookup == "serial",
-		features:   newFeatures(model.Inputs(), parts.Tables.Store),
+		inputs: max(1, in.Features),
+		parts:  parts, model: model, evaluate: sdk.Evaluator(model), tables: parts.Tables, serial: s.Lookup == "serial",
+		features:   newFeatures(in, parts.Tables.Store),
 		optimizer:  steps,
 		gradient:   dataparallel.NewOutputGradient(parts.Engine),
 		calls:      make([]*comm.Future, 0, len(parts.Tables.Links)),
@@ -124,8 +127,11 @@ func (it *iteration) lookUp(b *sdk.Batch, batch int64) (gradients []float32, err
 	if err := it.askServers(batch); err != nil {
 		return nil, err
 	}
-	it.input.Targets = b.Targets
+	it.input.Targets, it.input.FloatTargets, it.input.TargetWidth = b.Targets, b.FloatTargets, b.TargetWidth
 	it.input.Features, gradients = it.features.join(b)
+	if b.TargetWidth > 0 { // of a sample, of which the model may get several rows
+		it.input.TargetWidth = len(b.FloatTargets) / max(1, len(it.input.Features)/it.inputs)
+	}
 	return gradients, nil
 }
 

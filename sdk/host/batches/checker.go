@@ -2,6 +2,8 @@ package batches
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/psbench/psbench/sdk"
 )
@@ -10,9 +12,16 @@ import (
 // by its number and by where it came from.
 type Checker struct {
 	In        sdk.InputSpec
+	Wanted    Wanted
 	Adjective string                            // of the samples, with a space after it, or ""
 	First     int                               // number of the first sample to be checked
 	Origin    func(sample, position int) string // as Samples.Origin; may be nil, or say nothing
+}
+
+// Wanted is what the run's criterion takes as targets.
+type Wanted struct {
+	Criterion string // its key; "" where it does not matter
+	Targets   sdk.TargetKind
 }
 
 // Check checks every sample of b, which has one at least.
@@ -20,7 +29,7 @@ func (c *Checker) Check(b *sdk.Batch) error {
 	if err := Check(b); err != nil {
 		return fmt.Errorf("the %sdata does not hold together: %w", c.Adjective, err)
 	}
-	numbers, targets := len(b.Features)/b.Size(), len(b.Targets)/b.Size()
+	numbers, targets := len(b.Features)/b.Size(), max(b.TargetWidth, len(b.Targets)/b.Size())
 	if err := c.checkCounts(b, numbers, targets); err != nil {
 		return err
 	}
@@ -35,7 +44,13 @@ func (c *Checker) Check(b *sdk.Batch) error {
 		if err := c.checkFeatures(b.Features[i*numbers:(i+1)*numbers], i, len(bag)); err != nil {
 			return err
 		}
-		if err := c.checkTargets(b.Targets[i*targets:(i+1)*targets], i); err != nil {
+		var err error
+		if b.TargetWidth > 0 {
+			err = c.checkFloatTargets(b.FloatTargets[i*targets:(i+1)*targets], i)
+		} else {
+			err = c.checkTargets(b.Targets[i*targets:(i+1)*targets], i)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -50,6 +65,8 @@ func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
 		return fmt.Errorf("%s has no bag of indices but the model takes one", c.whole(0))
 	case numbers != c.In.Features:
 		return fmt.Errorf("%s: the number of features is %d but the model takes %d", c.whole(0), numbers, c.In.Features)
+	case b.TargetWidth > 0:
+		return c.checkWidth(b, wanted)
 	case targets != wanted:
 		return fmt.Errorf("%s: the number of targets is %d but must be %d, one for each row that the model gets of a sample", c.whole(0), targets, wanted)
 	}
@@ -97,13 +114,69 @@ func (c *Checker) checkTargets(targets []int64, i int) error {
 		if v >= 0 && v < int64(c.In.Classes) {
 			continue
 		}
-		where := c.whole(i)
-		if len(targets) > 1 {
-			where = c.name(i, -1-k, ", target %d", k)
-		}
+		where := c.target(i, k, len(targets))
 		return fmt.Errorf("%s: target %d is outside the model's classes of 0 to %d", where, v, c.In.Classes-1)
 	}
 	return nil
+}
+
+// checkWidth checks how many numbers are the target of a sample, of which the model gets some rows.
+func (c *Checker) checkWidth(b *sdk.Batch, rows int) error {
+	width, outputs, what := b.TargetWidth, rows*c.In.Outputs, "criterion"
+	if c.Wanted.Criterion != "" {
+		what += " " + c.Wanted.Criterion
+	}
+	what += " takes " + c.Wanted.Targets.Takes()
+	switch kind := c.Wanted.Targets.OrClasses(); {
+	case kind == sdk.ClassTargets || kind == sdk.ProbabilityTargets && width == rows:
+		first, remedy := slices.IndexFunc(b.FloatTargets, func(v float32) bool { return !isClass(v, math.MaxInt64) }), ""
+		if c.Wanted.Criterion != "" {
+			remedy = "; for targets that are numbers use --create-criterion mse, l1 or bce"
+		}
+		first = max(0, first)
+		return fmt.Errorf("%s: the target is %v but %s%s", c.target(first/width, first%width, width), b.FloatTargets[first], what, remedy)
+	case width%rows != 0:
+		return fmt.Errorf("%s: the number of targets is %d but must be a multiple of %d, the rows that the model gets of a sample", c.whole(0), width, rows)
+	case outputs > 0 && width != outputs:
+		return fmt.Errorf("%s: the number of targets is %d but the model has %s for each sample, and %s", c.whole(0), width, counted(outputs), what)
+	}
+	return nil
+}
+
+// checkFloatTargets checks the targets of sample i, which are numbers.
+func (c *Checker) checkFloatTargets(targets []float32, i int) error {
+	each := len(targets) / max(1, c.In.Targets)
+	for from := 0; from < len(targets); from += each {
+		position, err := c.Wanted.Targets.CheckRow(targets[from : from+each])
+		if err != nil {
+			where := c.whole(i)
+			if position >= 0 {
+				where = c.target(i, from+position, len(targets))
+			}
+			return fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return nil
+}
+
+func counted(outputs int) string {
+	if outputs == 1 {
+		return "1 output"
+	}
+	return fmt.Sprintf("%d outputs", outputs)
+}
+
+// target names one of the targets of sample i.
+func (c *Checker) target(i, k, all int) string {
+	if all > 1 {
+		return c.name(i, -1-k, ", target %d", k)
+	}
+	return c.whole(i)
+}
+
+// isClass says whether a number is a class below a bound.
+func isClass(v float32, classes int64) bool {
+	return v >= 0 && v == float32(math.Trunc(float64(v))) && v < float32(classes)
 }
 
 // whole names sample i.

@@ -41,8 +41,10 @@ func CutEvery(b *sdk.Batch, size int) (out []sdk.Batch) {
 func Slice(b *sdk.Batch, from, to int) sdk.Batch {
 	numbers, targets := len(b.Features)/b.Size(), len(b.Targets)/b.Size()
 	part := sdk.Batch{
-		Features: b.Features[from*numbers : to*numbers],
-		Targets:  b.Targets[from*targets : to*targets],
+		Features:     b.Features[from*numbers : to*numbers],
+		Targets:      b.Targets[from*targets : to*targets],
+		FloatTargets: b.FloatTargets[from*b.TargetWidth : to*b.TargetWidth],
+		TargetWidth:  b.TargetWidth,
 	}
 	if len(b.Offsets) == 0 {
 		return part

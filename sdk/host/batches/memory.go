@@ -57,7 +57,7 @@ func (m *Memory) Read(conn *call.Link, h *wire.Header) error {
 		return err
 	}
 	if seen := conn.View(int(n.Bytes()), true); seen != nil {
-		m.Batch, err = viewBatch(conn, seen, n)
+		m.Batch, err = viewBatch(conn, seen, n, h)
 		return err
 	}
 	at, err := m.room(n)
@@ -67,7 +67,7 @@ func (m *Memory) Read(conn *call.Link, h *wire.Header) error {
 	if err := conn.ReadFull(at); err != nil {
 		return err
 	}
-	m.Batch, err = viewBatch(conn, m.seen, n)
+	m.Batch, err = viewBatch(conn, m.seen, n, h)
 	return err
 }
 
@@ -78,10 +78,12 @@ func (m *Memory) set(b *sdk.Batch) error {
 	if err != nil {
 		return err
 	}
-	for _, list := range [][]byte{tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features)} {
+	for _, list := range [][]byte{
+		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets),
+	} {
 		at = at[copy(at, list):]
 	}
-	m.Batch = viewLists(m.seen, n)
+	m.Batch = viewLists(m.seen, n, b.TargetWidth)
 	return nil
 }
 
@@ -89,11 +91,13 @@ func (m *Memory) set(b *sdk.Batch) error {
 // follow.
 func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 	n := (*Lengths)(&conn.Lengths)
-	left := int64(h.Payload) - 8*Lists // #nosec G115 -- a payload is at most wire.MaxPayload
+	*n = Lengths{}
+	lists := listsOf(int(h.Rows))
+	left := int64(h.Payload) - 8*int64(lists) // #nosec G115 -- a payload is at most wire.MaxPayload
 	if left < 0 {
 		return *n, fmt.Errorf("%s sent a batch in %d bytes, fewer than its lengths take", conn.Peer(), h.Payload)
 	}
-	if err := conn.ReadFull(tensor.Int64Bytes(n[:])); err != nil {
+	if err := conn.ReadFull(tensor.Int64Bytes(n[:lists])); err != nil {
 		return *n, err
 	}
 	if !n.possible() || n.Bytes() != left {
@@ -103,20 +107,21 @@ func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 }
 
 // viewBatch is the batch of a peer whose lists, with these lengths, lie one after the other
-// in at.
-func viewBatch(conn *call.Link, at []byte, n Lengths) (sdk.Batch, error) {
-	b := viewLists(at, n)
+// in at. h is the frame that brought it.
+func viewBatch(conn *call.Link, at []byte, n Lengths, h *wire.Header) (sdk.Batch, error) {
+	b := viewLists(at, n, int(h.Rows))
 	if err := Check(&b); err != nil {
 		return b, fmt.Errorf("%s sent a batch that does not hold together: %w", conn.Peer(), err)
 	}
 	return b, nil
 }
 
-func viewLists(at []byte, n Lengths) (b sdk.Batch) {
+func viewLists(at []byte, n Lengths, width int) (b sdk.Batch) {
 	words := tensor.ViewInt64(at[:8*(n[0]+n[1]+n[2])])
 	for k, list := range []*[]int64{&b.Offsets, &b.Indices, &b.Targets} {
 		*list, words = words[:n[k]:n[k]], words[n[k]:]
 	}
-	b.Features = tensor.ViewFloat32(at[8*(n[0]+n[1]+n[2]):])[:n[3]:n[3]]
+	floats := tensor.ViewFloat32(at[8*(n[0]+n[1]+n[2]) : n.Bytes()])
+	b.Features, b.FloatTargets, b.TargetWidth = floats[:n[3]:n[3]], floats[n[3]:], width
 	return b
 }

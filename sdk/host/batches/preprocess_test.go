@@ -29,7 +29,7 @@ func TestPreprocessingMustKeepWhatWasCounted(t *testing.T) {
 		"trainer1 made a batch of 2 samples of one of 1 while":                                     {out: []sdk.Batch{given[0], given[0]}},
 		"trainer1, preprocessing its batches: preprocessed sample 2, position 0: index 4 is outsi": {out: []sdk.Batch{given[0], batch([]int64{4})}},
 		"trainer1, preprocessing its batches: no":                                                  {err: errors.New("no")},
-		"trainer1 made a batch with lists of [2 3 1 0] while preprocessing it":                     {out: []sdk.Batch{given[0], batch([]int64{2, 2, 2})}},
+		"trainer1 made a batch with lists of [2 3 1 0 0] while preprocessing it":                   {out: []sdk.Batch{given[0], batch([]int64{2, 2, 2})}},
 	} {
 		r := &fetcher{p, m, in}
 		if _, err := r.preprocess(given, &Lengths{3, 2, 2, 0}); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -17,7 +17,8 @@ import (
 // forms. In shared memory a frame says how large it is, and a segment that nobody can map for
 // writing any more holds it. Elsewhere one frame says how many batches follow and how many
 // bytes they take in memory, then comes one frame per batch: the lengths of its lists, then
-// the lists.
+// the lists. Its header's Rows is the TargetWidth, and where that is 0 there is no list of numbers
+// as targets.
 const (
 	opShare = wire.OpUser + iota
 	OpBatch
@@ -79,17 +80,27 @@ func receiveShareSegment(p *process.Process, conn *wire.Conn) ([]sdk.Batch, erro
 
 // A share in a segment consists of int64: how many batches there are, then of each
 // batch the lengths of its lists, then of each batch its lists. Two features take one
-// word; where they are odd, half a word is left over.
+// word; where they are odd, half a word is left over. Where targets are numbers the count is negative,
+// TargetWidth follows it, and every batch has the list of them, too.
 
-// Lists is how many lists a batch consists of: offsets, indices, targets, features.
-const Lists = 4
+// Lists is how many lists a batch consists of: offsets, indices, targets, features, and numbers as
+// targets.
+const Lists = 5
+
+// listsOf is how many lists of a batch travel.
+func listsOf(width int) int {
+	if width == 0 {
+		return Lists - 1
+	}
+	return Lists
+}
 
 // Lengths are those of a batch's lists.
 type Lengths [Lists]int64
 
 // LengthsOf are those of a batch.
 func LengthsOf(b *sdk.Batch) Lengths {
-	return Lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features))}
+	return Lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features)), int64(len(b.FloatTargets))}
 }
 
 // AllLengths are the lengths of each batch.
@@ -104,7 +115,11 @@ func AllLengths(batches []sdk.Batch) []Lengths {
 // LargestOf are lengths that no batch of a share exceeds.
 func LargestOf(share Share, in sdk.InputSpec) Lengths {
 	n := int64(share.BatchSamples)
-	return Lengths{n + 1, int64(share.BatchIndices), n * int64(max(1, in.Targets)), n * int64(in.Features)}
+	most := Lengths{n + 1, int64(share.BatchIndices), n * int64(max(1, in.Targets)), n * int64(in.Features)}
+	if share.TargetWidth > 0 {
+		most[2], most[4] = 0, n*int64(share.TargetWidth)
+	}
+	return most
 }
 
 // Share is what a trainer gets of the data, in counts.
@@ -114,6 +129,7 @@ type Share struct {
 	BatchSamples     int // of the largest batch
 	BatchIndices     int // of the batch with most of them
 	HeldOutBatches   int
+	TargetWidth      int // of the batches
 }
 
 // Partition is how the data was shared out.
@@ -137,59 +153,85 @@ func (n Lengths) possible() bool {
 }
 
 // Bytes is what the lists take in a frame.
-func (n Lengths) Bytes() int64 { return 8*(n[0]+n[1]+n[2]) + 4*n[3] }
+func (n Lengths) Bytes() int64 { return 8*(n[0]+n[1]+n[2]) + 4*(n[3]+n[4]) }
 
 // words is what the lists take in a segment, in int64.
-func (n Lengths) words() int64 { return n[0] + n[1] + n[2] + featureWords(n[3]) }
+func (n Lengths) words() int64 { return n[0] + n[1] + n[2] + floatWords(n[3]) + floatWords(n[4]) }
 
-func featureWords(features int64) int64 { return (features + 1) / 2 }
+func floatWords(floats int64) int64 { return (floats + 1) / 2 }
+
+// widthOf is the TargetWidth of all batches of a share.
+func widthOf(share []sdk.Batch) int {
+	if len(share) == 0 {
+		return 0
+	}
+	return share[0].TargetWidth
+}
 
 // shareWords is how many int64 a share takes.
 func shareWords(share []sdk.Batch) int {
-	n := int64(1)
+	width := widthOf(share)
+	n := int64(1 + min(width, 1))
 	for i := range share {
-		n += Lists + LengthsOf(&share[i]).words()
+		n += int64(listsOf(width)) + LengthsOf(&share[i]).words()
 	}
 	return int(n)
 }
 
 func writeShare(words []int64, share []sdk.Batch) {
+	width := widthOf(share)
 	words[0] = int64(len(share))
 	rest := words[1:]
+	if width > 0 {
+		words[0], words[1] = -words[0], int64(width)
+		rest = words[2:]
+	}
 	for i := range share {
 		n := LengthsOf(&share[i])
-		rest = rest[copy(rest, n[:]):]
+		rest = rest[copy(rest, n[:listsOf(width)]):]
 	}
 	for i := range share {
 		b := &share[i]
 		for _, list := range [][]int64{b.Offsets, b.Indices, b.Targets} {
 			rest = rest[copy(rest, list):]
 		}
-		copy(tensor.Int64Bytes(rest), tensor.Float32Bytes(b.Features))
-		rest = rest[featureWords(int64(len(b.Features))):]
+		for _, list := range [][]float32{b.Features, b.FloatTargets} {
+			copy(tensor.Int64Bytes(rest), tensor.Float32Bytes(list))
+			rest = rest[floatWords(int64(len(list))):]
+		}
 	}
 }
 
 // viewShare finds the batches in words, which it does not trust.
 func viewShare(words []int64) ([]sdk.Batch, error) {
-	if len(words) == 0 || words[0] < 0 || words[0] > int64(len(words)-1)/Lists {
-		return nil, fmt.Errorf("%d words cannot begin with the count of their batches", len(words))
+	all, count, width := int64(len(words)), int64(0), 0
+	if all > 0 {
+		count, words = words[0], words[1:]
 	}
-	count := words[0]
-	sizes, rest := words[1:1+Lists*count], words[1+Lists*count:]
+	if count < 0 && all > 1 && words[0] > 0 && words[0] <= wire.MaxPayload {
+		count, width, words = -count, int(words[0]), words[1:]
+	}
+	lists := int64(listsOf(width))
+	if all == 0 || count < 0 || count > int64(len(words))/lists {
+		return nil, fmt.Errorf("%d words cannot begin with the count of their batches", all)
+	}
+	sizes, rest := words[:lists*count], words[lists*count:]
 	take := func(k int64) []int64 {
 		part := rest[:k:k]
 		rest = rest[k:]
 		return part
 	}
+	floats := func(k int64) []float32 {
+		return tensor.ViewFloat32(tensor.Int64Bytes(take(floatWords(k))))[:k:k]
+	}
 	share := make([]sdk.Batch, count)
 	for i := range share {
-		n := Lengths(sizes[Lists*i:])
+		var n Lengths
+		copy(n[:lists], sizes[lists*int64(i):])
 		if !n.possible() || n.words() > int64(len(rest)) {
 			return nil, fmt.Errorf("batch %d has lists of %d, but only %d words are left for them", i, n, len(rest))
 		}
-		share[i] = sdk.Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2])}
-		share[i].Features = tensor.ViewFloat32(tensor.Int64Bytes(take(featureWords(n[3]))))[:n[3]:n[3]]
+		share[i] = sdk.Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2]), Features: floats(n[3]), FloatTargets: floats(n[4]), TargetWidth: width}
 		if err := Check(&share[i]); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
@@ -228,8 +270,9 @@ func SendStreamed(conn *call.Link, pass int64, b *sdk.Batch) error {
 
 func send(conn *call.Link, h *wire.Header, b *sdk.Batch) error {
 	conn.Lengths = LengthsOf(b)
-	return conn.Send(h, tensor.Int64Bytes(conn.Lengths[:]),
-		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features))
+	h.Rows = int32(b.TargetWidth) // #nosec G115 -- at most as many as a sample has numbers
+	return conn.Send(h, tensor.Int64Bytes(conn.Lengths[:listsOf(b.TargetWidth)]),
+		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets))
 }
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the
@@ -268,7 +311,7 @@ func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 		if err := conn.ReadFull(at[:n.Bytes()]); err != nil {
 			return nil, err
 		}
-		b, err := viewBatch(conn, seen, n)
+		b, err := viewBatch(conn, seen, n, &h)
 		if err != nil {
 			return nil, err
 		}

@@ -39,6 +39,8 @@ func TestSharesCrossALink(t *testing.T) {
 		{{Offsets: []int64{0, 0}, Targets: []int64{4, 5}}}, // an empty bag, two targets
 		{{Features: []float32{1, 2, 3}, Targets: []int64{7}}, {Features: []float32{4, 5, 6, 7, 8, 9}, Targets: []int64{8, 9}}},
 		{{Indices: []int64{1}, Offsets: []int64{0, 1}, Features: []float32{1, 2}, Targets: []int64{0}}, {}},
+		{{Features: []float32{1, 2, 3}, FloatTargets: []float32{-0.5}, TargetWidth: 1}, {Features: []float32{4, 5, 6, 7, 8, 9}, FloatTargets: []float32{1, 2}, TargetWidth: 1}},
+		{{Indices: []int64{3}, Offsets: []int64{0, 1, 1, 1}, FloatTargets: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}, TargetWidth: 3}},
 	}
 	for _, transport := range hosttest.Transports {
 		for _, share := range shares {
@@ -73,19 +75,24 @@ func FuzzViewShare(f *testing.F) {
 	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
 	add()
 	add(0)
-	add(1, 2, 2, 1, 0, 0, 2, 7, 8, 1)                // one bag of two
-	add(1, 2, 2, 1, 0, 0, 3, 7, 8, 1)                // its offset is too large
-	add(1, 2, 0, 3, 0, 0, 0, 1, 2, 3)                // three targets
-	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1)     // three numbers
-	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1<<40) // and something in the half word after them
-	add(1, 0, 0, 2, 3, 5, 5, 0x3f8000003f800000, 1)  // three numbers of two samples
-	add(2, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 4)       // an empty batch and an empty bag
-	add(1, 0, 2, 1, 0, 7, 8, 1)                      // indices without offsets
-	add(-1)                                          // no count
-	add(1<<62, 1, 2)                                 // 4 * 2^62 overflows to 0
-	add(1, 1<<62, 1<<62, 1<<62, 1<<62)               // so does the sum of these
-	add(1, 0, 0, 0, math.MaxInt64)                   // and this and 1
-	add(1, 2, 1, -1, 0, 0, 0)                        // negative
+	add(1, 2, 2, 1, 0, 0, 2, 7, 8, 1)                   // one bag of two
+	add(1, 2, 2, 1, 0, 0, 3, 7, 8, 1)                   // its offset is too large
+	add(1, 2, 0, 3, 0, 0, 0, 1, 2, 3)                   // three targets
+	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1)        // three numbers
+	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1<<40)    // and something in the half word after them
+	add(1, 0, 0, 2, 3, 5, 5, 0x3f8000003f800000, 1)     // three numbers of two samples
+	add(2, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 4)          // an empty batch and an empty bag
+	add(1, 0, 2, 1, 0, 7, 8, 1)                         // indices without offsets
+	add(-1)                                             // no count
+	add(-1, 1, 0, 0, 0, 3, 1, 0x3f8000003f800000, 1, 1) // three numbers, and one as the target
+	add(-1, 2, 0, 0, 0, 0, 3, 1, 2)                     // three numbers as the two of each
+	add(-1, 0, 0, 0, 0, 0, 0)                           // no width
+	add(-1<<63, 1<<62, 1, 1)                            // no count, and no width
+	add(-1, math.MaxInt32, 0, 0, 0, 0, 1, 1)            // a wide target
+	add(1<<62, 1, 2)                                    // 4 * 2^62 overflows to 0
+	add(1, 1<<62, 1<<62, 1<<62, 1<<62)                  // so does the sum of these
+	add(1, 0, 0, 0, math.MaxInt64)                      // and this and 1
+	add(1, 2, 1, -1, 0, 0, 0)                           // negative
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		words := make([]int64, len(raw)/8)
 		copy(tensor.Int64Bytes(words), raw)
@@ -104,7 +111,7 @@ func FuzzViewShare(f *testing.F) {
 			for k := range len(b.Offsets) - 1 {
 				b.Bag(k)
 			}
-			if n := b.Size(); n > 0 && (len(b.Features)%n != 0 || len(b.Targets)%n != 0 || len(b.Targets) < n) {
+			if n := b.Size(); n > 0 && (len(b.Features)%n != 0 || len(b.Targets)%n != 0 || len(b.Targets)+len(b.FloatTargets) < n || len(b.FloatTargets) != n*b.TargetWidth) {
 				t.Errorf("%d samples have %d features and %d targets", n, len(b.Features), len(b.Targets))
 			}
 		}
@@ -113,12 +120,16 @@ func FuzzViewShare(f *testing.F) {
 
 // clearUnused clears the half words after odd features.
 func clearUnused(words []int64, share []sdk.Batch) {
-	at := int64(1 + Lists*len(share))
+	width := widthOf(share)
+	at := int64(1 + min(width, 1) + listsOf(width)*len(share))
 	for i := range share {
 		n := LengthsOf(&share[i])
-		at += n.words()
-		if n[3]%2 == 1 {
-			words[at-1] &= 0xffffffff
+		at += n[0] + n[1] + n[2]
+		for _, floats := range n[3:] {
+			at += floatWords(floats)
+			if floats%2 == 1 {
+				words[at-1] &= 0xffffffff
+			}
 		}
 	}
 }
@@ -161,7 +172,13 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 // Whatever a header and its payload say, it gives a batch that holds
 // together or an error, without a panic and without room for what never comes.
 func FuzzReadBatch(f *testing.F) {
-	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
+	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words), int32(0)) }
+	wide := func(width int32, words ...int64) { f.Add(tensor.Int64Bytes(words), width) }
+	wide(1, 0, 0, 0, 0, 2, 0x3f8000003f800000)
+	wide(2, 2, 0, 0, 0, 2, 0, 0, 0x3f8000003f800000)
+	wide(3, 0, 0, 0, 0, 2, 0x3f8000003f800000)
+	wide(-1, 0, 0, 0, 0, 0)
+	wide(1, 0, 0, 1, 0, 0, 7) // a class
 	add()
 	add(0, 0, 0, 0)
 	add(2, 2, 1, 0, 0, 2, 7, 8, 1)
@@ -173,11 +190,11 @@ func FuzzReadBatch(f *testing.F) {
 	add(1<<61, 0, 0, 0) // 8 * 2^61 overflows to 0
 	add(0, 0, 0, 1<<62) // 4 * 2^62 too
 	add(1<<60, 1<<60, 0, 0)
-	f.Fuzz(func(t *testing.T, payload []byte) {
+	f.Fuzz(func(t *testing.T, payload []byte, width int32) {
 		trainer, data := linkPair(t)
 		hosttest.Must(t, trainer.SetReadDeadline(time.Now().Add(hosttest.Patience)))
 		go func() {
-			_ = data.Conn.Send(&wire.Header{Op: OpBatch}, payload)
+			_ = data.Conn.Send(&wire.Header{Op: OpBatch, Rows: width}, payload)
 			_ = data.Close()
 		}()
 		var h wire.Header
@@ -189,10 +206,10 @@ func FuzzReadBatch(f *testing.F) {
 		}
 		n := LengthsOf(&b.Batch)
 		var again []byte
-		for _, list := range [][]int64{n[:], b.Offsets, b.Indices, b.Targets} {
+		for _, list := range [][]int64{n[:listsOf(int(width))], b.Offsets, b.Indices, b.Targets} {
 			again = append(again, tensor.Int64Bytes(list)...)
 		}
-		again = append(again, tensor.Float32Bytes(b.Features)...)
+		again = append(append(again, tensor.Float32Bytes(b.Features)...), tensor.Float32Bytes(b.FloatTargets)...)
 		if d := cmp.Diff(payload, again, cmpopts.EquateEmpty()); d != "" {
 			t.Error(d)
 		}

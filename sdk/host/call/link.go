@@ -22,7 +22,7 @@ import (
 type Link struct {
 	*wire.Conn
 	memory  *memory  // nil over a socket
-	Lengths [4]int64 // of the lists of the batch in work
+	Lengths [5]int64 // of the lists of the batch in work
 }
 
 // Send is that of wire.Conn.

@@ -28,7 +28,7 @@ const (
 	opBackward      // the output's gradient; ends the gradients
 	opBackwardInput // the same; ends with the gradient of the features
 	opGradient      // arg: parameter, rows: of a sparse gradient
-	opLoss          // output, rows (arg), columns (arg2), then targets; answered by the loss
+	opLoss          // output, rows (arg), columns (arg2), then targets, classes or so many numbers of each row (rows); answered by the loss
 	opLossGradient
 	_          // that of call's memory
 	opEvaluate // as opForward

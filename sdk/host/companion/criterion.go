@@ -28,14 +28,31 @@ func NewRemoteCriterion(conn *call.Link, timeout time.Duration) sdk.Criterion {
 }
 
 func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	return c.loss(output, 0, tensor.Int64Bytes(targets))
+}
+
+// ForwardFloats implements sdk.FloatCriterion, whether the criterion does or not.
+func (c *remoteCriterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	rows := max(1, len(output.Shape)) // else the check below fails
+	if len(output.Shape) > 0 {
+		rows = max(1, output.Shape[0])
+	}
+	if len(targets) == 0 || len(targets)%rows != 0 {
+		return 0, fmt.Errorf("%d numbers as targets do not cut into the %d rows of the output", len(targets), rows)
+	}
+	return c.loss(output, len(targets)/rows, tensor.Float32Bytes(targets))
+}
+
+// loss sends an output with its targets: width numbers of each row or, if that is 0, its class.
+func (c *remoteCriterion) loss(output tensor.Tensor, width int, targets []byte) (float64, error) {
 	if err := layout.CheckOutput(output); err != nil {
 		return 0, err
 	}
 	if err := c.conn.Bound(c.timeout); err != nil {
 		return 0, err
 	}
-	h := wire.Header{Op: opLoss, Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])}
-	if err := c.conn.Send(&h, tensor.Float32Bytes(output.Data), tensor.Int64Bytes(targets)); err != nil {
+	h := wire.Header{Op: opLoss, Rows: int32(width), Arg: int64(output.Shape[0]), Arg2: int64(output.Shape[1])} // #nosec G115 -- fewer than a batch has
+	if err := c.conn.Send(&h, tensor.Float32Bytes(output.Data), targets); err != nil {
 		return 0, err
 	}
 	if err := call.ReadAnswer(c.conn, &h); err != nil {
@@ -66,8 +83,8 @@ type CriterionRole struct {
 	conn             *call.Link
 	output, gradient tensor.Tensor
 	own              [2][]float32 // of both, where they do not lie in memory of both sides
-	targets          []int64
-	calling          sync.Mutex // held while the criterion works
+	targets          sdk.Batch    // whose targets are those of the output
+	calling          sync.Mutex   // held while the criterion works
 }
 
 // NewCriterion makes the role of a criterion beside its trainer.
@@ -101,7 +118,7 @@ func (r *CriterionRole) answer(h *wire.Header) error {
 		if err := r.read(h); err != nil {
 			return err
 		}
-		loss, err := r.criterion.Forward(r.output, r.targets)
+		loss, err := sdk.Loss(r.criterion, r.output, &r.targets)
 		if err != nil {
 			return err
 		}
@@ -122,15 +139,25 @@ func (r *CriterionRole) answer(h *wire.Header) error {
 
 // read takes the output and targets that h announces.
 func (r *CriterionRole) read(h *wire.Header) error {
-	rows, columns := h.Arg, h.Arg2
-	if !call.Fits(rows, columns) || h.Payload != uint64(rows)*uint64(4*columns+8) { // #nosec G115 -- neither is negative
+	rows, columns, width := h.Arg, h.Arg2, int64(h.Rows)
+	each := 4 * width // bytes of a row's targets
+	if width == 0 {
+		each = 8
+	}
+	if !call.Fits(rows, columns) || width < 0 || h.Payload != uint64(rows)*uint64(4*columns+each) { // #nosec G115 -- none is negative
 		return fmt.Errorf("an output of %d x %d with its targets does not take %d bytes", rows, columns, h.Payload)
 	}
 	var err error
 	if r.output.Data, err = call.TakeFloats(r.conn, &r.own[0], int(rows*columns)); err != nil {
 		return err
 	}
-	if r.targets, err = call.ReadGrowing(r.conn, r.targets, int(rows), tensor.Int64Bytes); err != nil {
+	t := &r.targets
+	if t.TargetWidth = int(width); width > 0 {
+		t.FloatTargets, err = call.ReadGrowing(r.conn, t.FloatTargets, int(rows*width), tensor.Float32Bytes)
+	} else {
+		t.Targets, err = call.ReadGrowing(r.conn, t.Targets, int(rows), tensor.Int64Bytes)
+	}
+	if err != nil {
 		return err
 	}
 	for _, t := range []*tensor.Tensor{&r.output, &r.gradient} {

@@ -19,22 +19,26 @@ func TestCallMemoryIsEnough(t *testing.T) {
 	numbers, err := batches.Cut(hosttest.Rows(3, 1, 2, 3, 4, 5, 6), 2)
 	hosttest.Must(t, err)
 	looked := []sdk.Batch{{Indices: []int64{1, 2}, Offsets: []int64{0, 1, 2}, Targets: make([]int64, 6)}}
+	floats := []sdk.Batch{{Features: []float32{1, 2, 3, 4}, FloatTargets: make([]float32, 180), TargetWidth: 90}}
 	const bagBytes, numberBytes = 8*batches.Lists + 8*(3+4+2), 8*batches.Lists + 8*2 + 4*6
 	for name, c := range map[string]struct {
 		batches []sdk.Batch
 		in      sdk.InputSpec
 		want    int
+		width   int
 	}{
-		"the batch":           {bags, sdk.InputSpec{Classes: 1}, bagBytes},
-		"the output":          {bags, sdk.InputSpec{Classes: 100}, 2 * (400 + 8)},
-		"no output":           {bags, sdk.InputSpec{Classes: 1 << 62}, bagBytes},
-		"numbers":             {numbers, sdk.InputSpec{Classes: 1, Features: 3}, numberBytes},
-		"impossible numbers":  {numbers, sdk.InputSpec{Classes: 1, Features: 1 << 62}, numberBytes},
-		"three rows of each":  {looked, sdk.InputSpec{Classes: 1, Features: 50}, 8*batches.Lists + 8*(3+2+6) + 4*6*50},
-		"two targets of each": {looked, sdk.InputSpec{Classes: 1, Features: 50, Targets: 2}, 8*batches.Lists + 8*(3+2+6) + 4*3*50},
-		"nothing":             {nil, sdk.InputSpec{}, 1},
+		"the batch":             {bags, sdk.InputSpec{Classes: 1}, bagBytes, 0},
+		"the output":            {bags, sdk.InputSpec{Classes: 100}, 2 * (400 + 8), 0},
+		"no output":             {bags, sdk.InputSpec{Classes: 1 << 62}, bagBytes, 0},
+		"numbers":               {numbers, sdk.InputSpec{Classes: 1, Features: 3}, numberBytes, 0},
+		"impossible numbers":    {numbers, sdk.InputSpec{Classes: 1, Features: 1 << 62}, numberBytes, 0},
+		"three rows of each":    {looked, sdk.InputSpec{Classes: 1, Features: 50}, 8*batches.Lists + 8*(3+2+6) + 4*6*50, 0},
+		"two targets of each":   {looked, sdk.InputSpec{Classes: 1, Features: 50, Targets: 2}, 8*batches.Lists + 8*(3+2+6) + 4*3*50, 0},
+		"nothing":               {nil, sdk.InputSpec{}, 1, 0},
+		"float targets":         {floats, sdk.InputSpec{Outputs: 90, Features: 2}, 4*2*90 + 4*2*90, 90},
+		"rows of float targets": {floats, sdk.InputSpec{Outputs: 30, Features: 50}, 8*batches.Lists + 4*2*90 + 4*6*50, 90},
 	} {
-		if got := CallMemory(batches.AllLengths(c.batches), c.in); got != c.want {
+		if got := CallMemory(batches.AllLengths(c.batches), c.in, c.width); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
 		}
 	}

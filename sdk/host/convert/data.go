@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -34,6 +35,7 @@ func ShareToProto(s batches.Share) *proto.Share {
 	return &proto.Share{
 		Batches: int64(s.Batches), Samples: int64(s.Samples), DistinctRows: int64(s.DistinctRows),
 		BatchSamples: int64(s.BatchSamples), BatchIndices: int64(s.BatchIndices), HeldOutBatches: int64(s.HeldOutBatches),
+		TargetWidth: int64(s.TargetWidth),
 	}
 }
 
@@ -42,5 +44,16 @@ func ShareFromProto(s *proto.Share) batches.Share {
 	return batches.Share{
 		Batches: int(s.GetBatches()), Samples: int(s.GetSamples()), DistinctRows: int(s.GetDistinctRows()),
 		BatchSamples: int(s.GetBatchSamples()), BatchIndices: int(s.GetBatchIndices()), HeldOutBatches: int(s.GetHeldOutBatches()),
+		TargetWidth: int(s.GetTargetWidth()),
 	}
+}
+
+// WantedToProto gives what a criterion takes as targets the form in which it crosses gRPC.
+func WantedToProto(w batches.Wanted) *proto.Wanted {
+	return &proto.Wanted{Criterion: w.Criterion, Targets: string(w.Targets)}
+}
+
+// WantedFromProto is the inverse of WantedToProto.
+func WantedFromProto(w *proto.Wanted) batches.Wanted {
+	return batches.Wanted{Criterion: w.GetCriterion(), Targets: sdk.TargetKind(w.GetTargets())}
 }

@@ -25,6 +25,7 @@ import (
 type Role struct {
 	*process.Process
 	data    sdk.Data
+	wanted  batches.Wanted
 	samples *sdk.Samples
 	stream  *stream       // nil: all is in memory
 	shares  [][]sdk.Batch // by trainer; nil of a stream
@@ -34,7 +35,9 @@ type Role struct {
 }
 
 // NewBeside makes the role of data in a companion, which Partition joins.
-func NewBeside(p *process.Process) *Role { return &Role{Process: p} }
+func NewBeside(p *process.Process, wanted batches.Wanted) *Role {
+	return &Role{Process: p, wanted: wanted}
+}
 
 // New builds the data, and loads it unless that needs to know more of the run.
 func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
@@ -43,7 +46,7 @@ func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Role{Process: p, data: data}
+	r := &Role{Process: p, data: data, wanted: batches.Wanted{Criterion: env.Criterion, Targets: env.Wanted}}
 	_, fitted := data.(sdk.FittedData)
 	_, streamed := data.(sdk.StreamedData)
 	if fitted || streamed {
@@ -108,7 +111,7 @@ func (r *Role) Partition(req Request) (*batches.Partition, error) {
 
 // partitionSamples shares out samples in memory.
 func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
-	if err := validate(r.samples, req.Inputs); err != nil {
+	if err := validate(r.samples, req.Inputs, r.wanted); err != nil {
 		return nil, r.explain(err)
 	}
 	all, err := batches.Cut(r.samples, req.BatchSize)
@@ -131,7 +134,7 @@ func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
 
 // partitionStream reads all of a stream once and then loads what is held out.
 func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Partition, error) {
-	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, size: req.BatchSize, process: r.Process}
+	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, wanted: r.wanted, size: req.BatchSize, process: r.Process}
 	r.Closes(r.Title()+", with its readers,", r.stream)
 	start := comm.Now()
 	if err := r.stream.scan(&r.stepNS); err != nil {
@@ -146,7 +149,7 @@ func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Par
 		if n := r.samples.Size(); n > 0 {
 			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
 		}
-		if err := validateHeldOut(r.samples, req.Inputs); err != nil {
+		if err := r.stream.validateHeldOut(r.samples); err != nil {
 			return nil, r.explain(err)
 		}
 	}

@@ -85,5 +85,6 @@ func makeRoom(s *batches.Share, batches []sdk.Batch) {
 	for i := range batches {
 		s.BatchSamples = max(s.BatchSamples, batches[i].Size())
 		s.BatchIndices = max(s.BatchIndices, len(batches[i].Indices))
+		s.TargetWidth = batches[i].TargetWidth
 	}
 }

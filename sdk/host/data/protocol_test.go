@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/batches"
 	"github.com/psbench/psbench/sdk/host/fault"
 	"github.com/psbench/psbench/sdk/host/internal/hosttest"
 	"github.com/psbench/psbench/sdk/host/process"
@@ -61,7 +62,7 @@ func beside(t *testing.T, timeout time.Duration, take func(*protocoltest.Part, w
 	t.Helper()
 	dir := hosttest.Folder(t)
 	part, peer := protocoltest.NewPart(t, dir, "data.part", take)
-	return NewBeside(hosttest.Process(t, dir, nil, process.Config{Name: "data", Part: hosttest.Choice("data", "tape"), Timeout: timeout})), peer, part
+	return NewBeside(hosttest.Process(t, dir, nil, process.Config{Name: "data", Part: hosttest.Choice("data", "tape"), Timeout: timeout}), batches.Wanted{}), peer, part
 }
 
 // Data in a companion is shared out as it is in a process of psbench, and gets its limits; the link ends

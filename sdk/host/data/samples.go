@@ -5,24 +5,25 @@ import (
 	"github.com/psbench/psbench/sdk/host/batches"
 )
 
-// validate checks every sample, and every one that is held out, against the limits of
-// the inputs.
-func validate(s *sdk.Samples, in sdk.InputSpec) error {
+// validate settles what the targets are, and checks every sample, and every one that is held out, against the
+// limits of the inputs and what the criterion takes.
+func validate(s *sdk.Samples, in sdk.InputSpec, wanted batches.Wanted) error {
 	if s == nil || s.Size() == 0 {
 		return errNoSamples
 	}
-	c := batches.Checker{In: in, Origin: s.Origin}
+	batches.Settle(s, in, wanted.Targets)
+	c := batches.Checker{In: in, Wanted: wanted, Origin: s.Origin}
 	if err := c.Check(&s.Batch); err != nil {
 		return err
 	}
-	return validateHeldOut(s, in)
+	return validateHeldOut(s, in, wanted)
 }
 
-func validateHeldOut(s *sdk.Samples, in sdk.InputSpec) error {
+func validateHeldOut(s *sdk.Samples, in sdk.InputSpec, wanted batches.Wanted) error {
 	if heldOutSize(s) == 0 {
 		return nil
 	}
-	c := batches.Checker{In: in, Adjective: "held-out ", Origin: s.HeldOut.Origin}
+	c := batches.Checker{In: in, Wanted: wanted, Adjective: "held-out ", Origin: s.HeldOut.Origin}
 	return c.Check(&s.HeldOut.Batch)
 }
 

@@ -110,7 +110,7 @@ func TestValidate(t *testing.T) {
 		{bags, tornOut, "the held-out data does not hold together: the last offset is 5"},
 		{sdk.InputSpec{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0), "sample 1, position 0: there is index 4 but the model takes no indices"},
 	} {
-		err := validate(c.s, c.in)
+		err := validate(c.s, c.in, batches.Wanted{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
@@ -185,6 +185,7 @@ func TestCutLaws(t *testing.T) {
 			}
 			joined.Features = append(joined.Features, b.Features...)
 			joined.Targets = append(joined.Targets, b.Targets...)
+			joined.FloatTargets, joined.TargetWidth = append(joined.FloatTargets, b.FloatTargets...), b.TargetWidth
 		}
 		if d := cmp.Diff(s.Batch, joined, cmpopts.EquateEmpty()); d != "" {
 			t.Fatal(d)
@@ -226,5 +227,69 @@ func TestDataRoleDeals(t *testing.T) {
 	role.samples.Batches = []int{5}
 	if _, err := role.Partition(Request{Inputs: sdk.InputSpec{Rows: 10, Classes: 1}, BatchSize: 7}); err == nil {
 		t.Error("batches of more samples than there are were partitioned")
+	}
+}
+
+// floatRows are samples of numbers alone, whose targets are numbers too.
+func floatRows(width int, targets ...float32) *sdk.Samples {
+	n := len(targets) / width
+	return &sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2*n), FloatTargets: targets, TargetWidth: width}}
+}
+
+// Targets that may stand for classes or for numbers become what the criterion takes, and what it does not
+// take is refused.
+func TestTargetsAreWhatTheCriterionTakes(t *testing.T) {
+	classRows := func(targets ...int64) *sdk.Samples {
+		return &sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2*len(targets)), Targets: targets}}
+	}
+	paired := hosttest.Samples([][]int64{{1}, {2}}, 0, 1)
+	paired.Targets = []int64{0, 1, 0, 0} // two of each
+	held := floatRows(1, 0, 1)
+	held.HeldOut = floatRows(1, 0.5)
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	one, three, two := sdk.InputSpec{Features: 2, Classes: 2, Outputs: 1}, sdk.InputSpec{Features: 2, Classes: 3, Outputs: 3}, sdk.InputSpec{Features: 2, Classes: 2}
+	const classes, numbers, shares, probabilities = sdk.ClassTargets, sdk.NumberTargets, sdk.ShareTargets, sdk.ProbabilityTargets
+	for name, c := range map[string]struct {
+		s     *sdk.Samples
+		in    sdk.InputSpec
+		kind  sdk.TargetKind
+		width int
+		want  string
+	}{
+		"regression":                   {floatRows(1, 0.5, -20.3), one, numbers, 1, ""},
+		"whole numbers":                {floatRows(1, 5, 3), one, numbers, 1, ""},
+		"ratings as integers":          {classRows(5, 3), one, numbers, 1, ""},
+		"negative integers":            {classRows(1, -3), one, numbers, 1, ""},
+		"numbers that are classes":     {floatRows(1, 0, 1), one, numbers, 0, ""},
+		"classes for mse":              {classRows(0, 2), three, numbers, 0, ""},
+		"what is held out decides too": {held, one, numbers, 1, ""},
+		"several":                      {floatRows(3, 1, 2, 3, 4, 5, 6), three, numbers, 3, ""},
+		"several, by a criterion":      {floatRows(3, 1, 2, 3, 4, 5, 6), two, numbers, 3, ""},
+		"soft labels":                  {floatRows(1, 0, 0.25), one, shares, 1, ""},
+		"probabilities":                {floatRows(3, 0.5, 0.25, 0.25, 0, 0, 1), three, probabilities, 3, ""},
+		"one-hot rows of integers":     {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 4), Offsets: []int64{0, 0, 0}, Targets: []int64{0, 0, 1, 1, 0, 0}}}, three, probabilities, 3, ""},
+		"classes as floats":            {floatRows(1, 0, 2), three, classes, 0, ""},
+		"classes as floats for cel":    {floatRows(1, 0, 2), three, probabilities, 0, ""},
+		"no class":                     {floatRows(1, 0, 20.3), three, classes, 0, "sample 1 (t.csv): the target is 20.3 but criterion crit takes classes, which are integers from 0; for targets that are numbers use"},
+		"no probability":               {floatRows(1, 20.3), three, probabilities, 0, "sample 0 (t.csv): the target is 20.3 but criterion crit takes classes, which are integers from 0, or a probability of each class; for"},
+		"a class too large":            {floatRows(1, 0, 3), three, classes, 0, "sample 1 (t.csv): target 3 is outside the model's classes of 0 to 2"},
+		"too few outputs":              {floatRows(2, 1, 2.5), three, numbers, 0, "sample 0 (t.csv): the number of targets is 2 but the model has 3 outputs for each sample, and criterion crit takes numbers, one for each output"},
+		"one number of several":        {floatRows(1, 0.5), three, numbers, 0, "the number of targets is 1 but the model has 3 outputs"},
+		"NaN":                          {floatRows(1, 0.5, nan), one, numbers, 0, "sample 1 (t.csv): target NaN is not finite"},
+		"infinity":                     {floatRows(3, 0.5, 1, -inf), three, numbers, 0, "sample 0, target 2 (t.csv): target -Inf is not finite"},
+		"no share":                     {floatRows(1, 0.5, 1.5), one, shares, 0, "sample 1 (t.csv): target 1.5 is not from 0 to 1"},
+		"a negative probability":       {floatRows(3, 1.5, -0.5, 0), three, probabilities, 0, "sample 0, target 1 (t.csv): target -0.5 is not from 0 to 1"},
+		"no sum":                       {floatRows(3, 0, 0, 1, 0.5, 0.25, 0.125), three, probabilities, 0, "sample 1 (t.csv): the targets add up to 0.875, but probabilities of the classes must add up to 1"},
+		"a width that does not divide": {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2), FloatTargets: []float32{0.5, 1, 2}, TargetWidth: 3}}, sdk.InputSpec{Features: 2, Classes: 2, Targets: 2}, numbers, 0, "must be a multiple of 2"},
+		"both":                         {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2), Targets: []int64{1}, FloatTargets: []float32{0.5}, TargetWidth: 1}}, one, numbers, 0, "1 classes and 1 numbers as targets for 1 samples"},
+		"no width":                     {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2), Targets: []int64{1}, FloatTargets: []float32{0.5}}}, one, numbers, 0, "no TargetWidth"},
+	} {
+		c.s.Origin = func(int, int) string { return "t.csv" }
+		switch err := validate(c.s, c.in, batches.Wanted{Criterion: "crit", Targets: c.kind}); {
+		case c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		case c.want == "" && (c.s.TargetWidth != c.width || c.s.HeldOut != nil && c.s.HeldOut.TargetWidth != c.width):
+			t.Errorf("%s: targets have width %d, want %d", name, c.s.TargetWidth, c.width)
+		}
 	}
 }

@@ -18,15 +18,17 @@ import (
 // of which the last may be short, one at a time, so that its memory does not grow with
 // the data.
 type stream struct {
-	title string // of the data, for errors
-	data  sdk.StreamedData
-	in    sdk.InputSpec
-	size  int // samples of a batch
+	title  string // of the data, for errors
+	data   sdk.StreamedData
+	in     sdk.InputSpec
+	wanted batches.Wanted
+	size   int // samples of a batch
 
 	// What the first reading found.
 	samples int
 	batches int
 	indices int   // of the batch with most of them
+	width   int   // of the targets, where they are numbers
 	counts  []int // of batches, by trainer
 
 	pass atomic.Int64 // that runs, from 1; 0 before the first one
@@ -62,7 +64,7 @@ func (s *stream) open() (*batchReader, error) {
 	if err != nil {
 		return nil, fault.Of(s.title, "Open", err)
 	}
-	return &batchReader{SampleReader: reader, Checker: batches.Checker{In: s.in, Origin: reader.Origin}, title: s.title}, nil
+	return &batchReader{SampleReader: reader, Checker: batches.Checker{In: s.in, Wanted: s.wanted, Origin: reader.Origin}, title: s.title}, nil
 }
 
 // read reads the next n samples, or those that are left, into batch. The error is io.EOF
@@ -115,6 +117,12 @@ func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 		if got := s.samples % s.size; got != 0 {
 			return fmt.Errorf("a read of %d samples gave %d though there are more", s.size, got)
 		}
+		if s.batches == 0 {
+			s.width = r.batch.TargetWidth
+		}
+		if err := s.checkWidth(r); err != nil {
+			return err
+		}
 		s.samples = r.First
 		s.batches++
 		s.indices = max(s.indices, len(r.batch.Indices))
@@ -124,6 +132,33 @@ func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 		return errNoSamples
 	}
 	return nil
+}
+
+// checkWidth says that a batch has targets of another sort than the first one.
+func (s *stream) checkWidth(r *batchReader) error {
+	if r.batch.TargetWidth == s.width {
+		return nil
+	}
+	return fmt.Errorf("samples up to %d have %s as targets, but those of the first batch %s; all must have the same", r.First-1, targetsOf(r.batch.TargetWidth), targetsOf(s.width))
+}
+
+// targetsOf says in words what targets of a width are.
+func targetsOf(width int) string {
+	switch width {
+	case 0:
+		return "classes"
+	case 1:
+		return "a number"
+	}
+	return fmt.Sprintf("%d numbers", width)
+}
+
+// validateHeldOut checks samples that are held out, which must have the same targets as the others.
+func (s *stream) validateHeldOut(held *sdk.Samples) error {
+	if heldOutSize(held) > 0 && held.HeldOut.TargetWidth != s.width {
+		return fmt.Errorf("the held-out samples have %s as targets, but the others %s; all must have the same", targetsOf(held.HeldOut.TargetWidth), targetsOf(s.width))
+	}
+	return validateHeldOut(held, s.in, s.wanted)
 }
 
 // partition shares out the batches as partitionBatches does. That the distinct rows of a batch are
@@ -136,7 +171,7 @@ func (s *stream) partition(sets [][]int) (*batches.Partition, error) {
 	s.counts = counts
 	reply := &batches.Partition{Samples: s.samples, Batches: s.batches, Dropped: dropped, Streamed: true}
 	for t, n := range counts {
-		share := batches.Share{Batches: n, DistinctRows: s.indices, BatchIndices: s.indices}
+		share := batches.Share{Batches: n, DistinctRows: s.indices, BatchIndices: s.indices, TargetWidth: s.width}
 		for k := range n {
 			samples := s.samplesOf(s.number(t, k))
 			share.Samples += samples
@@ -204,6 +239,9 @@ func (s *stream) readAgain(r *batchReader, number int) error {
 	}
 	if got < want {
 		return fmt.Errorf("it changed during the run: it had %d samples when they were counted, but now sample %d is missing", s.samples, number*s.size+got)
+	}
+	if err := s.checkWidth(r); err != nil {
+		return fmt.Errorf("it changed during the run: %w", err)
 	}
 	if n := len(r.batch.Indices); n > s.indices {
 		return fmt.Errorf("it changed during the run: samples %d to %d have %d indices, but when they were counted no batch had more than %d", number*s.size, r.First-1, n, s.indices)

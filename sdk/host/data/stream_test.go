@@ -36,15 +36,16 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := hosttest.AnySamples(t)
 		s.Batches = nil
-		in := sdk.InputSpec{Rows: 10, Classes: 10, Features: len(s.Features) / s.Size(), Targets: len(s.Targets) / s.Size()}
+		in := sdk.InputSpec{Rows: 10, Classes: 10, Features: len(s.Features) / s.Size(), Targets: max(s.TargetWidth, len(s.Targets)/s.Size())}
 		if len(s.Offsets) == 0 {
 			in.Rows = 0
 		}
 		sets, _ := anySets(t)
 		req := Request{Inputs: in, BatchSize: rapid.IntRange(1, 6).Draw(t, "size"), Sets: sets}
-		memory := &Role{samples: s}
+		wanted := batches.Wanted{Targets: sdk.NumberTargets}
+		memory := &Role{samples: s, wanted: wanted}
 		want, wantErr := memory.partitionSamples(req)
-		streamed := &Role{Process: &process.Process{}}
+		streamed := &Role{Process: &process.Process{}, wanted: wanted}
 		streamed.data = hosttest.NewTape(s)
 		got, err := streamed.partitionStream(hosttest.NewTape(s), req)
 		if wantErr != nil {
@@ -59,7 +60,7 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 		}
 		for rank, share := range want.Shares {
 			g := got.Shares[rank]
-			if g.Batches != share.Batches || g.Samples != share.Samples || g.BatchSamples != share.BatchSamples {
+			if g.Batches != share.Batches || g.Samples != share.Samples || g.BatchSamples != share.BatchSamples || g.TargetWidth != share.TargetWidth {
 				t.Fatalf("the stream's share %d is %v, that of memory %v", rank, g, share)
 			}
 			if g.BatchIndices < share.BatchIndices || g.DistinctRows < share.DistinctRows {

@@ -1,6 +1,8 @@
 package hosted
 
 import (
+	"fmt"
+
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/fault"
@@ -16,6 +18,16 @@ type namedCriterion struct {
 func (c *namedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	loss, err := c.Criterion.Forward(output, targets)
 	return loss, fault.Of(c.title, "Forward", err)
+}
+
+// ForwardFloats implements sdk.FloatCriterion for a criterion that does.
+func (c *namedCriterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	floats, ok := c.Criterion.(sdk.FloatCriterion)
+	if !ok {
+		return 0, fmt.Errorf("%s has no ForwardFloats, though it says that it takes numbers as targets", c.title)
+	}
+	loss, err := floats.ForwardFloats(output, targets)
+	return loss, fault.Of(c.title, "ForwardFloats", err)
 }
 
 func (c *namedCriterion) Backward(outputGradient tensor.Tensor) error {

@@ -99,12 +99,15 @@ func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch
 	if err != nil {
 		return err
 	}
-	loss, err := criterion.Forward(output, b.Targets)
+	loss, err := sdk.Loss(criterion, output, b)
 	if err != nil {
 		return err
 	}
 	found.samples += b.Size()
 	found.lossSum += loss * float64(b.Size())
+	if b.TargetWidth > 0 {
+		return nil // numbers are neither hit nor missed
+	}
 	seen, err := engine.View(e.engine, &e.output, output.Data)
 	if err != nil {
 		return err

@@ -186,7 +186,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	r.evaluation = newEvaluation(r.Name(), r.copies, share.HeldOut, peers.Model.Inputs, r.Recorder)
 	p.Evaluation = sdk.NewEvaluation(r.evaluate)
 	beside := &companions{
-		role: r, peers: peers.Companions, calls: companion.CallMemory(share.Sizes, peers.Model.Inputs), boundaryNS: joined.BoundaryNS,
+		role: r, peers: peers.Companions, calls: companion.CallMemory(share.Sizes, peers.Model.Inputs, peers.Source.Share.TargetWidth), boundaryNS: joined.BoundaryNS,
 	}
 	if err := r.connectModel(&peers.Model, beside); err != nil {
 		return nil, err

@@ -36,7 +36,12 @@ func AnySamples(t *rapid.T) *sdk.Samples {
 		}
 	}
 	s.Features = rapid.SliceOfN(rapid.Float32Range(-1, 1), size*numbers, size*numbers).Draw(t, "features")
-	s.Targets = rapid.SliceOfN(rapid.Int64Range(0, 9), size*targets, size*targets).Draw(t, "classes")
+	if rapid.Bool().Draw(t, "float targets") {
+		s.TargetWidth = targets
+		s.FloatTargets = rapid.SliceOfN(rapid.Float32Range(-1, -0.5), size*targets, size*targets).Draw(t, "numbers as targets")
+	} else {
+		s.Targets = rapid.SliceOfN(rapid.Int64Range(0, 9), size*targets, size*targets).Draw(t, "classes")
+	}
 	if rapid.Bool().Draw(t, "own batches") {
 		s.Batches = sizes
 	}

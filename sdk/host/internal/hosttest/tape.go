@@ -72,6 +72,8 @@ func (r *TapeReader) Take(b *sdk.Batch, n int) error {
 	b.Indices, b.Offsets = b.Indices[:0], b.Offsets[:0]
 	b.Features = append(b.Features[:0], r.All.Features[r.At*numbers:end*numbers]...)
 	b.Targets = b.Targets[:0]
+	width := r.All.TargetWidth
+	b.FloatTargets, b.TargetWidth = append(b.FloatTargets[:0], r.All.FloatTargets[r.At*width:end*width]...), width
 	for i := r.At; i < end; i++ {
 		own := r.All.Targets[i*targets : (i+1)*targets]
 		if len(r.All.Offsets) == 0 {

@@ -1,0 +1,87 @@
+package batches
+
+import (
+	"cmp"
+
+	"github.com/psbench/psbench/sdk"
+)
+
+// Settle gives samples the targets that the criterion takes, where they may stand for either: numbers that
+// are all classes of the model become classes, and classes that are not become numbers for a criterion
+// that takes them. So a column of ratings is a list of numbers for mse, whoever wrote it, and one of labels
+// 0 and 1 has an accuracy with bce.
+func Settle(s *sdk.Samples, in sdk.InputSpec, kind sdk.TargetKind) {
+	parts := []*sdk.Batch{&s.Batch}
+	if s.HeldOut != nil && s.HeldOut.Size() > 0 {
+		parts = append(parts, &s.HeldOut.Batch)
+	}
+	kind = kind.OrClasses()
+	bound := int64(in.Classes)
+	if kind == sdk.ClassTargets || kind == sdk.ProbabilityTargets {
+		bound = 1 << 24 // up to which float32 has every integer; Checker says which are none of the model's
+	}
+	classes := true
+	for _, b := range parts {
+		classes = classes && areClasses(b, max(1, in.Targets), bound, kind)
+	}
+	for _, b := range parts {
+		if classes {
+			toClasses(b)
+		} else if kind == sdk.NumberTargets || kind == sdk.ShareTargets || kind == sdk.ProbabilityTargets && oneHot(b, in) {
+			toNumbers(b)
+		}
+	}
+}
+
+// areClasses says whether the targets of a batch are as many as the model has rows of a sample, and all are classes.
+func areClasses(b *sdk.Batch, each int, bound int64, kind sdk.TargetKind) bool {
+	if b.TargetWidth == 0 {
+		if b.Size() == 0 || len(b.Targets) != each*b.Size() {
+			return false
+		}
+		for _, v := range b.Targets {
+			if (v < 0 || v >= bound) && (kind == sdk.NumberTargets || kind == sdk.ShareTargets) {
+				return false
+			}
+		}
+		return true
+	}
+	if b.TargetWidth != each {
+		return false
+	}
+	for _, v := range b.FloatTargets {
+		if !isClass(v, bound) {
+			return false
+		}
+	}
+	return true
+}
+
+// oneHot says whether there is an integer for each output.
+func oneHot(b *sdk.Batch, in sdk.InputSpec) bool {
+	return len(b.Targets) == b.Size()*max(1, in.Targets)*cmp.Or(in.Outputs, in.Classes)
+}
+
+func toClasses(b *sdk.Batch) {
+	if b.TargetWidth == 0 {
+		return
+	}
+	b.Targets = make([]int64, len(b.FloatTargets))
+	for i, v := range b.FloatTargets {
+		b.Targets[i] = int64(v)
+	}
+	b.FloatTargets, b.TargetWidth = nil, 0
+}
+
+// toNumbers leaves alone what does not cut into samples.
+func toNumbers(b *sdk.Batch) {
+	if n := b.Size(); b.TargetWidth > 0 || n == 0 || len(b.Targets) == 0 || len(b.Targets)%n != 0 {
+		return
+	}
+	b.TargetWidth = len(b.Targets) / b.Size()
+	b.FloatTargets = make([]float32, len(b.Targets))
+	for i, v := range b.Targets {
+		b.FloatTargets[i] = float32(v)
+	}
+	b.Targets = nil
+}
