@@ -160,7 +160,7 @@ func TestGroupsOfBackends(t *testing.T) {
 func TestNCCLThatDoesNotWork(t *testing.T) {
 	computetest.OnDouble(t)
 	for _, c := range []struct{ name, variable, want string }{
-		{"missing", "", "cannot join its group across devices: no NCCL: none of libnccl.so.2, libnccl.so is there: install it, or give --backend gloo"},
+		{"missing", "", "cannot join its group across devices: no NCCL: none of libnccl.so.2, libnccl.so is where the loader looks (LD_LIBRARY_PATH) or in Python's packages: install it, or give --backend gloo"},
 		{"too old", "PSBENCH_DOUBLE_NCCL_VERSION=21304",
 			"no NCCL: none of libnccl.so.2, libnccl.so works: libnccl.so.2: it is NCCL 2.13.4, but psbench needs 2.14 or newer: install it, or give --backend gloo"},
 		{"much too old", "PSBENCH_DOUBLE_NCCL_VERSION=2708", "it is NCCL 2.7.8, but psbench needs 2.14 or newer"},

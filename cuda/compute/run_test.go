@@ -350,10 +350,10 @@ func TestRunsWithoutCuBLASThatWorks(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", dir+":"+os.Getenv("LD_LIBRARY_PATH"))
 	const why = "no cuBLAS: none of libcublas.so.13, libcublas.so.12, libcublas.so.11, libcublas.so works: " +
 		"libcublas.so.13: cublasCreate on cuda:0: it is not initialized (cublasStatus_t 1); libcublas.so.12: cublasCreate"
-	arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry", writeRegistry(t)}, small...)
+	arguments := append([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp", "--server", "cuda_average", "--registry", writeRegistry(t)}, small...)
 	for _, p := range run(t, arguments, "").Processes {
-		if fact := p.Facts["blas"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "psbench's kernels: "+why) {
-			t.Errorf("%s says of products %q", p.Name, fact)
+		if fact := p.Facts["blas"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "psbench's kernels: "+why) || strings.HasPrefix(p.Name, "server") && fact != "" {
+			t.Errorf("%s says of products %q, which servers do not look for", p.Name, fact)
 		}
 	}
 	t.Setenv(extra, host.CUDAProductVariable+"=cublas")

@@ -56,22 +56,47 @@ func openBLAS(chosen string, open func() (*library.CuBLAS, error)) (found *libra
 	}
 }
 
-func (k *Kernels) openBLAS() (err error) {
+// Products opens cuBLAS where Variable asks for it, the first time. Queues do so with their first product, too; a part that
+// makes some calls it before it trains.
+func (k *Kernels) Products() (err error) {
+	k.opening.Lock()
+	defer k.opening.Unlock()
+	if k.opened {
+		return nil
+	}
 	k.cublas, k.whyOwn, err = openBLAS(os.Getenv(Variable), func() (*library.CuBLAS, error) { return library.OpenCuBLAS(k.context) })
+	k.opened = err == nil
 	return err
 }
 
-// Multiplies says what multiplies matrices: the version of cuBLAS, or why it is the kernels.
+// Multiplies says what multiplies matrices: the version of cuBLAS, or why it is the kernels; "" where nothing does.
 func (k *Kernels) Multiplies() string {
-	if k.cublas == nil {
+	k.opening.Lock()
+	defer k.opening.Unlock()
+	switch {
+	case !k.opened:
+		return ""
+	case k.cublas == nil:
 		return "psbench's kernels: " + k.whyOwn
 	}
 	return "cublas " + k.cublas.Version()
 }
 
-// UseBLAS has a library make the queue's products from now on, or with nil the kernels. A queue begins with
+// UseBLAS has a library make the queue's products from now on, or with nil the kernels. Without it a queue takes
 // cuBLAS where Kernels have it.
-func (q *Queue) UseBLAS(b BLAS) { q.blas = b }
+func (q *Queue) UseBLAS(b BLAS) { q.blas, q.chosen = b, true }
+
+// chooses has the queue know what makes its products.
+func (q *Queue) chooses() bool {
+	if q.chosen || q.err != nil {
+		return q.err == nil
+	}
+	if q.err = q.kernels.Products(); q.err == nil && q.kernels.cublas != nil {
+		q.blas = q.kernels.cublas
+	}
+	q.chosen = q.err == nil
+	return q.chosen
+}
 
 func (q *Queue) viaBLAS(p product) {
 	q.done(q.blas.Sgemm(q.stream, p.transA, p.transB, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, p.c, p.ldc))

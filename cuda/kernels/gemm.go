@@ -85,6 +85,9 @@ func (q *Queue) product(call string, p product, c, a, b Matrix) {
 	}
 	p.c, p.a, p.b = pointer(c.Data), pointer(a.Data), pointer(b.Data)
 	p.ldc, p.lda, p.ldb = c.Stride, a.Stride, b.Stride
+	if !q.chooses() {
+		return
+	}
 	switch {
 	case q.blas != nil && k > 0:
 		q.viaBLAS(p)

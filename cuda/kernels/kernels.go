@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/psbench/psbench/cuda/driver"
 	"github.com/psbench/psbench/cuda/library"
@@ -97,12 +98,15 @@ type Kernels struct {
 	context   *driver.Context
 	modules   []*driver.Module
 	functions [kernelCount]driver.Function
-	cublas    *library.CuBLAS // nil where the kernels multiply
-	whyOwn    string          // then
+
+	opening sync.Mutex // guards what follows
+	opened  bool
+	cublas  *library.CuBLAS // nil where the kernels multiply
+	whyOwn  string          // then
 }
 
 // Load has the driver compile the kernels, which takes it some tenths of a second where it has not
-// kept what it made of them before, and opens cuBLAS where Variable asks for it.
+// kept what it made of them before.
 func Load(c *driver.Context) (*Kernels, error) { return load(c, sources) }
 
 func load(c *driver.Context, files fs.FS) (*Kernels, error) {
@@ -110,9 +114,6 @@ func load(c *driver.Context, files fs.FS) (*Kernels, error) {
 	err := checkChoice(os.Getenv(Variable)) // before the driver compiles
 	if err == nil {
 		err = k.load(files)
-	}
-	if err == nil {
-		err = k.openBLAS()
 	}
 	if err != nil {
 		return nil, errors.Join(err, k.Close())

@@ -12,7 +12,7 @@ import (
 
 // Queue launches kernels on a stream, in the order of the calls; none of them waits. One goroutine at
 // a time may use it. It keeps its first error, after which it does nothing. No call allocates, but for the
-// first product that needs the workspace.
+// first product, and the first that needs the workspace.
 type Queue struct {
 	kernels  *Kernels
 	stream   *driver.Stream
@@ -22,16 +22,13 @@ type Queue struct {
 	of       [kernelCount]int64 // launches of each kernel
 
 	workspace driver.Pointer // workspaceElements float32, for products whose inner dimension is cut; 0 until there is one
-	blas      BLAS           // nil where the kernels multiply
+	blas      BLAS           // nil where the kernels multiply, once it is
+	chosen    bool
 }
 
 // On makes a queue for a stream. Close ends it.
 func (k *Kernels) On(s *driver.Stream) *Queue {
-	q := &Queue{kernels: k, stream: s}
-	if k.cublas != nil {
-		q.blas = k.cublas
-	}
-	return q
+	return &Queue{kernels: k, stream: s}
 }
 
 // Close frees what the queue holds, once the stream has no work left that it was given. Its error is of

@@ -10,15 +10,23 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unsafe"
 )
 
-// load tries names in order until one is loaded and works. The error names all of them, and says of each
-// that is there what is wrong with it.
+// places are where libraries are looked for.
+const places = "where the loader looks (LD_LIBRARY_PATH) or in Python's packages"
+
+// load tries names in order until one is loaded and works: first those that the loader finds, then those in
+// Python's packages. The error names all of them, and says of each that is there what is wrong with it.
 func load(library string, names []string, try func(name *C.char) *C.char, works func() error) error {
 	var why []string
+	candidates := slices.Clone(names)
 	for _, name := range names {
+		candidates = append(candidates, inWheels(name)...)
+	}
+	for _, name := range candidates {
 		c := C.CString(name)
 		failed := try(c)
 		C.free(unsafe.Pointer(c))
@@ -37,7 +45,7 @@ func load(library string, names []string, try func(name *C.char) *C.char, works 
 	}
 	listed := strings.Join(names, ", ")
 	if len(why) == 0 {
-		return fmt.Errorf("no %s: none of %s is there", library, listed)
+		return fmt.Errorf("no %s: none of %s is %s", library, listed, places)
 	}
 	return fmt.Errorf("no %s: none of %s works: %s", library, listed, strings.Join(why, "; "))
 }

@@ -245,13 +245,40 @@ func TestLibrariesThatAreNotThere(t *testing.T) {
 	needy := compile(t, "libneedy.so", "int nothing;", "-Wl,--no-as-needed", compile(t, "libpsbench-lt.so", "int more;", "-Wl,-soname,libpsbench-lt.so"), "-Wl,-rpath,"+dir)
 	c := stream(t).Context()
 	_, err := openCuBLAS(c, []string{"libpsbench-absent.so.13", "libpsbench-absent.so"})
-	expect(t, err, "no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so is there")
+	expect(t, err, "no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so is where the loader looks (LD_LIBRARY_PATH) or in Python's packages")
 	_, err = openCuBLAS(c, []string{"libpsbench-absent.so.13", empty})
 	expect(t, err, fmt.Sprintf("no cuBLAS: none of libpsbench-absent.so.13, %s works: %s: it has no cublasCreate_v2", empty, empty))
 	_, err = openNCCL([]string{needy})
 	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: libpsbench-lt.so: cannot open shared object file: No such file or directory", needy, needy))
 	_, err = openNCCL([]string{empty})
 	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: it has no ncclGetVersion", empty, empty))
+}
+
+// Libraries that pip has installed are found beside the Python that PATH finds, and with what they need of each other.
+func TestLibrariesOfWheels(t *testing.T) {
+	lt := compile(t, "libcublasLt.so.12", "int more;", "-Wl,-soname,libcublasLt.so.12")
+	needy := compile(t, "libcublas.so.12", "testdata/cublas.c", "-Wl,--no-as-needed", lt)
+	s := stream(t)
+	for _, environment := range []string{"PATH", "VIRTUAL_ENV", "PYTHONPATH"} {
+		prefix := t.TempDir()
+		packages := filepath.Join(prefix, "lib", "python3.12", "site-packages")
+		folder := filepath.Join(packages, "nvidia", "cublas", "lib")
+		must(t, os.MkdirAll(folder, 0o700))
+		must(t, os.MkdirAll(filepath.Join(prefix, "bin"), 0o700))
+		must(t, os.WriteFile(filepath.Join(prefix, "bin", "python3"), []byte("#!/bin/false\n"), 0o700)) //nolint:gosec // a program
+		must(t, os.Symlink(lt, filepath.Join(folder, "libcublasLt.so.12")))
+		must(t, os.Symlink(needy, filepath.Join(folder, "libcublas.so.12")))
+		t.Run(environment, func(t *testing.T) {
+			value := map[string]string{"PATH": filepath.Join(prefix, "bin") + ":" + os.Getenv("PATH"), "VIRTUAL_ENV": prefix, "PYTHONPATH": packages}[environment]
+			t.Setenv(environment, value)
+			if found := inWheels("libcublas.so.12"); !slices.Contains(found, filepath.Join(folder, "libcublas.so.12")) {
+				t.Fatalf("found are %v", found)
+			}
+			b, err := openCuBLAS(s.Context(), []string{"libcublas.so.12"})
+			must(t, err)
+			must(t, b.Close())
+		})
+	}
 }
 
 // The first cuBLAS that makes a handle is taken, whatever newer one is there; where none does, the error

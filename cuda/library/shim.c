@@ -19,8 +19,21 @@ static __thread char lacks[128];
 		}                                                            \
 	} while (0)
 
+// load_beside loads libcublasLt, which cuBLAS needs, from the folder of a cuBLAS that is named by its path: the loader
+// does not look there.
+static void load_beside(const char *name)
+{
+	const char *file = strrchr(name, '/');
+	char path[4096];
+	if (!file || strncmp(file, "/libcublas.", 11))
+		return;
+	snprintf(path, sizeof path, "%.*s/libcublasLt%s", (int)(file - name), name, file + 10);
+	dlopen(path, RTLD_NOW | RTLD_GLOBAL); // where it fails cuBLAS says so
+}
+
 const char *psb_load_cublas(const char *name, psb_cublas *l)
 {
+	load_beside(name);
 	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return dlerror();

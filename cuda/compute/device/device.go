@@ -111,6 +111,9 @@ func (d *Device) Compute() *Lane {
 	return d.compute
 }
 
+// Products prepares for products of matrices, which a part calls that makes some.
+func (d *Device) Products() error { return d.kernels.Products() }
+
 // Context is the device as the driver knows it.
 func (d *Device) Context() *driver.Context { return d.context }
 

@@ -13,8 +13,10 @@ func (d *Device) Facts() map[string]string {
 		"compute_capability": d.info.ComputeCapability.String(),
 		"driver":             d.info.DriverVersion.String(),
 		"device_memory":      fmt.Sprintf("%d MiB", d.info.MemoryBytes>>20),
-		"blas":               d.kernels.Multiplies(),
 		"pinned":             "yes",
+	}
+	if by := d.kernels.Multiplies(); by != "" {
+		f["blas"] = by
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -47,6 +47,9 @@ func newBase(env sdk.ModelEnv, products string) (base, error) {
 		return base{}, fmt.Errorf("setting blas is %s but must be %s: on %s matrices are multiplied by cuBLAS, or by psbench's own kernels where that is missing",
 			quote.String(products), blas.Auto, d.Name())
 	}
+	if err := d.Products(); err != nil {
+		return base{}, err
+	}
 	d.Measure(env.Recorder)
 	return base{dev: d, lane: d.Compute()}, nil
 }

@@ -1,0 +1,53 @@
+//go:build nvidia
+
+package library
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// inWheels are the files of a name that pip has put into Python's packages, where the loader does not look: in
+// nvidia/cublas/lib, nvidia/cu13/lib and the like. They are looked for without Python: in the environment that is
+// active, beside the Python that PATH finds, in the user's and in the system's packages.
+func inWheels(name string) (files []string) {
+	for _, folder := range packageFolders() {
+		found, _ := filepath.Glob(filepath.Join(folder, "nvidia", "*", "lib", name)) // the pattern is right
+		files = append(files, found...)
+	}
+	return files
+}
+
+// packageFolders are those in which Python looks for packages, as far as they can be known without asking it.
+func packageFolders() []string {
+	folders := filepath.SplitList(os.Getenv("PYTHONPATH"))
+	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
+	for _, python := range []string{"python3", "python"} {
+		path, err := exec.LookPath(python)
+		if err != nil {
+			continue
+		}
+		target, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			target = path
+		}
+		prefixes = append(prefixes, filepath.Dir(filepath.Dir(path)), filepath.Dir(filepath.Dir(target)))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		prefixes = append(prefixes, cmp.Or(os.Getenv("PYTHONUSERBASE"), filepath.Join(home, ".local")))
+	}
+	seen := map[string]bool{"": true}
+	for _, prefix := range append(prefixes, "/usr/local", "/usr") {
+		if seen[prefix] {
+			continue
+		}
+		seen[prefix] = true
+		for _, packages := range []string{"lib*/python3*/site-packages", "lib/python3*/dist-packages"} {
+			found, _ := filepath.Glob(filepath.Join(prefix, packages)) // the pattern is right, but where prefix has its signs
+			folders = append(folders, found...)
+		}
+	}
+	return folders
+}
