@@ -27,6 +27,8 @@ type Part struct {
 	// Computes names what an ElementwiseServer works out, for its metric: "average" gives
 	// "average computation". It is the key unless the plugin sets it to something else.
 	Computes string
+	// Answers is what a hook leaves, or a server of gradients answers, as far as it declares it; see Answering.
+	Answers Answers
 	// Adds says that Combine of an ElementwiseServer adds; see Adding.
 	Adds bool
 	// Asynchronous says that a server answers before all of its trainers have come; see the

@@ -37,6 +37,7 @@ func serveCheckPlugin() {
 	needy := own(sdk.KindData, "file", "needy")
 	needy.Settings = []sdk.Setting{{Name: "path", Type: "string", Default: []byte(`""`)}}
 	parts := []sdk.Part{layers("unheld", "[8]"), layers("held", "[8, 4]"), own(sdk.KindCriterion, "cel", "held"), needy}
+	parts = append(parts, spoiltParts()...)
 	streamed := own(sdk.KindData, "criteo", "streamed")
 	parts = append(parts, streamed.Around(func(env any, inner func(any) (any, error)) (any, error) {
 		made, err := inner(env)

@@ -145,8 +145,11 @@ func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts m
 	for _, item := range reg.Items(kind) {
 		switch kind {
 		case sdk.KindServer:
-			columns = []screen.Column{screen.Left("key"), screen.Left("serves"), screen.Left("answers a trainer")}
-			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves), answers(parts[item.Key])})
+			columns = []screen.Column{screen.Left("key"), screen.Left("serves"), screen.Left("answers a trainer"), screen.Left("with")}
+			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves), answers(parts[item.Key]), declared(parts[item.Key])})
+		case sdk.KindHook:
+			columns = []screen.Column{screen.Left("key"), screen.Left("leaves in a bucket")}
+			rows = append(rows, []string{item.Key, declared(parts[item.Key])})
 		case sdk.KindTrainer:
 			columns = []screen.Column{screen.Left("key"), screen.Left("needs"), screen.Left(defaults)}
 			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})
@@ -162,6 +165,21 @@ func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts m
 	}
 	p.Line(0, "")
 	return p.Grid(columns, rows, false)
+}
+
+// declared is what a hook or a server of gradients declares to answer.
+func declared(part sdk.Part) string {
+	switch {
+	case part.Answers == sdk.AnswersOwn:
+		return "what it says itself"
+	case part.Answers == sdk.AnswersMean || part.Answers == sdk.AnswersSum:
+		return "the " + string(part.Answers)
+	case part.Answers != "":
+		return string(part.Answers)
+	case part.Kind == sdk.KindServer && part.Serves != sdk.ServiceGradients:
+		return ""
+	}
+	return "it does not say"
 }
 
 // answers says when a server answers a trainer.

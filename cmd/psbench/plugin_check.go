@@ -11,13 +11,14 @@ import (
 	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/sdk"
 )
 
 func (a *app) pluginCheckCommand() *cobra.Command {
 	var ranksDiffer, denseOnly bool
 	var refused []string
 	var largest int
-	var format string
+	var format, expect string
 	cmd := &cobra.Command{
 		Use:   "check PATH [KEY] [-- ARGUMENT...]",
 		Short: "Hold a plugin to the contract of its parts",
@@ -25,11 +26,15 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 KEY, in which psbench's own trainer carries out the points of the contract on it,
 or psbench looks at what it does. It needs no registry; --registry has more parts,
 such as the model that data is for. A --set goes to the parts that have the setting. A
-point that is not tried has a line that says why.`,
+point that is not tried has a line that says why.
+
+What a hook or a server of gradients declares to answer every element is compared
+with; --expect says it of one that declares nothing.`,
 		Example: lines(
 			"psbench plugin check ./mine-plugin",
 			"psbench plugin check ./mine-plugin median",
 			"psbench plugin check ./mine-plugin median -- --verbose",
+			"psbench plugin check ./mine-plugin median --expect any",
 			"psbench plugin check ./mine-plugin mine --set hook.k=3 --refuses hook.k=-1",
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +60,7 @@ point that is not tried has a line that says why.`,
 			check := &conformance.Check{
 				Program: append([]string{path}, after...), Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
 				Configuration: config.Sources{Flags: cmd.Flags()}, RanksDiffer: ranksDiffer, DenseOnly: denseOnly,
-				Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"), JSON: format == "json",
+				Expect: sdk.Answers(expect), Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"), JSON: format == "json",
 			}
 			if len(before) == 2 {
 				check.Key = before[1]
@@ -69,7 +74,9 @@ point that is not tried has a line that says why.`,
 	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
 	cmd.Flags().IntVar(&largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
 	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
+	cmd.Flags().StringVar(&expect, "expect", "", "`ANSWER` of hooks and servers, in the place of what they declare: mean, sum, own, \"as KEY\", a built-in one, or any, which is not compared")
 	cmd.Flags().StringVar(&format, "format", checkFormats[0], "`FORMAT` of the output: text, or json, a line for each point, without the speed")
+	_ = cmd.RegisterFlagCompletionFunc("expect", cobra.FixedCompletions([]string{"mean", "sum", "own", "any"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(checkFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
+	"github.com/psbench/psbench/sdk"
 )
 
 func (a *app) pluginDescribeCommand() *cobra.Command {
@@ -93,6 +94,9 @@ func describe(p *screen.Page, cmd *cobra.Command, item registry.Item) error {
 	field(p, "aliases", strings.Join(item.Aliases, ", "))
 	field(p, "about", quote.Message(item.Description))
 	identity(p, item.Plugin)
+	if part.Kind == sdk.KindHook || part.Kind == sdk.KindServer && part.Serves == sdk.ServiceGradients {
+		field(p, "answers", declared(part))
+	}
 	var rows [][]string
 	for _, s := range part.Settings {
 		rows = append(rows, []string{s.Name, s.Type, shortened(string(s.Default)), s.Doc})

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
 )
@@ -60,8 +61,9 @@ func (v *Values) findAnswer(answer Answer, values []float32, first int, keys []u
 }
 
 // Difference compares a gradient with what an answer must be: its rows, and its values as an answer
-// may be off. It describes the first difference as Mismatch does.
-func Difference(got, want *tensor.Gradient) (where, how string) {
+// may be off. of are the gradients that both were made of: where they are given, an answer may also be off as
+// a sum of them may that is rounded, or divided, in another way. It describes the first difference as Mismatch does.
+func Difference(got, want *tensor.Gradient, of ...*tensor.Gradient) (where, how string) {
 	for i, row := range want.Rows {
 		switch {
 		case i == len(got.Rows) || got.Rows[i] > row:
@@ -77,7 +79,7 @@ func Difference(got, want *tensor.Gradient) (where, how string) {
 		return "the gradient", fmt.Sprintf("has %d elements instead of %d", len(got.Values), len(want.Values))
 	}
 	for i, x := range want.Values {
-		if !near(got.Values[i], x) {
+		if !near(got.Values[i], x) && !rounded(got.Values[i], x, want, i, of) {
 			at := i
 			if want.Sparse() {
 				at = int(want.Rows[i/want.Width])*want.Width + i%want.Width
@@ -86,6 +88,33 @@ func Difference(got, want *tensor.Gradient) (where, how string) {
 		}
 	}
 	return "", ""
+}
+
+// leastNormal is the least float32 that is not denormal: what is below it some processors take for 0.
+const leastNormal = 0x1p-126
+
+// rounded says whether got may stand for value i of want where that was made of gradients: each
+// addition, and each division, rounds what is no larger than the sum of the magnitudes.
+func rounded(got, x float32, want *tensor.Gradient, i int, of []*tensor.Gradient) bool {
+	if len(of) == 0 {
+		return false
+	}
+	magnitude := math.Abs(float64(x))
+	for _, g := range of {
+		at := i
+		if want.Sparse() {
+			row, has := slices.BinarySearch(g.Rows, want.Rows[i/want.Width])
+			if !has {
+				continue
+			}
+			at = row*want.Width + i%want.Width
+		}
+		if at < len(g.Values) {
+			magnitude += math.Abs(float64(g.Values[at]))
+		}
+	}
+	const ulp = 0x1p-23
+	return math.Abs(float64(got)-float64(x)) <= float64(len(of)+1)*ulp*magnitude+leastNormal
 }
 
 func near(a, b float32) bool {

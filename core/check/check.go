@@ -20,8 +20,9 @@ type Run struct {
 	Names   []string // of the trainers
 	// Servers are the trainers of each server, by its rank.
 	Servers map[int][]int
-	// Average says that servers answer with the mean over their trainers: nobody needs to ask them.
-	Average bool
+	// Answers is what servers answer, where they say it: of the mean or the sum over their trainers
+	// nobody needs to ask them.
+	Answers sdk.Answers
 	// Combine is what a server makes of gradients of the same elements: a list of gradients becomes
 	// an answer. It is nil where nobody knows, and then no answer is compared.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
@@ -164,14 +165,16 @@ func (op *operation) put(rank int, x *record.Exchange) error {
 
 // factor is what the sum of the members is multiplied by.
 func (op *operation) factor() float64 {
-	if op.operation == record.Average || op.operation == record.PushPull {
+	if op.operation == record.Average || op.operation == record.PushPull && op.run.Answers == sdk.AnswersMean {
 		return 1 / float64(len(op.members))
 	}
 	return 1
 }
 
 // asks says that the server alone knows what must come out.
-func (op *operation) asks() bool { return op.operation == record.PushPull && !op.run.Average }
+func (op *operation) asks() bool {
+	return op.operation == record.PushPull && op.run.Answers != sdk.AnswersMean && op.run.Answers != sdk.AnswersSum
+}
 
 // before orders operations by iteration.
 func before(a, b key) int {

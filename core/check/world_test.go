@@ -173,7 +173,10 @@ func carryOut(g *tensor.Gradient, spec *tensor.BucketSpec, o record.Operation, b
 
 // check recomputes everything.
 func (w *world) check() *Outcome {
-	run := &Run{Seed: w.seed, Buckets: w.specs, Servers: map[int][]int{9: nil}, Combine: mean(len(w.members)), Average: w.average}
+	run := &Run{Seed: w.seed, Buckets: w.specs, Servers: map[int][]int{9: nil}, Combine: mean(len(w.members))}
+	if w.average {
+		run.Answers = sdk.AnswersMean
+	}
 	for rank, k := range w.keepers {
 		run.Names = append(run.Names, fmt.Sprintf("trainer%d", rank))
 		run.Servers[9] = append(run.Servers[9], rank)

@@ -88,8 +88,9 @@ type Part struct {
 	Elementwise bool
 	// Adds says that it is a server to which sums of gradients can be pushed in their place.
 	Adds bool
-	// Averages says that it is one of psbench's own which answers with the mean over its trainers.
-	Averages bool
+	// Answers is what it declares to answer, or to leave in a bucket, the mean where that is as a
+	// built-in part that averages; "" where it does not say.
+	Answers sdk.Answers
 	// Targets is what it takes as targets, if it is a criterion.
 	Targets sdk.TargetKind
 	// Asynchronous says that it is a server which answers before all of its trainers have

@@ -83,7 +83,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		}
 		r.exp.Parts[c.Kind] = Part{
 			Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw,
-			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Adds: d.Adds, Averages: c.Plugin.Name == registry.Builtin && d.Computes == averages,
+			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Adds: d.Adds, Answers: d.Plain(),
 			Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
 			RanksDiffer: d.RanksDiffer, OnArrival: d.Timing == sdk.OnArrival,
 			Targets: d.Targets,
@@ -94,9 +94,6 @@ func (r *resolver) configureParts(ctx context.Context) error {
 	}
 	return nil
 }
-
-// averages is what servers of psbench's own compute that answer with the mean.
-const averages = "average"
 
 // asynchronous says whether a server with these settings answers before all of its trainers have
 // come.

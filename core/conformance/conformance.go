@@ -51,6 +51,8 @@ type Check struct {
 	// RanksDiffer says that hooks and servers may leave ranks with different results, DenseOnly
 	// that they are not made for sparse gradients.
 	RanksDiffer, DenseOnly bool
+	// Expect is what hooks and servers are to answer, or ExpectAny, in the place of what they declare; "": that.
+	Expect sdk.Answers
 	// Refused are settings, as kind.setting=value, that parts of that kind must refuse.
 	Refused []string
 	// Model says that the configuration has the model that data is for, or that a server of
@@ -71,6 +73,7 @@ type Check struct {
 	refused      []refusal
 	first        error          // of the smallest run of the part that is tried
 	needs        []string       // the settings without which a part cannot be tried, as sentences
+	unchecked    int            // of which no value was compared
 	inputs       *sdk.InputSpec // what psbench's model for trials takes that the data fits
 	fits         string         // the plugin's own model that the data fits; "": psbench's
 	held         string         // the model that a server of parameters holds; "": none was tried yet
@@ -83,6 +86,9 @@ type Check struct {
 func (c *Check) Carry(ctx context.Context) (err error) {
 	plugin := registry.Plugin{Name: pluginName, Command: c.Program}
 	if err := c.describe(ctx, plugin); err != nil {
+		return err
+	}
+	if err := c.checkExpect(); err != nil {
 		return err
 	}
 	if err := c.takeSettings(); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/plugintest/points"
 )
 
 // outcome is how a point went.
@@ -42,7 +43,11 @@ func (c *Check) tell(o outcome) error {
 	switch o.Outcome {
 	case pointUnseen:
 		why := o.Why
-		if !strings.HasPrefix(why, "not tried: ") {
+		switch {
+		case strings.HasPrefix(why, "not tried: "):
+		case o.Point == points.Values:
+			why = "values were not checked: " + why
+		default:
 			why = "not seen from outside: " + why
 		}
 		return c.line(20, "  --    %-11s %s", o.Point, quote.Lines(why))
@@ -59,6 +64,11 @@ func (c *Check) tell(o outcome) error {
 func (c *Check) end() error {
 	if c.JSON {
 		return nil
+	}
+	if c.unchecked > 0 {
+		if err := c.line(0, "%d of these were not checked for the values that they answer", c.unchecked); err != nil {
+			return err
+		}
 	}
 	return c.line(0, "%d kept the contract, %d did not", c.kept, c.failed)
 }

@@ -97,6 +97,8 @@ func (c *Check) trials(part sdk.Part) (trials []trial) {
 		"leftovers": func(ctx context.Context) error { return c.leftovers(ctx, part) },
 	}
 	switch part.Kind {
+	case sdk.KindHook, sdk.KindServer:
+		c.valuesTrial(part, special)
 	case sdk.KindData:
 		c.dataTrials(part, special)
 	case sdk.KindTrainer:

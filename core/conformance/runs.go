@@ -139,13 +139,25 @@ func (c *Check) hold(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// point has ranks carry a point out in a run.
+// point has ranks carry a point out, in a run for each number of them.
 func (c *Check) point(ctx context.Context, part sdk.Part, point points.Point) error {
+	for _, ranks := range point.Sizes() {
+		if err := c.pointOf(ctx, part, point, ranks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Check) pointOf(ctx context.Context, part sdk.Part, point points.Point, ranks int) error {
 	o, err := c.base(part)
 	if err != nil {
 		return err
 	}
-	o["ntrainer"] = max(1, point.Ranks)
+	o["ntrainer"] = ranks
+	if point.Large {
+		o.set(sdk.KindModel, map[string]any{"dense_only": c.DenseOnly, "large": true})
+	}
 	o["batch_size"] = c.samples(point)
 	if point.Passes > 1 {
 		o["warmup"] = "full"
@@ -175,7 +187,7 @@ func (c *Check) trying(part sdk.Part, point string) map[string]any {
 	}
 	return map[string]any{
 		"point": point, "kind": string(part.Kind), "serves": string(part.Serves), "links": links, "timing": int(part.Timing), "asynchronous": part.Asynchronous,
-		"ranks_differ": c.RanksDiffer || part.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
+		"answers": string(c.answers(part)), "ranks_differ": c.RanksDiffer || part.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
 	}
 }
 

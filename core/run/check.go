@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/core/check"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/quote"
@@ -24,7 +25,7 @@ const mostShare = 0.01
 func (r *run) check(ctx context.Context) error {
 	checks := &result.Checks{Unchecked: r.unchecked()}
 	r.result.Checks = checks
-	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Average: r.e.Parts[sdk.KindServer].Averages}
+	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Answers: r.e.Parts[sdk.KindServer].Answers}
 	servers := map[int]*process{}
 	for _, s := range r.processes.servers {
 		todo.Servers[s.rank], servers[s.rank] = r.e.World.TrainersOf(s.rank), s
@@ -116,8 +117,8 @@ func (r *run) serverUnchecked() string {
 		return "it answers with parameters, which depend on all pushes before"
 	case part.Asynchronous:
 		return "it answers before all of its trainers have pushed"
-	case !part.Elementwise && !part.Averages:
-		return "it is no elementwise server, and so nobody else knows what it must answer"
+	case !part.Elementwise && !said(part):
+		return "it is no elementwise server, and does not declare that it answers the mean or the sum"
 	}
 	for _, s := range r.processes.servers {
 		if old := oldContract(s); old != "" {
@@ -125,6 +126,11 @@ func (r *run) serverUnchecked() string {
 		}
 	}
 	return ""
+}
+
+// said says that a part declares what can be recomputed of any slice.
+func said(part config.Part) bool {
+	return part.Answers == sdk.AnswersMean || part.Answers == sdk.AnswersSum
 }
 
 // oldContract says that a process is of a plugin which knows nothing of checks.
@@ -153,7 +159,7 @@ func (r *run) unchecked() (list []result.Unchecked) {
 		}
 		why := r.serverUnchecked()
 		add(what+server, why)
-		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin {
+		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin && !said(r.e.Parts[sdk.KindServer]) {
 			add("what server "+server+" makes of gradients", fmt.Sprintf("it is of plugin %s, and nobody but its own Combine and Finish says what that must be: an error that they always make is not found", plugin))
 		}
 	}

@@ -43,7 +43,7 @@ func Parts() []sdk.Part {
 		}),
 		sdk.NewTrainer(DataKey, struct{}{}, newReader),
 		sdk.NewModel(Key, modelSettings{}, func(s modelSettings, _ sdk.ModelEnv) (sdk.Model, error) {
-			return &model{toys.Sizes{DenseOnly: s.DenseOnly}, s.inputs()}, nil
+			return &model{toys.Sizes{DenseOnly: s.DenseOnly, Large: s.Large}, s.inputs()}, nil
 		}),
 		sdk.NewData(Key, struct{}{}, func(_ struct{}, env sdk.DataEnv) (sdk.Data, error) { return &data{env: env}, nil }),
 	}
@@ -52,6 +52,7 @@ func Parts() []sdk.Part {
 // modelSettings say what the model is, and what it says that it takes.
 type modelSettings struct {
 	DenseOnly bool  `json:"dense_only" doc:"leave the sparse parameter out"`
+	Large     bool  `json:"large" doc:"parameters are of several chunks"`
 	Rows      int   `json:"rows" doc:"bound of the indices"`
 	Features  int   `json:"features" doc:"numbers of a sample"`
 	Classes   int   `json:"classes" doc:"bound of the targets; 0: those of the sizes"`

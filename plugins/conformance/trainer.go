@@ -21,6 +21,7 @@ type trainerSettings struct {
 	Links        []string `json:"links" doc:"links of a hook that is tested"`
 	Timing       int      `json:"timing" doc:"timing of a server that is tested"`
 	Asynchronous bool     `json:"asynchronous" doc:"the server that is tested does not wait"`
+	Answers      string   `json:"answers" doc:"what a hook or server that is tested declares to answer"`
 	RanksDiffer  bool     `json:"ranks_differ" doc:"results may differ from rank to rank"`
 	DenseOnly    bool     `json:"dense_only" doc:"gradients are dense"`
 	Largest      int      `json:"largest" doc:"samples of the largest batch; 0: as many as the point says"`
@@ -36,7 +37,7 @@ type trainer struct {
 }
 
 func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
-	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous}
+	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous, Answers: sdk.Answers(s.Answers)}
 	for _, link := range s.Links {
 		part.Links = append(part.Links, sdk.Link(link))
 	}

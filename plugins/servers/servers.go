@@ -17,7 +17,7 @@ func Parts() []sdk.Part {
 func averaging(key string, timing sdk.Timing) sdk.Part {
 	part := sdk.NewElementwiseServer(key, timing, noSettings{}, newAverage)
 	part.Computes = "average"
-	return sdk.Adding(part)
+	return sdk.Answering(sdk.AnswersMean, sdk.Adding(part))
 }
 
 type noSettings struct{}

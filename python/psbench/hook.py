@@ -141,6 +141,9 @@ class Hook(Part):
 
     ranks_differ: whether trainers may end with unequal parameters, as those that gossip do. If it
         does not say so and they do, the result has a warning.
+    answers: what it leaves in a bucket, which psbench compares with what came out: ``"mean"`` or
+        ``"sum"`` over the trainers, or ``"as KEY"``, of a built-in hook (``"as rpc"``). A hook
+        that only comes near to one of these, as one that compresses does, says nothing.
 
     Order of calls: setup, then for each pass reset, and reduce for every bucket of every batch.
     """
@@ -149,6 +152,7 @@ class Hook(Part):
     Environment = HookEnv
     links: ClassVar[Sequence[str]] = ()
     ranks_differ: ClassVar[bool] = False
+    answers: ClassVar[str] = ""
 
     env: HookEnv
     server: Server

@@ -116,6 +116,9 @@ class Server(Part):
     ranks_differ: whether trainers may end with unequal parameters although it waits for all: it gives
         them different answers.
 
+    answers: what it answers, which psbench compares with what came out: ``"mean"`` or ``"sum"``
+        over its trainers; nothing where it is something else.
+
     Order of calls: setup, then for each pass reset, and receive for each push.
     """
 
@@ -124,6 +127,7 @@ class Server(Part):
     asynchronous: ClassVar[bool] = False
     quorum: ClassVar[str] = ""
     ranks_differ: ClassVar[bool] = False
+    answers: ClassVar[str] = ""
 
     env: ServerEnv
 

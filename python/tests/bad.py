@@ -60,5 +60,9 @@ class Unset(Bad):
         share: float = 1
 
 
+class Averge(Bad):
+    answers = "averge"
+
+
 if __name__ == "__main__":
     psbench.serve(*[globals()[name] for name in sys.argv[1:]])

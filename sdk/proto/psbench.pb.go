@@ -384,10 +384,13 @@ type PartDescription struct {
 	Asynchronous bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
 	Quorum       string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
 	// It is called by the frames of docs/protocol.md, in a process of its own beside one of psbench.
-	Protocol      bool   `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	Adds          bool   `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`                                  // elementwise servers: what they combine they add
-	RanksDiffer   bool   `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"` // hooks, servers, trainers and models: trainers may end with unequal parameters
-	Targets       string `protobuf:"bytes,14,opt,name=targets,proto3" json:"targets,omitempty"`                             // criteria: classes, numbers, shares or probabilities; empty: classes
+	Protocol    bool   `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Adds        bool   `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`                                  // elementwise servers: what they combine they add
+	RanksDiffer bool   `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"` // hooks, servers, trainers and models: trainers may end with unequal parameters
+	Targets     string `protobuf:"bytes,14,opt,name=targets,proto3" json:"targets,omitempty"`                             // criteria: classes, numbers, shares or probabilities; empty: classes
+	// Hooks, and servers of gradients: what is left in a bucket, or answered: mean, sum, own (the part
+	// says it itself) or "as KEY", a built-in part; empty where the part does not say.
+	Answers       string `protobuf:"bytes,15,opt,name=answers,proto3" json:"answers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -516,6 +519,13 @@ func (x *PartDescription) GetRanksDiffer() bool {
 func (x *PartDescription) GetTargets() string {
 	if x != nil {
 		return x.Targets
+	}
+	return ""
+}
+
+func (x *PartDescription) GetAnswers() string {
+	if x != nil {
+		return x.Answers
 	}
 	return ""
 }
@@ -5855,7 +5865,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xa8\x03\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xc2\x03\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5871,7 +5881,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\bprotocol\x18\v \x01(\bR\bprotocol\x12\x12\n" +
 	"\x04adds\x18\f \x01(\bR\x04adds\x12!\n" +
 	"\franks_differ\x18\r \x01(\bR\vranksDiffer\x12\x18\n" +
-	"\atargets\x18\x0e \x01(\tR\atargets\"q\n" +
+	"\atargets\x18\x0e \x01(\tR\atargets\x12\x18\n" +
+	"\aanswers\x18\x0f \x01(\tR\aanswers\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -88,6 +89,9 @@ def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
         links = getattr(part, "links", ())
         if isinstance(links, str) or any(link not in ("server", "group", "default") for link in links):
             raise DeclarationError(f'{part.__name__} has links {links!r}: they are some of ("server", "group", "default")')
+        answers = getattr(part, "answers", "")
+        if not isinstance(answers, str) or not re.fullmatch(r"|mean|sum|as \w+", answers):
+            raise DeclarationError(f'{part.__name__} has answers {answers!r}: it is "mean", "sum", or "as KEY", of a built-in {part.kind}')
         if declared(part) is not None:
             describe(part)
     return list(parts)

@@ -15,8 +15,8 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 	out := &proto.PartDescription{
 		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),
 		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum, Protocol: p.Protocol, Adds: p.Adds,
-		RanksDiffer: p.RanksDiffer,
-		Targets:     string(p.Targets),
+		RanksDiffer: p.RanksDiffer, Answers: string(p.Answers),
+		Targets: string(p.Targets),
 	}
 	for _, link := range p.Links {
 		out.Links = append(out.Links, string(link))
@@ -32,8 +32,8 @@ func PartFromProto(d *proto.PartDescription) sdk.Part {
 	out := sdk.Part{
 		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()),
 		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(), Adds: d.GetAdds(),
-		RanksDiffer: d.GetRanksDiffer(),
-		Targets:     sdk.TargetKind(d.GetTargets()),
+		RanksDiffer: d.GetRanksDiffer(), Answers: sdk.Answers(d.GetAnswers()),
+		Targets: sdk.TargetKind(d.GetTargets()),
 	}
 	for timing, sent := range timings {
 		if sent == d.GetTiming() {

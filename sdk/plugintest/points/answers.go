@@ -1,6 +1,7 @@
 package points
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -11,17 +12,41 @@ import (
 	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
-// answerer is whom the rank asks what must come out: the hook that is tested, or a second server of
-// the sort that is, which end closes; nil where that does not say. A run has the server in another
-// process, where nobody asks it.
+// expected is the part, declared to answer what it is expected to.
+func (s *Subject) expected() sdk.Part {
+	part := s.Part
+	part.Answers = cmp.Or(s.Expect, part.Answers)
+	return part
+}
+
+// answerer is whom the rank asks what must come out: the declaration, or the hook that is tested, or
+// a second server of the sort that is, which end closes; nil where nobody says. A run has the
+// part in another process, where nobody asks it.
 func (r *Rank) answerer() (asked sdk.Answerer, end func(), err error) {
-	s := r.subject
-	switch part := s.Part; {
-	case part.Kind == sdk.KindHook:
-		return hosted.AnswererOf(r.Hook), func() {}, nil
-	case part.Timing != 0 || part.InTrainer(): // it is declared by a run, which cannot build it
-		return nil, func() {}, nil
+	part, end := r.subject.expected(), func() {}
+	if declared := part.Answerer(); declared != nil {
+		return declared, end, nil
 	}
+	switch {
+	case part.InTrainer(): // it is declared by a run, which cannot build it
+		return nil, end, nil
+	case part.Kind == sdk.KindHook:
+		asked = hosted.AnswererOf(r.Hook)
+	default:
+		if asked, end, err = r.twin(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if asked == nil && part.Answers == sdk.AnswersOwn {
+		end()
+		return nil, nil, fmt.Errorf("it declares that it says itself what it answers (%q), but has no method Answer: it must be an sdk.Answerer", string(sdk.AnswersOwn))
+	}
+	return asked, end, nil
+}
+
+// twin is a second server of the sort that is tested, as far as it says what it answers.
+func (r *Rank) twin() (asked sdk.Answerer, end func(), err error) {
+	s := r.subject
 	env := s.environment().(sdk.ServerEnv)
 	env.Trainers, env.Buckets = r.Size, nil
 	for _, b := range r.Buckets {
@@ -34,38 +59,38 @@ func (r *Rank) answerer() (asked sdk.Answerer, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	made.(sdk.Server).Reset()
+	if whole, ok := made.(sdk.Server); ok && s.Part.Timing == 0 {
+		whole.Reset()
+	}
 	asked, _ = made.(sdk.Answerer)
 	return asked, func() { closePart(made) }, nil
 }
 
-// compareAnswers compares the reduced buckets with what the part says that they must be, if it does.
-func (r *Rank) compareAnswers(answerer sdk.Answerer, batch int64, rows func(*Rank) []int32) error {
+// compareAnswers compares the reduced buckets with what must have come out of what fill made, as
+// far as somebody says it.
+func (r *Rank) compareAnswers(answerer sdk.Answerer, batch int64, fill filling) error {
 	if answerer == nil {
 		return nil
 	}
 	for _, b := range r.Buckets {
-		if err := r.compareAnswer(answerer, batch, b, rows); err != nil {
+		if err := r.compareAnswer(answerer, batch, b, fill); err != nil {
 			return fmt.Errorf("batch %d, bucket %d: %w", batch, b.Index, err)
 		}
 	}
 	return nil
 }
 
-func (r *Rank) compareAnswer(answerer sdk.Answerer, batch int64, b *tensor.Bucket, rows func(*Rank) []int32) error {
-	x := &sdk.Exchange{Batch: batch, Bucket: b.BucketSpec, Rank: r.Position}
-	for position := range r.Size {
-		before := tensor.NewBucket(b.BucketSpec)
-		rank := &Rank{Position: position}
-		if err := rank.fill(before, batch, rows(rank)); err != nil {
-			return err
-		}
-		x.Gradients = append(x.Gradients, &before.Gradient)
-		if r.subject.Part.Kind == sdk.KindHook {
+func (r *Rank) compareAnswer(answerer sdk.Answerer, batch int64, b *tensor.Bucket, fill filling) error {
+	gradients, err := r.filledBy(fill, batch, b.BucketSpec)
+	if err != nil {
+		return err
+	}
+	x := &sdk.Exchange{Batch: batch, Bucket: b.BucketSpec, Rank: r.Position, Gradients: gradients}
+	part := r.subject.expected()
+	if part.Kind == sdk.KindHook {
+		for position := range r.Size {
 			x.Partners = append(x.Partners, position)
 		}
-	}
-	if r.subject.Part.Kind == sdk.KindHook {
 		x.Server = func(pushed []*tensor.Gradient, answer *tensor.Gradient) error {
 			return (&sdk.Exchange{Bucket: b.BucketSpec, Gradients: pushed}).Average(answer)
 		}
@@ -77,8 +102,37 @@ func (r *Rank) compareAnswer(answerer sdk.Answerer, batch int64, b *tensor.Bucke
 	case err != nil:
 		return fmt.Errorf("Answer: %w", err)
 	}
-	if where, how := bench.Difference(&b.Gradient, &answer); where != "" {
-		return fmt.Errorf("%s %s, which is what Answer says", where, how)
+	if where, _ := bench.Difference(&b.Gradient, &answer); where == "" {
+		return nil
+	}
+	if gradients, err = r.filledBy(fill, batch, b.BucketSpec); err != nil { // those that were asked about may be overwritten
+		return err
+	}
+	if where, how := bench.Difference(&b.Gradient, &answer, gradients...); where != "" {
+		return fmt.Errorf("%s %s: that is %s of %s", where, how, by(part.Answers), []string{"one gradient", fmt.Sprint(r.Size, " gradients")}[min(r.Size-1, 1)])
 	}
 	return nil
+}
+
+// by says who says what must come out.
+func by(answers sdk.Answers) string {
+	switch answers {
+	case "", sdk.AnswersOwn:
+		return "what Answer says"
+	case sdk.AnswersMean, sdk.AnswersSum:
+		return "the " + string(answers)
+	}
+	return "the answer, " + string(answers) + ","
+}
+
+// filledBy are the gradients that all ranks have before a batch is reduced.
+func (r *Rank) filledBy(fill filling, batch int64, spec tensor.BucketSpec) (gradients []*tensor.Gradient, err error) {
+	for position := range r.Size {
+		before := tensor.NewBucket(spec)
+		if err := fill(&Rank{Position: position, Size: r.Size}, before, batch); err != nil {
+			return nil, err
+		}
+		gradients = append(gradients, &before.Gradient)
+	}
+	return gradients, nil
 }

@@ -56,7 +56,7 @@ func (r *Rank) reduceAgain(round int, noted map[int][]float32) error {
 		if b.Sparse {
 			continue
 		}
-		if err := r.fill(b, 0, nil); err != nil {
+		if err := filled(nil)(r, b, 0); err != nil {
 			return err
 		}
 		if err := within(r.subject.timeout(), r.Hook.Reduce(batchState(round), b).Wait); err != nil {

@@ -25,7 +25,7 @@ var hookMemory = Point{
 	Unseen:  "a hook's process lays its buckets out itself, one behind the other",
 	Ranks:   2,
 	guarded: true,
-	rank:    func(r *Rank) error { return r.reduceAll(0, rowsOfRank) },
+	rank:    func(r *Rank) error { return r.reduceAll(0, ofRank) },
 }
 
 var hookEnds = Point{
@@ -33,7 +33,7 @@ var hookEnds = Point{
 	Promise: "where the other side of a link has gone, a reduction ends, and its future has the error",
 	Unseen:  "a process that is gone ends the run, whatever the hook makes of it",
 	alone: func(s *Subject) error {
-		w := &world{subject: s, plan: s.buckets()}
+		w := &world{subject: s, plan: s.buckets(false)}
 		err := w.abandon()
 		if end := within(s.timeout(), w.close); err == nil {
 			err = end
@@ -63,7 +63,7 @@ func (w *world) abandon() error {
 	r := w.ranks[0]
 	var futures []*comm.Future
 	for _, b := range r.Buckets {
-		if err := r.fill(b, 0, rowsOfRank(r)); err != nil {
+		if err := ofRank(r, b, 0); err != nil {
 			return err
 		}
 		futures = append(futures, r.Hook.Reduce(batchState(0), b))

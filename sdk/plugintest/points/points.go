@@ -22,6 +22,10 @@ type Point struct {
 	// Ranks is how many ranks carry the point out, and Passes how often, with a reset before
 	// each pass.
 	Ranks, Passes int
+	// Worlds are the numbers of ranks that carry the point out, one after the other; none: Ranks alone.
+	Worlds []int
+	// Large says that the buckets are those of toys.Sizes that are large.
+	Large bool
 	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
 	Sparse, Agreement bool
 	// Samples are those of the largest batch that a model or criterion is told of and gets; 0: MaxBatch.
@@ -45,6 +49,8 @@ type Subject struct {
 	InTrainer   map[sdk.Kind]string // keys that a trainer is to choose
 	Inputs      *sdk.InputSpec      // what data is made for; nil: of several the first that it takes
 	Largest     int                 // samples of the largest batch; 0: as many as the point says
+	// Expect is what a hook or server is to answer, in the place of what it declares; "": that.
+	Expect sdk.Answers
 
 	panics panics // of what is built
 }
@@ -97,12 +103,30 @@ func (s *Subject) agrees() bool {
 // InRun says that a trainer of a real run can carry the point out.
 func (p Point) InRun() bool { return p.rank != nil && p.Unseen == "" }
 
-// Check carries the point out on s in this process. The error is what is wrong with the part.
+// NotSeen is the error of a point that cannot be seen on this part: why.
+type NotSeen string
+
+func (e NotSeen) Error() string { return string(e) }
+
+// Sizes are the numbers of ranks that carry the point out, one after the other.
+func (p Point) Sizes() []int {
+	if p.Worlds != nil {
+		return p.Worlds
+	}
+	return []int{max(1, p.Ranks)}
+}
+
+// Check carries the point out on s in this process. The error is what is wrong with the part, or
+// NotSeen.
 func (p Point) Check(s *Subject) (err error) {
 	if p.alone != nil {
 		err = within(s.timeout()+hostGrace, func() error { return p.alone(s) })
 	} else {
-		err = p.inWorld(s)
+		for _, p.Ranks = range p.Sizes() {
+			if err = p.inWorld(s); err != nil {
+				break
+			}
+		}
 	}
 	if panicked := s.panics.take(); panicked != nil {
 		err = panicked // which explains the rest

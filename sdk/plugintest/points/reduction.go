@@ -12,13 +12,16 @@ import (
 
 // buckets are those that the part is tried with, one for each parameter of Sizes, and one that is
 // empty.
-func (s *Subject) buckets() []tensor.BucketSpec {
+func (s *Subject) buckets(large bool) []tensor.BucketSpec {
 	var list []tensor.BucketSpec
-	for i, p := range (&toys.Sizes{DenseOnly: s.dense()}).Parameters() {
+	for i, p := range (&toys.Sizes{DenseOnly: s.dense(), Large: large}).Parameters() {
 		n := tensor.Elements(p.Shape)
 		b := tensor.BucketSpec{Index: i, Elements: n, Parameters: []tensor.Span{{Parameter: i, Elements: n}}}
 		if p.Sparse {
 			b.Sparse, b.TableRows, b.Width, b.Capacity = true, p.Shape[0], p.Shape[1], 9
+			if large {
+				b.Capacity = b.TableRows
+			}
 		}
 		list = append(list, b)
 	}
@@ -37,17 +40,18 @@ var reductionPoints = []Point{
 				return err
 			}
 			defer end()
-			for batch := range int64(4) {
-				if err := r.reduceAll(batch, rowsOfRank); err != nil {
+			for batch, fill := range []filling{ofRank, ofRank, ofRank, zeros} {
+				if err := r.reduceAll(int64(batch), fill); err != nil {
 					return err
 				}
-				if err := r.compareAnswers(answerer, batch, rowsOfRank); err != nil {
+				if err := r.compareAnswers(answerer, int64(batch), fill); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	},
+	values,
 	{
 		Name:    "sparse",
 		Sparse:  true,
@@ -55,7 +59,7 @@ var reductionPoints = []Point{
 		Ranks:   2,
 		rank: func(r *Rank) error {
 			for i, rows := range []func(*Rank) []int32{rowsOfAll, rowsOfRank, rowsOfNobody, rowsOfFirst} {
-				if err := r.reduceAll(int64(i), rows); err != nil {
+				if err := r.reduceAll(int64(i), filled(rows)); err != nil {
 					return fmt.Errorf("%s: %w", [...]string{"the same rows on all ranks", "rows of each rank's own", "no rows", "rows on rank 0 alone"}[i], err)
 				}
 			}
@@ -67,7 +71,7 @@ var reductionPoints = []Point{
 		Promise: "a bucket whose future is done is not touched any more",
 		Ranks:   2,
 		rank: func(r *Rank) error {
-			if err := r.reduceAll(0, rowsOfRank); err != nil {
+			if err := r.reduceAll(0, ofRank); err != nil {
 				return err
 			}
 			for i, b := range r.Buckets {
@@ -87,7 +91,7 @@ var reductionPoints = []Point{
 		Agreement: true,
 		rank: func(r *Rank) error {
 			for batch := range int64(3) {
-				if err := r.reduceAll(batch, rowsOfRank); err != nil {
+				if err := r.reduceAll(batch, ofRank); err != nil {
 					return err
 				}
 				for i, b := range r.Buckets {
@@ -104,7 +108,7 @@ var reductionPoints = []Point{
 		Passes:  2,
 		rank: func(r *Rank) error {
 			for batch := range int64(3) {
-				if err := r.reduceAll(batch, rowsOfRank); err != nil {
+				if err := r.reduceAll(batch, ofRank); err != nil {
 					return err
 				}
 				for i, b := range r.Buckets {
@@ -125,10 +129,10 @@ func (s batchState) Batch() int64           { return int64(s) }
 func (s batchState) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
 
 // reduceAll has all buckets of a batch reduced, all in flight at once.
-func (r *Rank) reduceAll(batch int64, rows func(*Rank) []int32) error {
+func (r *Rank) reduceAll(batch int64, fill filling) error {
 	futures := make([]*comm.Future, len(r.Buckets))
 	for i, b := range r.Buckets {
-		if err := r.fill(b, batch, rows(r)); err != nil {
+		if err := fill(r, b, batch); err != nil {
 			return err
 		}
 		if futures[i] = r.Hook.Reduce(batchState(batch), b); futures[i] == nil {
@@ -157,19 +161,41 @@ func (r *Rank) reduceAll(batch int64, rows func(*Rank) []int32) error {
 	return nil
 }
 
-// fill makes a gradient of a rank's own. Values are multiples of 1/64, so that sums of them
-// are exact in any order.
-func (r *Rank) fill(b *tensor.Bucket, batch int64, rows []int32) error {
-	if b.Sparse {
-		if err := b.Gradient.SetRows(min(len(rows), b.Capacity)); err != nil {
-			return err
+// filling makes a gradient of a rank's own in a bucket, a function of rank, batch and bucket.
+type filling func(r *Rank, b *tensor.Bucket, batch int64) error
+
+// filled is a filling with these rows. Values are multiples of 1/64, so that sums of them are exact
+// in any order.
+func filled(rows func(*Rank) []int32) filling {
+	return func(r *Rank, b *tensor.Bucket, batch int64) error {
+		if b.Sparse {
+			if err := setRows(b, rows(r)); err != nil {
+				return err
+			}
 		}
+		for i := range b.Gradient.Values {
+			b.Gradient.Values[i] = toys.Number(int(batch)*7919 + r.Position*104729 + b.Index*1299709 + i)
+		}
+		return nil
+	}
+}
+
+func setRows(b *tensor.Bucket, rows []int32) error {
+	err := b.Gradient.SetRows(min(len(rows), b.Capacity))
+	if err == nil {
 		copy(b.Gradient.Rows, rows)
 	}
-	for i := range b.Gradient.Values {
-		b.Gradient.Values[i] = toys.Number(int(batch)*7919 + r.Position*104729 + b.Index*1299709 + i)
-	}
-	return nil
+	return err
+}
+
+// ofRank has rows of each rank's own.
+var ofRank = filled(rowsOfRank)
+
+// zeros have the rows of ofRank, and no value but 0.
+func zeros(r *Rank, b *tensor.Bucket, batch int64) error {
+	err := ofRank(r, b, batch)
+	clear(b.Gradient.Values)
+	return err
 }
 
 func rowsOfAll(*Rank) []int32    { return []int32{0, 2, 3, 12} }

@@ -23,12 +23,12 @@ var once = Point{
 	rank: func(r *Rank) error {
 		time.Sleep(time.Duration(r.Position) * moment)
 		defer time.Sleep(moment) // for answers that are too many
-		return r.reduceAll(0, rowsOfRank)
+		return r.reduceAll(0, ofRank)
 	},
 	alone: func(s *Subject) error {
 		const trainers = 3
 		env := s.environment().(sdk.ServerEnv)
-		env.Trainers, env.Buckets = trainers, s.buckets()
+		env.Trainers, env.Buckets = trainers, s.buckets(false)
 		if s.Part.Serves == sdk.ServiceParameters {
 			env.Model = &toys.Sizes{DenseOnly: true}
 		}
@@ -85,7 +85,7 @@ var late = Point{
 	rank: func(r *Rank) error {
 		time.Sleep(moment)
 		defer time.Sleep(moment)
-		return r.reduceAll(0, rowsOfRank)
+		return r.reduceAll(0, ofRank)
 	},
 }
 

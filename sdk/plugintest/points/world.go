@@ -28,7 +28,7 @@ type world struct {
 
 // inWorld carries the point out in ranks of this process.
 func (p Point) inWorld(s *Subject) error {
-	w := &world{subject: s, point: p, plan: s.buckets()}
+	w := &world{subject: s, point: p, plan: s.buckets(p.Large)}
 	err := within(s.timeout()+hostGrace, w.carry)
 	var peer *comm.PeerError
 	if told := w.told(); told != nil && !errors.As(told, &peer) {
@@ -41,7 +41,7 @@ func (p Point) inWorld(s *Subject) error {
 }
 
 func (w *world) carry() error {
-	if err := w.open(max(1, w.point.Ranks)); err != nil {
+	if err := w.open(w.point.Ranks); err != nil {
 		return err
 	}
 	for pass := range max(1, w.point.Passes) {

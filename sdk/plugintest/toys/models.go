@@ -11,12 +11,20 @@ import (
 // nothing.
 type Sizes struct {
 	DenseOnly bool // without the table
+	Large     bool // sizes of several chunks, and a table of more rows than a frame of one chunk holds
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 }
 
 // Parameters implements sdk.Model.
 func (m *Sizes) Parameters() []sdk.ParameterSpec {
+	if m.Large {
+		specs := []sdk.ParameterSpec{{Name: "one", Shape: []int{1}}, {Name: "odd", Shape: []int{17}}, {Name: "huge", Shape: []int{1_000_003}}}
+		if !m.DenseOnly {
+			specs = append(specs, sdk.ParameterSpec{Name: "table", Shape: []int{13, 3}, Sparse: true}, sdk.ParameterSpec{Name: "huge table", Shape: []int{largeRows, 97}, Sparse: true})
+		}
+		return specs
+	}
 	specs := []sdk.ParameterSpec{{Name: "one", Shape: []int{1}}, {Name: "odd", Shape: []int{7}}, {Name: "huge", Shape: []int{comm.ChunkElements + 3}}}
 	if !m.DenseOnly {
 		specs = append(specs, sdk.ParameterSpec{Name: "table", Shape: []int{13, 3}, Sparse: true})
@@ -25,7 +33,15 @@ func (m *Sizes) Parameters() []sdk.ParameterSpec {
 }
 
 // Inputs implements sdk.Model.
-func (m *Sizes) Inputs() sdk.InputSpec { return sdk.InputSpec{Rows: 13, Classes: 2} }
+func (m *Sizes) Inputs() sdk.InputSpec {
+	if m.Large {
+		return sdk.InputSpec{Rows: largeRows, Classes: 2}
+	}
+	return sdk.InputSpec{Rows: 13, Classes: 2}
+}
+
+// largeRows are those of the huge table.
+const largeRows = 4099
 
 // Bind implements sdk.Model.
 func (m *Sizes) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {

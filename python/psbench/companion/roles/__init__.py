@@ -16,9 +16,9 @@ def described(part: type[Part]) -> dict[str, Any]:
     """What Describe says of a part beside its settings."""
     said: dict[str, Any] = {"ranks_differ": getattr(part, "ranks_differ", False)}
     if part.kind == "hook":
-        said["links"] = list(part.links)  # type: ignore[attr-defined]
+        said |= {"links": list(part.links), "answers": part.answers}  # type: ignore[attr-defined]
     if part.kind == "server":
-        said |= {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum}  # type: ignore[attr-defined]
+        said |= {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum, "answers": part.answers}  # type: ignore[attr-defined]
     return said
 
 

@@ -1,0 +1,120 @@
+//go:build !race
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/sdk"
+)
+
+// spoiling says what a part that declares to average does to the mean.
+type spoiling struct {
+	Fault string `json:"fault" doc:"what is wrong with the mean"`
+}
+
+func (s spoiling) spoil(g *tensor.Gradient, trainers int) {
+	n := len(g.Values)
+	switch {
+	case n == 0:
+	case s.Fault == "last":
+		g.Values[n-1]++
+	case s.Fault == "divide":
+		vec.Scale(float32(trainers)/float32(trainers+1), g.Values)
+	case s.Fault == "row" && g.Sparse():
+		_ = g.SetRows(len(g.Rows) - 1)
+	}
+}
+
+// spoiltHook averages over the group, and spoils what comes.
+type spoiltHook struct {
+	spoiling
+	group comm.Group
+}
+
+func (h *spoiltHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	if err := h.group.Average(state.Batch(), b).Wait(); err != nil {
+		return comm.Completed(err)
+	}
+	h.spoil(&b.Gradient, h.group.Size())
+	return comm.Completed(nil)
+}
+
+func (h *spoiltHook) Reset() {}
+
+// spoiltServer averages element by element.
+type spoiltServer struct {
+	spoiling
+	trainers int
+}
+
+func (s *spoiltServer) Combine(sum []float32, others [][]float32) {
+	for _, other := range others {
+		vec.Add(sum, other)
+	}
+}
+
+func (s *spoiltServer) Finish(sum []float32) {
+	vec.Scale(1/float32(s.trainers), sum)
+	s.spoil(&tensor.Gradient{Values: sum}, s.trainers)
+}
+
+// spoiltParts are parts that declare to average, and one that declares nothing.
+func spoiltParts() []sdk.Part {
+	silent := sdk.NewHook("silent", spoiling{}, func(s spoiling, env sdk.HookEnv) (sdk.Hook, error) {
+		return &spoiltHook{s, env.Group}, nil
+	}, sdk.LinkGroup)
+	hook := silent
+	hook.Key = "spoilt"
+	return []sdk.Part{
+		silent, sdk.Answering(sdk.AnswersMean, hook),
+		sdk.Answering(sdk.AnswersMean, sdk.NewElementwiseServer("spoilt_server", sdk.OnArrival, spoiling{}, func(s spoiling, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+			return &spoiltServer{s, env.Trainers}, nil
+		})),
+	}
+}
+
+// What a part does to the mean that it declares plugin check finds, in Go and in Python, and where
+// nobody says what must come out it says so.
+func TestPluginCheckComparesValues(t *testing.T) {
+	goPlugin := filepath.Join(t.TempDir(), "plugin.sh")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(goPlugin, []byte("#!/bin/sh\nexec "+self+" "+checkPluginArgument+"\n"), 0o700); err != nil { // #nosec G306 -- it is run
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ language, part, args, want string }{
+		{"go", "spoilt", "--set hook.fault=last", "FAIL  answers .* that is the mean of 3 gradients"},
+		{"go", "spoilt", "--set hook.fault=row", "FAIL  answers .* row 7 is missing: that is the mean of 3 gradients"},
+		{"go", "spoilt_server", "--set server.fault=divide", "FAIL  answers .* that is the mean of 3 gradients"},
+		{"go", "silent", "--set hook.fault=last --expect mean", "FAIL  answers .* that is the mean of 3 gradients"},
+		{"go", "silent", "--set hook.fault=last", "--    values +values were not checked: it does not declare what it answers, and --expect does not say it"},
+		{"go", "silent", "--expect avg", `hook silent: --expect is "avg", but must be mean, sum, own, or "as KEY"`},
+		{"go", "counting", "--expect mean", "--expect says what a hook or a server of gradients answers, but no such part is checked"},
+		{"python", "spoilt", "", "ok    values "},
+		{"python", "spoilt", "--set hook.fault=huge", "FAIL  values .* element 1000002 is "},
+		{"python", "spoilt", "--set hook.fault=nan", "FAIL  answers .* has NaN at element"},
+		{"python", "spoilt_server", "--set server.fault=row", "FAIL  answers .* row 7 is missing: that is the mean of 3 gradients"},
+	} {
+		t.Run(strings.Join([]string{c.language, c.part, c.args}, " "), func(t *testing.T) {
+			plugin := goPlugin
+			if c.language == "python" {
+				t.Setenv("PATH", withPython(t))
+				plugin = filepath.Join("testdata", "spoilt", "spoilt.py")
+			}
+			status, stdout, stderr := psbenchMain(t, append([]string{"plugin", "check", plugin, c.part}, strings.Fields(c.args)...)...)
+			if all := stdout + stderr; !regexp.MustCompile(c.want).MatchString(all) || (status == 0) != (strings.HasPrefix(c.want, "ok") || strings.HasPrefix(c.want, "--  ")) {
+				t.Errorf("status %d: %s", status, all)
+			}
+		})
+	}
+}
