@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Data from two .npy files: numbers of each sample, and its class."""
+"""Data from two .npy files: numbers of each sample, and its targets."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ class Npy(psbench.Data):
     @dataclasses.dataclass
     class Settings:
         features: str = psbench.setting("features.npy", "file of the numbers: [samples, ...], of any type of numbers")
-        targets: str = psbench.setting("targets.npy", "file of the classes: [samples], whole numbers")
+        targets: str = psbench.setting("targets.npy", "file of the targets: whole numbers or others, [samples] or [samples, targets]")
         held_out: float = psbench.setting(0.2, "share of the samples, the last ones, that the model is evaluated on")
 
         def __post_init__(self):
@@ -28,9 +28,9 @@ class Npy(psbench.Data):
         features = features.reshape(len(features), -1).astype(np.float32)
         if features.shape[1] != limits.features:
             raise ValueError(f"{self.settings.features} has {features.shape[1]} numbers for each sample, but the model takes {limits.features}")
-        if targets.shape != (len(features),) or targets.dtype.kind not in "iu":
-            raise ValueError(f"{self.settings.targets} is {targets.dtype} {list(targets.shape)}, but must be whole numbers [{len(features)}], "
-                             f"one for each sample of {self.settings.features}")
+        if len(targets) != len(features) or targets.ndim > 2:
+            raise ValueError(f"{self.settings.targets} is {targets.dtype} {list(targets.shape)}, but must be [{len(features)}] or [{len(features)}, targets], "
+                             f"for each sample of {self.settings.features}")
         trained = len(features) - int(self.settings.held_out * len(features))
         held_out = self.samples(features, targets, trained, len(features)) if trained < len(features) else None
         samples = self.samples(features, targets, 0, trained)
@@ -50,7 +50,7 @@ class Npy(psbench.Data):
     def samples(self, features, targets, first, last):
         """Those from the first up to the last one."""
         def origin(sample, position):
-            path, place = (self.settings.features, position) if position >= 0 else (self.settings.targets, 0)
+            path, place = (self.settings.features, position) if position >= 0 else (self.settings.targets, -1 - position)
             return f"{path}, sample {first + sample}, number {place}"
         return psbench.Samples(features=features[first:last], targets=np.asarray(targets[first:last]), origin=origin)
 

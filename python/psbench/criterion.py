@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .parts import Env, Part
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+TARGETS = ("classes", "numbers", "shares", "probabilities")
+"""What a criterion may take as targets."""
 
 
 @dataclasses.dataclass
@@ -23,15 +27,25 @@ class CriterionEnv(Env):
 
 
 class Criterion(Part):
-    """A loss: derive from it and write forward and backward, which are called in turn."""
+    """A loss: derive from it and write forward and backward, which are called in turn.
+
+    targets: what it takes as targets; psbench checks each of them before training starts.
+        "classes": whole numbers from 0.
+        "numbers": finite numbers, one for each column of the output; "shares": the same, from 0 to 1.
+        "probabilities": one of each class, together 1; or classes.
+    """
 
     kind = "criterion"
     Environment = CriterionEnv
+    targets: ClassVar[str] = "classes"
 
     env: CriterionEnv
 
-    def forward(self, output: NDArray[np.float32], targets: NDArray[np.int64]) -> float:
-        """The mean loss of a batch: output is [samples, columns], targets [samples].
+    def forward(self, output: NDArray[np.float32], targets: NDArray[Any]) -> float:
+        """The mean loss of a batch: output is float32 [samples, columns].
+
+        Targets are int64 [samples] where they are classes, and else float32 [samples, columns]. A
+        criterion of numbers or shares gets float32 always: a class is the number of its whole row.
 
         Both are only to be read, and stay as they are until backward has returned.
         """

@@ -20,11 +20,16 @@ class DataEnv(Env):
     trainers: that the batches are shared out among.
     seed: the run's --torch-seed.
     batch_size: the run's --batch-size.
+    criterion: the key of the run's criterion.
+    wanted: what that takes as targets: "classes", "numbers", "shares" or "probabilities"; see
+        psbench.Criterion.
     """
 
     trainers: int = 1
     seed: int = 0
     batch_size: int = 1
+    criterion: str = ""
+    wanted: str = "classes"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +49,9 @@ class Samples:
     """Samples, each with numbers, a bag of indices, or both, and with its targets.
 
     features: float32 [samples, features], or None.
-    targets: integers, [samples] or [samples, targets].
+    targets: integers or floats, [samples] or [samples, targets]. Floats are kept as float32. Those that
+        are all classes of the model become classes, and integers that are not become numbers where the
+        criterion takes those.
     indices, offsets: integers; the bag of sample i is ``indices[offsets[i]:offsets[i + 1]]``, so
         there is one offset more than samples. None without bags.
     batches: samples of each batch, in order, where the data cuts them itself; None: the run's

@@ -50,6 +50,7 @@ class Inputs:
     tables: rows of each table where there are several (rows is 0 then): each bag has an index
         for each table, in order.
     looked_up: of the features, the last ones: rows that a hybrid trainer looks up.
+    outputs: columns of the output, one for each number of a target that is no class; 0: not said.
     """
 
     features: int = 0
@@ -58,6 +59,7 @@ class Inputs:
     rows: int = 0
     tables: Sequence[int] = ()
     looked_up: int = 0
+    outputs: int = 0
 
 
 class Batch:
@@ -65,7 +67,8 @@ class Batch:
 
     size: how many samples there are.
     features: float32 [size, features].
-    targets: int64 [size], or [size, targets] where samples have several.
+    targets: int64 [size], or [size, targets] where samples have several; float32 [size, targets] where
+        they are numbers.
     indices, offsets: int64; the bag of sample i is ``indices[offsets[i]:offsets[i + 1]]``.
         Empty where samples have no bags.
     """
@@ -73,7 +76,7 @@ class Batch:
     __slots__ = ("size", "features", "targets", "indices", "offsets")
 
     features: NDArray[np.float32]
-    targets: NDArray[np.int64]
+    targets: NDArray[np.int64] | NDArray[np.float32]
     indices: NDArray[np.int64]
     offsets: NDArray[np.int64]
 

@@ -38,6 +38,21 @@ class DataTest(unittest.TestCase):
             self.assertEqual(c.host.call(0x99, bucket=1).payload, b"")
             c.connect()
 
+    def test_targets_that_are_numbers(self):
+        x = np.zeros((2, 1), F)
+        for targets, held_out, width, want in (
+            (np.array([0.5, -2.25]), np.int64([3]), 1, ([0.5, -2.25], [3])),
+            (F([[0.1, 0.9], [1, 0]]), F([[0.5, 0.5]]), 2, ([F(0.1), F(0.9), 1, 0], [0.5, 0.5])),
+        ):
+            samples = psbench.Samples(features=x, targets=targets, held_out=psbench.Samples(features=x[:1], targets=held_out))
+            made = type("Floats", (Given,), {"load": lambda self, limits: samples})
+            with Companion(made, connect=False) as c:
+                c.host.tensor(17, 0, np.int64([0, 1, 2, 1, 0]))
+                self.assertEqual(c.host.call(0x98), Frame(0x98, arg=1, arg2=width))
+                for index in (0, 1):
+                    self.assertEqual(c.host.announced(24, index, F).tolist(), want[index])
+                    self.assertNotIn((21, index), c.host.tensors)
+
     def test_an_origin_that_is_no_unicode(self):
         class Odd(Given):
             def load(self, limits):
@@ -54,7 +69,9 @@ class DataTest(unittest.TestCase):
             (None, "TypeError: it returns a NoneType: it must return psbench.Samples(...)"),
             (S(x.astype(float), y), "TypeError: its features are float64 [2, 3]: they must be float32 [samples, features]; astype(np.float32) converts others"),
             (S(x[0], y), "TypeError: its features are float32 [3]: they must be float32 [samples, features]; astype(np.float32) converts others"),
-            (S(x, y.astype(F)), "TypeError: its targets are float32 [2]: they must be whole numbers, such as int64"),
+            (S(x, np.array(["a", "b"])), "TypeError: its targets are <U1 [2]: they must be numbers, such as int64 or float32"),
+            (S(x, np.zeros((2, 1, 1), F)), "ValueError: its targets are float32 [2, 1, 1]: they must be [samples] or [samples, targets]"),
+            (S(x, np.zeros((2, 2), F), held_out=S(x, y)), "ValueError: its samples and held-out samples have 2 and 1 targets each: all must have as many"),
             (S(x, [0, 1]), "TypeError: its targets are a list: they must be a numpy array"),
             (S(x, np.zeros(3, I)), "ValueError: its samples are 2 by features, 3 by targets: all must be as many"),
             (S(x), "ValueError: its samples have no targets"),

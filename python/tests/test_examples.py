@@ -70,11 +70,15 @@ class NpyTest(unittest.TestCase):
         self.assertRegex(samples.held_out.origin(0, 2), "x.npy, sample 3, number 2")
         self.assertRegex(samples.origin(1, -1), "y.npy, sample 1, number 0")
 
+    def test_targets_that_are_numbers(self):
+        samples = self.load(np.zeros((4, 4)), np.float64([[0.5, -1], [2, 3], [4, 5], [6, 7]]))
+        self.assertEqual((samples.targets.tolist(), samples.held_out.targets.tolist()), ([[0.5, -1], [2, 3], [4, 5]], [[6, 7]]))
+        self.assertRegex(samples.origin(1, -2), "y.npy, sample 1, number 1")
+
     def test_files_that_do_not_fit(self):
         for features, targets, want in (
             (np.zeros((3, 5)), np.zeros(3, int), r"x.npy has 5 numbers for each sample, but the model takes 4"),
-            (np.zeros((3, 4)), np.zeros(2, int), r"y.npy is int64 \[2\], but must be whole numbers \[3\], one for each sample of .*x.npy"),
-            (np.zeros((3, 4)), np.zeros(3), r"y.npy is float64 \[3\], but must be whole"),
+            (np.zeros((3, 4)), np.zeros(2, int), r"y.npy is int64 \[2\], but must be \[3\] or \[3, targets\], for each sample of .*x.npy"),
             (np.array(["a"]), np.zeros(3), r"x.npy is <U1 \[1\], but must be an array of numbers"),
         ):
             with self.subTest(want), self.assertRaisesRegex(ValueError, want):

@@ -161,6 +161,20 @@ class ModelTest(unittest.TestCase):
             env = c.service._role.part.env
             self.assertEqual((env.max_batch, env.threads, env.first_tensor), (4, 2, 1))
 
+    def test_a_batch_with_numbers_as_targets(self):
+        seen = []
+
+        class Sees(Linear):
+            def forward(self, batch):
+                seen.append(batch)
+                return np.zeros((batch.size, 2), np.float32)
+
+        with bound(Sees) as c:
+            c.host.tensor(23, 0, np.float32([0.5, -1, 2, 3]))
+            c.host.tensor(8, 0, np.float32(range(6)))
+            c.host.call(0x82, arg=6, arg2=4, bucket=2)
+            self.assertEqual((seen[0].size, seen[0].targets.tolist(), seen[0].features.shape), (2, [[0.5, -1], [2, 3]], (2, 3)))
+
     def test_a_batch_is_only_to_be_read(self):
         class Writing(Linear):
             def forward(self, batch):
@@ -254,6 +268,30 @@ class CriterionTest(unittest.TestCase):
             self.assertEqual(struct.unpack("<d", struct.pack("<q", answer.arg)), (13.0,))
             self.assertEqual(c.host.call(0x79), Frame(0x79))
             self.assertEqual(gradient.tolist(), [[4], [6]])
+
+    def test_targets_that_are_numbers(self):
+        class Apart(psbench.Criterion):
+            key, targets = "apart", "numbers"
+
+            def forward(self, output, targets):
+                assert targets.dtype == np.float32 and targets.shape == output.shape and not targets.flags.writeable
+                return float(np.abs(output - targets).mean())
+
+            def backward(self, output_gradient):
+                output_gradient[:] = 0
+
+        with contextlib.redirect_stderr(io.StringIO()), Companion(Apart) as c:
+            self.assertEqual([p.targets for p in c.service.Describe(None, None).parts], ["numbers"])
+            c.host.tensor(10, 0, np.float32([[3, 1], [2, 2]]))
+            c.host.tensor(23, 0, np.float32([[2.5, 1], [2, -1]]))
+            loss = lambda answer: struct.unpack("<d", struct.pack("<q", answer.arg))[0]
+            self.assertEqual(loss(c.host.call(0x78, rows=4, bucket=2, arg=2, arg2=2)), 3.5 / 4)
+            classes = c.host.tensor(9, 0, np.int64([1, 2]))  # each for all outputs of its row
+            self.assertEqual(loss(c.host.call(0x78, rows=2, arg=2, arg2=2)), 2 / 4)
+            classes[:] = [3, 2]
+            self.assertEqual(loss(c.host.call(0x78, rows=2, arg=2, arg2=2)), 2 / 4)
+            self.assertEqual(c.host.call(0x78, rows=2, bucket=1, arg=2, arg2=2).payload.decode(),
+                             "criterion apart, forward: ValueError: the output has 2 columns but a row of the batch has 1 targets: the model must have an output for each")
 
     def test_a_loss_is_a_number(self):
         class Silent(Squares):

@@ -338,12 +338,12 @@ class Passes(unittest.TestCase):
 class Inputs(unittest.TestCase):
     def test_what_the_module_tells(self) -> None:
         cases = [
-            (linear, {}, psbench.Inputs(features=3, classes=2)),
-            (lambda: nn.Linear(3, 1), {}, psbench.Inputs(features=3, classes=2)),
-            (lambda: nn.Linear(3, 4), {"classes": 3}, psbench.Inputs(features=3, classes=3)),
-            (Bags, {}, psbench.Inputs(rows=9, classes=2)),
-            (Rows, {"inputs": lambda b: torch.zeros(b.size, 2, dtype=torch.int64)}, psbench.Inputs(rows=9, classes=2)),
-            (lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), {"features": (1, 4, 4)}, psbench.Inputs(features=16, classes=8)),
+            (linear, {}, psbench.Inputs(features=3, classes=2, outputs=2)),
+            (lambda: nn.Linear(3, 1), {}, psbench.Inputs(features=3, classes=2, outputs=1)),
+            (lambda: nn.Linear(3, 4), {"classes": 3}, psbench.Inputs(features=3, classes=3, outputs=4)),
+            (Bags, {}, psbench.Inputs(rows=9, classes=2, outputs=2)),
+            (Rows, {"inputs": lambda b: torch.zeros(b.size, 2, dtype=torch.int64)}, psbench.Inputs(rows=9, classes=2, outputs=2)),
+            (lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), {"features": (1, 4, 4)}, psbench.Inputs(features=16, classes=8, outputs=8)),
         ]
         for build, options, want in cases:
             with self.subTest(want):
@@ -453,6 +453,24 @@ class Losses(unittest.TestCase):
             criterion.backward(up)
             np.testing.assert_array_equal(up, y.grad.numpy())
 
+    def test_targets_that_are_numbers(self) -> None:
+        output = np.array([[0.5, -1], [2, 0]], np.float32)
+        shares, numbers = np.array([[0.25, 0.75], [1, 0]], np.float32), np.array([[-3.5, 1], [20.25, 0]], np.float32)
+        for loss, options, targets, kind in (
+            (nn.CrossEntropyLoss(), {}, shares, "probabilities"), (nn.BCEWithLogitsLoss(), {}, shares, "shares"), (nn.MSELoss(), {}, numbers, "numbers"),
+            (nn.L1Loss(), {}, numbers, "numbers"), (torch.nn.functional.mse_loss, {"targets": "numbers"}, numbers, "numbers"),
+        ):
+            made = psbench.torch.parts(linear, key="net", loss=loss, **options)[1]
+            self.assertEqual(made.targets, kind)
+            y = torch.from_numpy(output.copy()).requires_grad_()
+            want = loss(y, torch.from_numpy(targets))
+            want.backward()
+            criterion = made()
+            self.assertEqual(criterion.forward(output, targets), want.item())
+            up = np.full((2, 2), np.nan, np.float32)
+            criterion.backward(up)
+            np.testing.assert_array_equal(up, y.grad.numpy())
+
     def test_a_loss_of_each_sample(self) -> None:
         with self.assertRaisesRegex(ValueError, "the loss CrossEntropyLoss gave no single number"):
             psbench.torch.parts(linear, loss=nn.CrossEntropyLoss(reduction="none"))[1]().forward(np.zeros((2, 2), np.float32), np.array([1, 0]))
@@ -465,7 +483,7 @@ class Page(unittest.TestCase):
         names: dict[str, Any] = {"__name__": "unittest"}  # where dataclasses look for names
         exec(re.search(r"^```python\n(.*?)^```$", section, re.M | re.S).group(1), names)
         model = psbench.torch.parts(names["build_model"])[0](names["Settings"](width=8), psbench.ModelEnv())
-        self.assertEqual(model.inputs(), psbench.Inputs(features=784, classes=10))
+        self.assertEqual(model.inputs(), psbench.Inputs(features=784, classes=10, outputs=10))
 
 
 class Initial(unittest.TestCase):

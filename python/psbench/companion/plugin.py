@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from concurrent import futures
 from typing import Any
 
+from ..criterion import TARGETS
 from ..parts import DeclarationError, Part
 from ..settings import declared, describe
 from .allocator import keep_freed_memory
 from .faults import print_traceback
 from .stdout import COOKIE, flush, shake_hands
 
-_CONTRACT = 2001
+_CONTRACTS = ("2005", "2001")  # versions of the contract that the package speaks; 2001 has no targets that are numbers
 _CALLS = 8  # that may be open at once: Watch is one, as long as the run lasts
 _END_SECONDS = 0.05  # for the reply to the call that ends the process
 _LATE_SECONDS = 0.3
@@ -56,7 +57,9 @@ def serve(parts: Sequence[type[Part]]) -> None:
     late = threading.Timer(_LATE_SECONDS, os._exit, (0,))  # where a part hangs
     late.daemon, late.name = True, "psbench end"
     process.ending = late.start
-    shake_hands(f"1|{_CONTRACT}|unix|{path}|grpc")
+    offered = os.environ.get("PLUGIN_PROTOCOL_VERSIONS", "").split(",")
+    contract = next((version for version in _CONTRACTS if version in offered), _CONTRACTS[-1])
+    shake_hands(f"1|{contract}|unix|{path}|grpc")
     try:
         process.run()
     except BaseException as error:  # a mistake of psbench's own: without this thread nobody is served
@@ -92,6 +95,9 @@ def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
         answers = getattr(part, "answers", "")
         if not isinstance(answers, str) or not re.fullmatch(r"|mean|sum|as \w+", answers):
             raise DeclarationError(f'{part.__name__} has answers {answers!r}: it is "mean", "sum", or "as KEY", of a built-in {part.kind}')
+        targets = getattr(part, "targets", "classes") if part.kind == "criterion" else "classes"
+        if targets not in TARGETS:
+            raise DeclarationError(f"{part.__name__} has targets {targets!r}: they are one of {TARGETS}")
         if declared(part) is not None:
             describe(part)
     return list(parts)

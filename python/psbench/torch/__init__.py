@@ -33,7 +33,7 @@ import torch
 
 import psbench
 
-from .criterion import TorchCriterion
+from .criterion import TorchCriterion, targets_of
 from .inputs import Batch
 from .model import Recipe, TorchModel
 
@@ -58,6 +58,7 @@ def parts(
     features: int | Sequence[int] | None = None,
     rows: int | None = None,
     classes: int | None = None,
+    targets: str | None = None,
 ) -> list[type[psbench.Part]]:
     """The parts that a module makes: a model, and a criterion if a loss is given.
 
@@ -66,7 +67,7 @@ def parts(
     loss: of torch, such as ``nn.CrossEntropyLoss()``, or a function of output and targets. It gives
         the mean over the batch. Losses that compare numbers (mean squared error and its like, binary
         cross entropy) get the targets as float32 of the output's shape, all others as int64, one for
-        each row. psbench's own criteria (cel, nll, bce, mse, l1) go with the model too.
+        each row; nn.CrossEntropyLoss may get probabilities, float32 of the output's shape. psbench's own criteria (cel, nll, bce, mse, l1) go with the model too.
     optimizer: of torch: a function of the list of parameters, and of the settings if it takes two
         arguments, such as ``lambda params: torch.optim.Adam(params, lr=1e-3)``. Then it steps in the
         place of psbench's, after the gradients are reduced; its state begins anew with each pass.
@@ -78,6 +79,8 @@ def parts(
     features: how many numbers a sample has, or their shape, such as ``(1, 28, 28)``.
     rows: what bounds the indices of bags.
     classes: what bounds the targets, and columns of the output.
+    targets: what the loss takes as targets, "classes", "numbers", "shares" or "probabilities" (see
+        psbench.Criterion); needed of a function that takes numbers, such as ``F.mse_loss``.
 
     What is not given is taken from the module: if it begins with a linear layer or an embedding, its
     size is known, and classes is how many columns the output of one sample has (two if it is one).
@@ -90,7 +93,7 @@ def parts(
         model.step = TorchModel._step  # only of a model that steps itself
     if loss is None:
         return [model]
-    return [model, type("Criterion", (TorchCriterion,), {"key": key, "loss": staticmethod(loss)})]
+    return [model, type("Criterion", (TorchCriterion,), {"key": key, "loss": staticmethod(loss), "targets": targets or targets_of(loss)})]
 
 
 def _shape(features: int | Sequence[int]) -> tuple[int, ...]:

@@ -12,7 +12,19 @@ import psbench
 
 from .inputs import tensor_of
 
-_OF_NUMBERS = (nn.MSELoss, nn.L1Loss, nn.SmoothL1Loss, nn.HuberLoss, nn.BCELoss, nn.BCEWithLogitsLoss)
+_KINDS = {
+    "numbers": (nn.MSELoss, nn.L1Loss, nn.SmoothL1Loss, nn.HuberLoss, nn.PoissonNLLLoss),
+    "shares": (nn.BCELoss, nn.BCEWithLogitsLoss, nn.MultiLabelSoftMarginLoss),
+    "probabilities": (nn.CrossEntropyLoss,),
+}
+
+
+def targets_of(loss: Any) -> str:
+    """What a loss of torch takes as targets, as psbench.Criterion.targets says; of any other loss classes."""
+    for kind, losses in _KINDS.items():
+        if isinstance(loss, losses):
+            return kind
+    return "classes"
 
 
 class TorchCriterion(psbench.Criterion):
@@ -20,13 +32,10 @@ class TorchCriterion(psbench.Criterion):
 
     loss: ClassVar[Any]
 
-    def setup(self) -> None:
-        self._numbers = isinstance(self.loss, _OF_NUMBERS)
-
     def forward(self, output: np.ndarray, targets: np.ndarray) -> float:
         self._output = tensor_of(output).requires_grad_()
         wanted = tensor_of(targets)
-        if self._numbers:
+        if self.targets in ("numbers", "shares") and wanted.dim() == 1:
             wanted = wanted.to(torch.float32).unsqueeze(1).expand_as(self._output)
         self._loss = self.loss(self._output, wanted)
         if not isinstance(self._loss, torch.Tensor) or self._loss.numel() != 1:

@@ -102,7 +102,7 @@ class TorchModel(psbench.Model):
 
     def inputs(self) -> psbench.Inputs:
         return psbench.Inputs(rows=self._samples.rows, features=self._samples.features,
-                              classes=self.recipe.classes or max(2, self._columns or 0))
+                              classes=self.recipe.classes or max(2, self._columns or 0), outputs=self._columns or 0)
 
     def facts(self) -> dict[str, str]:
         return {"torch": torch.__version__, "torch_threads": str(torch.get_num_threads())}

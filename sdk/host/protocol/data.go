@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/wire"
@@ -29,7 +30,7 @@ const (
 // NewData joins a companion with data. It measures the median round trip of a no-op call.
 func NewData(p *process.Process, peer process.Peer) (d *Data, tripNS int64, err error) {
 	d = &Data{limits: room{role: roleLimits}}
-	announces := map[role]int{}
+	announces := map[role]int{roleLoadedFloatTargets: loadedLists}
 	for r := roleLoadedIndices; r <= roleLoadedBatches; r++ {
 		announces[r] = loadedLists
 	}
@@ -59,24 +60,28 @@ func (d *Data) Load() (*sdk.Samples, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples := d.loaded(loadedTraining)
+	if h.Arg2 < 0 || h.Arg2 > math.MaxInt32 {
+		return nil, d.link.wrong("answered load with targets of %d numbers, which cannot be", h.Arg2)
+	}
+	samples := d.loaded(loadedTraining, int(h.Arg2))
 	switch h.Arg {
 	case 0:
 	case 1:
-		samples.HeldOut = d.loaded(loadedHeldOut)
+		samples.HeldOut = d.loaded(loadedHeldOut, int(h.Arg2))
 	default:
 		return nil, d.link.wrong("answered load with %d, which must be 1 if there are held-out samples and 0 if there are none", h.Arg)
 	}
 	return samples, nil
 }
 
-// loaded copies the samples that the part has announced.
-func (d *Data) loaded(list int32) *sdk.Samples {
+// loaded copies the samples that the part has announced, whose targets have a width.
+func (d *Data) loaded(list int32, width int) *sdk.Samples {
 	s := &sdk.Samples{Origin: func(sample, position int) string { return d.origin(list, sample, position) }}
 	for r, to := range map[role]*[]int64{roleLoadedIndices: &s.Indices, roleLoadedOffsets: &s.Offsets, roleLoadedTargets: &s.Targets} {
 		*to = tensor.ViewInt64(copied(d.link.given(r, list)))
 	}
 	s.Features = tensor.ViewFloat32(copied(d.link.given(roleLoadedFeatures, list)))
+	s.FloatTargets, s.TargetWidth = tensor.ViewFloat32(copied(d.link.given(roleLoadedFloatTargets, list))), width
 	for _, n := range tensor.ViewInt64(copied(d.link.given(roleLoadedBatches, list))) {
 		s.Batches = append(s.Batches, int(n))
 	}

@@ -28,6 +28,7 @@ type model struct {
 	failed    error // of Initialize, told by the next Forward
 
 	indices, offsets, features, targets room
+	floatTargets                        room
 	outputGradient, featureGradient     room
 }
 
@@ -56,6 +57,7 @@ func NewModel(p *process.Process, peer process.Peer, d *layout.Model, memory Mem
 		link: l, specs: d.Parameters, inputs: d.Inputs, evaluates: d.Evaluates, sparse: layout.SparseBuckets(len(d.Parameters), memory.Store),
 		emissions: hosted.NewEmissions(peer.Name, d.Parameters),
 		indices:   room{role: roleIndices}, offsets: room{role: roleOffsets}, features: room{role: roleFeatures}, targets: room{role: roleTargets},
+		floatTargets:   room{role: roleFloatTargets},
 		outputGradient: room{role: roleOutputGradient}, featureGradient: room{role: roleFeatureGradient},
 	}
 	if d.FeatureGradient {
@@ -120,7 +122,8 @@ func (m *model) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
 	}
 	answer, err := m.link.call(&wire.Header{
 		Op: op, Batch: int64(len(b.Indices)), Rows: int32(len(b.Offsets)), // #nosec G115 -- of a batch
-		Arg: int64(len(b.Features)), Arg2: int64(len(b.Targets)),
+		Arg: int64(len(b.Features)), Arg2: int64(len(b.Targets) + len(b.FloatTargets)), // of which one is empty
+		Bucket: int32(b.TargetWidth), // #nosec G115 -- of a sample
 	})
 	if err != nil {
 		return tensor.Tensor{}, err
@@ -147,6 +150,9 @@ func (m *model) putBatch(b *sdk.Batch) error {
 	}
 	if err := m.features.put(m.link, tensor.Float32Bytes(b.Features)); err != nil {
 		return err
+	}
+	if b.TargetWidth > 0 {
+		return m.floatTargets.put(m.link, tensor.Float32Bytes(b.FloatTargets))
 	}
 	return m.targets.put(m.link, tensor.Int64Bytes(b.Targets))
 }

@@ -31,6 +31,8 @@ const (
 	roleLoadedFeatures
 	roleLoadedTargets
 	roleLoadedBatches
+	roleFloatTargets
+	roleLoadedFloatTargets
 	roleEnd
 )
 

@@ -17,6 +17,8 @@ def described(part: type[Part]) -> dict[str, Any]:
     said: dict[str, Any] = {"ranks_differ": getattr(part, "ranks_differ", False)}
     if part.kind == "hook":
         said |= {"links": list(part.links), "answers": part.answers}  # type: ignore[attr-defined]
+    if part.kind == "criterion":
+        said["targets"] = part.targets  # type: ignore[attr-defined]
     if part.kind == "server":
         said |= {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum, "answers": part.answers}  # type: ignore[attr-defined]
     return said

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
+
 from ...criterion import Criterion
 from .. import frames
 from ..process import Process
@@ -18,7 +20,8 @@ class CriterionRole(Role):
 
     def __init__(self, process: Process, part: Any, request: Any) -> None:
         super().__init__(process, part, request)
-        self._shape = (0, 0, 0)  # rows and columns of the output, targets
+        self._shape = (0, 0, 0, 0)  # rows and columns of the output, targets, and numbers of a row's
+        self._classes: Any = None  # of a batch, where the part gets them as numbers
         self._views: tuple[Any, Any] | None = None
         self._gradient: Any = None
         process.moved = self._moved
@@ -29,11 +32,25 @@ class CriterionRole(Role):
         self.make(max_batch=self._request.companion.model.max_batch)
 
     def _forward(self, flags: int, batch: int, bucket: int, targets: int, rows: int, columns: int) -> None:
-        if self._views is None or self._shape != (rows, columns, targets):
+        width = bucket
+        if self._views is None or self._shape != (rows, columns, targets, width):
             output = self.memory.tensor(frames.OUTPUT)[:rows * columns].reshape(rows, columns)
-            classes = self.memory.tensor(frames.TARGETS)[:targets]
-            output.flags.writeable = classes.flags.writeable = False
-            self._shape, self._views, self._gradient = (rows, columns, targets), (output, classes), None
+            self._classes = None
+            if width:
+                wanted = self.memory.tensor(frames.FLOAT_TARGETS)[:targets].reshape(rows, width)
+                if width != columns:
+                    raise ValueError(f"the output has {columns} columns but a row of the batch has {width} targets: the model must have an output for each")
+            else:
+                wanted = self.memory.tensor(frames.TARGETS)[:targets]
+                if self.part.targets in ("numbers", "shares"):
+                    self._classes, wanted = wanted, np.empty((rows, columns), np.float32)
+            output.flags.writeable = wanted.flags.writeable = False
+            self._shape, self._views, self._gradient = (rows, columns, targets, width), (output, wanted), None
+        if self._classes is not None:
+            wanted = self._views[1]
+            wanted.flags.writeable = True
+            wanted[:] = self._classes[:, None]
+            wanted.flags.writeable = False
         loss = self.part.forward(*self._views)
         try:
             bits = struct.pack("<d", loss)
@@ -43,7 +60,7 @@ class CriterionRole(Role):
 
     def _backward(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
         if self._gradient is None:
-            rows, columns, _ = self._shape
+            rows, columns = self._shape[:2]
             self._gradient = self.memory.tensor(frames.OUTPUT_GRADIENT)[:rows * columns].reshape(rows, columns)
         self.part.backward(self._gradient)
         self.process.link.send(frames.LOSS_GRADIENT)  # type: ignore[union-attr]

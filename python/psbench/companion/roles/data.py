@@ -31,7 +31,8 @@ class DataRole(Role):
 
     def configure(self, reply: Any) -> None:
         role = self._request.companion
-        self.make(trainers=role.trainers, seed=role.seed, batch_size=role.batch_size)
+        self.make(trainers=role.trainers, seed=role.seed, batch_size=role.batch_size, criterion=role.wanted.criterion,
+                  wanted=role.wanted.targets or "classes")
 
     def _load(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
         numbers = [int(n) for n in self.memory.tensor(frames.LIMITS)]
@@ -39,10 +40,13 @@ class DataRole(Role):
         if not isinstance(samples, Samples):
             raise TypeError(f"it returns a {type(samples).__name__}: it must return psbench.Samples(...)")
         both = [s for s in (samples, samples.held_out) if s is not None]
-        places = [(role, index, values) for index, s in enumerate(both) for role, values in _arrays(s, "held-out " * index)]
+        arrays = [_arrays(s, "held-out " * index) for index, s in enumerate(both)]
+        width = _unite([a["targets"] for a in arrays], arrays)
+        roles = {name: role for role, name in _ARRAYS} | ({"targets": frames.LOADED_FLOAT_TARGETS} if width else {})
+        places = [(roles[name], index, values) for index, a in enumerate(arrays) for name, values in a.items()]
         self._origins = [s.origin for s in both]
         self._put(places)
-        self.process.link.send(frames.LOAD, arg=len(both) - 1)  # type: ignore[union-attr]
+        self.process.link.send(frames.LOAD, arg=len(both) - 1, arg2=width)  # type: ignore[union-attr]
 
     def _put(self, arrays: list[tuple[int, int, Any]]) -> None:
         """Copies arrays into one segment, and announces them."""
@@ -61,13 +65,24 @@ class DataRole(Role):
         self.process.link.send(frames.ORIGIN, 0, batch, which, rows, sample, position, encode(text)[:4096])  # type: ignore[union-attr]
 
 
-def _arrays(samples: Samples, which: str) -> list[tuple[int, Any]]:
-    """The arrays of samples, each with its role; what is wrong with one is an error that names it."""
+def _unite(targets: list[Any], arrays: list[dict[str, Any]]) -> int:
+    """How many numbers are the target of a sample, 0 if all are classes. Samples of both sorts become numbers."""
+    if all(t.dtype == np.int64 for t in targets):
+        return 0
+    widths = {t.size // len(t) for t in targets if len(t)}
+    if len(widths) > 1:
+        raise ValueError(f"its samples and held-out samples have {' and '.join(str(t.size // len(t)) for t in targets)} targets each: all must have as many")
+    for a, t in zip(arrays, targets):
+        a["targets"] = t.astype(np.float32, copy=False)
+    return widths.pop() if widths else 1
+
+
+def _arrays(samples: Samples, which: str) -> dict[str, Any]:
+    """The arrays of samples by their names; what is wrong with one is an error that names it."""
     out: dict[str, Any] = {}
-    roles = {name: role for role, name in _ARRAYS}
     if not isinstance(samples, Samples):
         raise TypeError(f"its {which}samples are a {type(samples).__name__}: they must be psbench.Samples(...)")
-    for name in roles:
+    for _, name in _ARRAYS:
         values = getattr(samples, name)
         if values is None:
             continue
@@ -79,11 +94,15 @@ def _arrays(samples: Samples, which: str) -> list[tuple[int, Any]]:
         if name == "features":
             if values.dtype != np.float32 or values.ndim != 2:
                 raise TypeError(f"{given}: they must be float32 [samples, features]; astype(np.float32) converts others")
-        elif values.dtype.kind not in "iu":
+        elif name == "targets" and values.dtype.kind not in "iufb":
+            raise TypeError(f"{given}: they must be numbers, such as int64 or float32")
+        elif name != "targets" and values.dtype.kind not in "iu":
             raise TypeError(f"{given}: they must be whole numbers, such as int64")
         elif values.ndim != 1 and not (name == "targets" and values.ndim == 2):
             raise ValueError(f"{given}: they must be {'[samples] or [samples, targets]' if name == 'targets' else 'of one dimension'}")
-        out[name] = np.ascontiguousarray(values, np.float32 if name == "features" else np.int64)
+        floats = name == "features" or name == "targets" and values.dtype.kind == "f"
+        with np.errstate(over="ignore"):  # psbench refuses what is not finite, and names it
+            out[name] = np.ascontiguousarray(values, np.float32 if floats else np.int64)
     if "targets" not in out:
         raise ValueError(f"its {which}samples have no targets")
     counts = {name: len(out[name]) - (name == "offsets") for name in ("features", "targets", "offsets") if name in out}
@@ -91,4 +110,4 @@ def _arrays(samples: Samples, which: str) -> list[tuple[int, Any]]:
         raise ValueError(f"its {which}samples are {', '.join(f'{n} by {name}' for name, n in counts.items())}: all must be as many")
     if ("indices" in out) != ("offsets" in out):
         raise ValueError(f"its {which}samples have indices or offsets alone: a bag needs both")
-    return [(roles[name], values) for name, values in out.items()]
+    return out

@@ -48,7 +48,7 @@ class ModelRole(Role):
             said.parameters.add(name=p.name, shape=list(p.shape), sparse=p.sparse)
         i = self._inputs
         said.inputs.rows, said.inputs.classes, said.inputs.features = i.rows, i.classes, i.features
-        said.inputs.targets, said.inputs.looked_up = i.targets, i.looked_up
+        said.inputs.targets, said.inputs.looked_up, said.inputs.outputs = i.targets, i.looked_up, i.outputs
         said.inputs.tables.extend(i.tables)
         said.feature_gradient = type(model).backward_input is not Model.backward_input
         said.steps = type(model).step is not Model.step
@@ -82,11 +82,11 @@ class ModelRole(Role):
         self.process.link.send(frames.INITIALIZE)  # type: ignore[union-attr]
 
     def _forward(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
-        b = self._samples(batch, rows, arg, arg2)
+        b = self._samples(batch, rows, arg, arg2, bucket)
         self._answer(frames.FORWARD, b, self.part.forward(b))
 
     def _evaluate(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
-        b = self._samples(batch, rows, arg, arg2)
+        b = self._samples(batch, rows, arg, arg2, bucket)
         self._answer(frames.EVALUATE, b, self.part.evaluate(b))
 
     def _answer(self, op: int, batch: Batch, output: Any) -> None:
@@ -133,20 +133,20 @@ class ModelRole(Role):
         self.part.step()
         self.process.link.send(frames.STEP)  # type: ignore[union-attr]
 
-    def _samples(self, indices: int, offsets: int, features: int, targets: int) -> Batch:
-        """The batch of so many numbers of each sort: the same one again if they are as many."""
-        counts = (indices, offsets, features, targets)
+    def _samples(self, indices: int, offsets: int, features: int, targets: int, width: int) -> Batch:
+        """The batch of so many numbers of each sort: the same one again if they are as many. Targets are classes if width is 0."""
+        counts = (indices, offsets, features, targets, width)
         if self._batch[0] == counts:
             return self._batch[1]
-        each = max(self._inputs.targets, 1)
+        each = width or max(self._inputs.targets, 1)
         size = offsets - 1 if offsets else targets // each
         parts = []
-        for role, count in ((frames.FEATURES, features), (frames.TARGETS, targets), (frames.INDICES, indices), (frames.OFFSETS, offsets)):
+        for role, count in ((frames.FEATURES, features), (frames.FLOAT_TARGETS if width else frames.TARGETS, targets), (frames.INDICES, indices), (frames.OFFSETS, offsets)):
             part = self.memory.tensor(role)[:count] if count else _NONE[role]
             part.flags.writeable = False
             parts.append(part)
         shaped = parts[0].reshape(size, features // size) if size else parts[0]
-        self._batch = counts, Batch(size, shaped, parts[1].reshape(size, each) if each > 1 else parts[1], parts[2], parts[3])
+        self._batch = counts, Batch(size, shaped, parts[1].reshape(size, each) if each > 1 or width else parts[1], parts[2], parts[3])
         return self._batch[1]
 
     def _moved(self, role: int, index: int) -> None:
@@ -159,7 +159,7 @@ class ModelRole(Role):
 def _none() -> dict[int, Any]:
     import numpy
 
-    return {role: numpy.empty(0, frames.ELEMENTS.get(role, "float32")) for role in (frames.FEATURES, frames.TARGETS, frames.INDICES, frames.OFFSETS)}
+    return {role: numpy.empty(0, frames.ELEMENTS.get(role, "float32")) for role in (frames.FEATURES, frames.TARGETS, frames.FLOAT_TARGETS, frames.INDICES, frames.OFFSETS)}
 
 
 _NONE = _none()
