@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -196,13 +195,10 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
-	if near := spelling.Nearest(args[0], names); near != "" {
-		return usagef("unknown command %s; did you mean %q?", quote.String(args[0]), near)
-	}
 	if len(names) == 0 {
 		return usagef("%s takes no arguments, but %s is given", cmd.CommandPath(), quote.String(args[0]))
 	}
-	return usagef("unknown command %s; the commands are %s", quote.String(args[0]), strings.Join(names, ", "))
+	return usagef("unknown command %s%s", quote.String(args[0]), spelling.Hint(args[0], names, "commands", cmd.CommandPath()+" --help shows all"))
 }
 
 // helpArguments refuses help on a command that there is not.

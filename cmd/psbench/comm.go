@@ -253,15 +253,13 @@ func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 	var chosen []T
 	for _, name := range names {
 		name := T(strings.TrimSpace(name))
-		switch near := spelling.Nearest(string(name), words(choices)); {
+		switch {
 		case slices.Contains(chosen, name):
 			return nil, fmt.Errorf("%s %s is given twice", noun, quote.Word(string(name)))
 		case slices.Contains(choices, name):
 			chosen = append(chosen, name)
-		case near != "":
-			return nil, fmt.Errorf("unknown %s %s; did you mean %q?", noun, quote.String(string(name)), near)
 		default:
-			return nil, fmt.Errorf("unknown %s %s; the %ss are %s", noun, quote.String(string(name)), noun, strings.Join(words(choices), ", "))
+			return nil, fmt.Errorf("unknown %s %s%s", noun, quote.String(string(name)), spelling.Hint(string(name), words(choices), noun+"s", "psbench comm --help shows all"))
 		}
 	}
 	return chosen, nil

@@ -62,10 +62,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	if slices.Contains(registry.Kinds, kind) {
 		return kind, nil
 	}
-	if near := spelling.Nearest(name, append(kindNames(), devicesArgument)); near != "" {
-		return "", usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
-	}
-	return "", usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(kindNames(), ", "))
+	return "", usagef("unknown kind %s%s", quote.String(name), spelling.Hint(name, append(kindNames(), devicesArgument), "kinds", "psbench list shows all"))
 }
 
 func listItems(p *screen.Page, reg *registry.Registry, kinds []sdk.Kind) error {

@@ -70,10 +70,7 @@ func named(reg *registry.Registry, key string) (items []registry.Item, err error
 	if len(items) > 0 {
 		return items, nil
 	}
-	if near := spelling.Nearest(key, keyNames(reg)); near != "" {
-		return nil, usagef("unknown key %s; did you mean %q?", quote.String(key), near)
-	}
-	return nil, usagef("unknown key %s; psbench list shows the keys of all kinds", quote.String(key))
+	return nil, usagef("unknown key %s%s", quote.String(key), spelling.Hint(key, keyNames(reg), "keys", "psbench list shows all"))
 }
 
 // keyNames are the keys and aliases of all kinds, each once.

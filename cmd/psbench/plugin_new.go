@@ -110,10 +110,7 @@ func parseProjectKind(name string) (scaffold.Kind, error) {
 			return kind, nil
 		}
 	}
-	if near := spelling.Nearest(name, projectKinds()); near != "" {
-		return scaffold.Kind{}, usagef("unknown kind %s; did you mean %q?", quote.String(name), near)
-	}
-	return scaffold.Kind{}, usagef("unknown kind %s; the kinds are %s", quote.String(name), strings.Join(projectKinds(), ", "))
+	return scaffold.Kind{}, usagef("unknown kind %s%s", quote.String(name), spelling.Hint(name, projectKinds(), "kinds", "psbench plugin new --help shows all"))
 }
 
 func languages() []string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
@@ -69,14 +68,7 @@ func (c runChoice) find(s *study.Study) (*study.Cell, error) {
 	if c.cell == "" {
 		return nil, usagef("%s has %d cells: choose one, as in --cell %s", s.Name, len(s.Cells), quote.Shell(names[0]))
 	}
-	if near := spelling.Nearest(c.cell, names); near != "" {
-		return nil, usagef("unknown cell %s; did you mean %q?", quote.String(c.cell), near)
-	}
-	const most = 5
-	if len(names) > most {
-		names = append(names[:most], "...")
-	}
-	return nil, usagef("unknown cell %s; the cells are %s", quote.String(c.cell), quote.Message(strings.Join(names, "; ")))
+	return nil, usagef("unknown cell %s%s", quote.String(c.cell), spelling.Hint(c.cell, names, "cells", "psbench show shows all"))
 }
 
 // median is the run whose value of a metric is the median; one without a value comes after all others.

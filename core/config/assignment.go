@@ -177,10 +177,7 @@ func parseKind(name string) (sdk.Kind, error) {
 	for _, k := range settable {
 		kinds = append(kinds, string(k))
 	}
-	if near := spelling.Nearest(name, kinds); near != "" {
-		return "", fmt.Errorf("names the unknown kind %s; did you mean %q?", quote.String(name), near)
-	}
-	return "", fmt.Errorf("names the unknown kind %s; the kinds with settings are %s", quote.String(name), strings.Join(kinds, ", "))
+	return "", fmt.Errorf("names the unknown kind %s%s", quote.String(name), spelling.Hint(name, kinds, "kinds with settings", "psbench list shows all"))
 }
 
 // asType reads the value of an assignment as the type of a setting.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/config/option"
@@ -116,7 +115,7 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 		case settingsKey:
 			c.settings, ok = entry[key].(map[string]any)
 		default:
-			return c, fmt.Errorf("has the unknown key %s%s", quote.String(key), hint(key, []string{classKey, settingsKey}))
+			return c, fmt.Errorf("has the unknown key %s%s", quote.String(key), spelling.Hint(key, []string{classKey, settingsKey}, "", ""))
 		}
 		if !ok {
 			return c, fmt.Errorf("has %s as %s, which must be a string for %s and an object for %s", option.Show(entry[key]), key, classKey, settingsKey)
@@ -126,17 +125,6 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 		return c, fmt.Errorf("has no %s", classKey)
 	}
 	return c, nil
-}
-
-// hint suggests what an unknown name was meant to be.
-func hint(name string, known []string) string {
-	if near := spelling.Nearest(name, known); near != "" {
-		return "; did you mean " + quote.String(near) + "?"
-	}
-	if len(known) == 0 {
-		return "; there are none"
-	}
-	return "; there are " + quote.Message(strings.Join(known, ", "))
 }
 
 // partSettings reads a file of settings by the key of a part; the result has

@@ -50,7 +50,7 @@ func TestFlagErrors(t *testing.T) {
 		{"--trainer batch_update --ddp-hook noop", "--ddp-hook is noop, but trainer batch_update needs a hook that sends every bucket to the server, for its parameters: give --ddp-hook rpc"},
 		{"--ddp-hook allreduc", `--ddp-hook: unknown hook "allreduc"; did you mean "allreduce"? the keys are allreduce, hybrid, noop, rpc, sparse_rpc`},
 		{"--model DummyModelSprase", `--model: unknown model "DummyModelSprase"; did you mean "DummyModelSparse"?`},
-		{"--data zzzzzzzzz", `--data: unknown data "zzzzzzzzz"; there are BatchUpdateData, ClickSample, DigitSample, DummyData, DummyData2, HybridData, bags, clicks, criteo, dense, dummy, file, idx, inline`},
+		{"--data zzzzzzzzz", `--data: unknown data "zzzzzzzzz"; the nearest of 14 are DummyData, bags, clicks, criteo, dense; psbench list data shows all`},
 		{"--set lr", `--set is "lr" but must be kind.setting=value, as in trainer.lr=0.1`},
 		{"--set .lr=1", `--set names the unknown kind ""; the kinds with settings are server, trainer, hook, criterion, data, model`},
 		{"--set sparsee=true", `--set sparsee: no part of this run has a setting "sparsee"; did you mean "sparse"?`},

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -155,7 +156,7 @@ func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 	for _, a := range assignments {
 		i, ok := index[a.name]
 		if !ok {
-			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), hint(a.name, names))}
+			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), spelling.Hint(a.name, names, "", fmt.Sprintf("psbench list %s shows all", d.Kind)))}
 		}
 		value, err := a.asType(d.Settings[i].Type)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/topology"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -287,7 +288,7 @@ func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice,
 		item, err := r.registry.Lookup(kind, name)
 		if err != nil {
 			known := append(slices.Sorted(maps.Keys(byID)), r.registry.Keys(kind)...)
-			return choice{}, fmt.Errorf("%s: unknown %s %s%s", r.name(string(kind)), kind, quote.String(name), hint(name, known))
+			return choice{}, fmt.Errorf("%s: unknown %s %s%s", r.name(string(kind)), kind, quote.String(name), spelling.Hint(name, known, "", fmt.Sprintf("psbench list %s shows all", kind)))
 		}
 		return choice{Item: item, value: item.Key, origin: origin}, nil
 	}

@@ -71,8 +71,5 @@ func unknownKey(s source, key string) error {
 	if s.sort == fromEnvironment {
 		return unknownVariable(s.name(key))
 	}
-	if near := spelling.Nearest(key, option.Keys()); near != "" {
-		return fmt.Errorf("unknown key %s in %s; did you mean %q?", quote.String(key), s.place, near)
-	}
-	return fmt.Errorf("unknown key %s in %s; the keys are %s", quote.String(key), s.place, strings.Join(option.Keys(), ", "))
+	return fmt.Errorf("unknown key %s in %s%s", quote.String(key), s.place, spelling.Hint(key, option.Keys(), "keys", "psbench config shows all"))
 }

@@ -116,10 +116,7 @@ func unknown(path, key string, fields map[string]reflect.Type) error {
 	if path != "" {
 		where = " of " + quote.Word(path)
 	}
-	if near := spelling.Nearest(key, names); near != "" {
-		return fmt.Errorf("unknown key %s%s; did you mean %q?", quote.String(key), where, near)
-	}
-	return fmt.Errorf("unknown key %s%s; the keys are %s", quote.String(key), where, strings.Join(names, ", "))
+	return fmt.Errorf("unknown key %s%s%s", quote.String(key), where, spelling.Hint(key, names, "keys", ""))
 }
 
 func inside(path, key string) string {

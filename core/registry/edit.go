@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,14 +35,10 @@ func Remove(ctx context.Context, path, name string) ([]string, error) {
 
 func (u *userFile) unknown(name string) error {
 	names := slices.Sorted(maps.Keys(u.sections[pluginSection]))
-	switch near := spelling.Nearest(name, names); {
-	case len(names) == 0:
+	if len(names) == 0 {
 		return fmt.Errorf("there is no plugin %s: %s has none", quote.String(name), quote.Word(u.path))
-	case near != "":
-		return fmt.Errorf("there is no plugin %s; did you mean %q?", quote.String(name), near)
-	default:
-		return fmt.Errorf("there is no plugin %s; the plugins are %s", quote.String(name), quote.Message(strings.Join(names, ", ")))
 	}
+	return fmt.Errorf("there is no plugin %s%s", quote.String(name), spelling.Hint(name, names, "plugins", "psbench plugin list shows all"))
 }
 
 // remove takes the keys of a plugin away.

@@ -221,14 +221,11 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 		return p.Plugin, nil
 	}
 	known := slices.Sorted(maps.Keys(r.plugins))
-	switch near := spelling.Nearest(name, known); {
-	case name == "":
-		return Plugin{}, fmt.Errorf("names no plugin: the plugins are %s", strings.Join(known, ", "))
-	case near != "":
-		return Plugin{}, fmt.Errorf("names an unknown plugin %s; did you mean %q?", quote.String(name), near)
-	default:
-		return Plugin{}, fmt.Errorf("names an unknown plugin %s; the plugins are %s", quote.String(name), quote.Message(strings.Join(known, ", ")))
+	const all = "psbench plugin list shows those that were added"
+	if name == "" {
+		return Plugin{}, fmt.Errorf("names no plugin: %s", spelling.Choices(name, known, "plugins", all))
 	}
+	return Plugin{}, fmt.Errorf("names an unknown plugin %s%s", quote.String(name), spelling.Hint(name, known, "plugins", all))
 }
 
 // parseLinks reads the links of a hook, nil where the file does not say.

@@ -162,7 +162,7 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 	if near := spelling.Nearest(name, r.Names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
-	return Item{}, fmt.Errorf("unknown %s %s; %sthe keys are %s", kind, quote.String(name), hint, quote.Message(strings.Join(r.Keys(kind), ", ")))
+	return Item{}, fmt.Errorf("unknown %s %s; %s%s", kind, quote.String(name), hint, spelling.Choices(name, r.Keys(kind), "keys", fmt.Sprintf("psbench list %s shows all", kind)))
 }
 
 // Break makes who looks an item up get err instead, where it is of the user's registry: err is

@@ -8,9 +8,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
 // value is the value of a key, and where it starts.
@@ -38,7 +38,7 @@ func valuesOf(text []byte, keys []string) (values map[string]value, at int64, er
 		v.at = d.InputOffset() - int64(len(v.text))
 		key, _ := token.(string) // every key of an object is a string
 		if !slices.Contains(keys, key) {
-			return nil, v.at, fmt.Errorf("unknown key %s; the keys are %s", quote.String(key), strings.Join(keys, ", "))
+			return nil, v.at, fmt.Errorf("unknown key %s; %s", quote.String(key), spelling.Choices(key, keys, "keys", ""))
 		}
 		if _, twice := values[key]; twice {
 			return nil, v.at, fmt.Errorf("key %s is given twice", quote.String(key))

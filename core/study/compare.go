@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
 // Comparison is what became of the cells of one study in another, or from one value of an axis to the next.
@@ -84,7 +85,7 @@ func (s *Study) Along(axis string, metric Metric) (*Comparison, error) {
 	at := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	switch {
 	case at < 0:
-		return nil, fmt.Errorf("%s has no axis %s, but %s: name two studies, or one of these with --axis", s.Name, quote.String(axis), s.axisNames())
+		return nil, fmt.Errorf("%s has no axis %s; %s: name two studies, or one of these with --axis", s.Name, quote.String(axis), spelling.Choices(axis, s.axisNames(), "axes", ""))
 	case len(s.Axes[at].Values) < 2:
 		return nil, fmt.Errorf("axis %s of %s has one value, so there is nothing to compare", quote.String(axis), s.Name)
 	}

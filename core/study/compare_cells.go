@@ -34,12 +34,12 @@ func (s *Study) byValues(keys []string) (map[string]*Cell, error) {
 	return out, nil
 }
 
-func (s *Study) axisNames() string {
+func (s *Study) axisNames() []string {
 	var names []string
 	for _, a := range s.Axes {
 		names = append(names, a.Name)
 	}
-	return cmp.Or(strings.Join(names, ", "), "none")
+	return names
 }
 
 // varying are the configuration keys that differ between the cells of a study.

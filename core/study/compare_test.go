@@ -109,7 +109,7 @@ func TestCompareRefuses(t *testing.T) {
 		}
 	}
 	for axis, want := range map[string]string{
-		"model":    `A has no axis "model", but server, ntrainer: name two studies, or one of these with --axis`,
+		"model":    `A has no axis "model"; the axes are server, ntrainer: name two studies, or one of these with --axis`,
 		"ntrainer": `axis "ntrainer" of A has one value, so there is nothing to compare`,
 	} {
 		if _, err := a.Along(axis, throughput(t)); err == nil || err.Error() != want {

@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
@@ -79,11 +78,7 @@ func MetricOf(name string) (Metric, error) {
 	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return Metrics[i], nil
 	}
-	names := MetricNames()
-	if near := spelling.Nearest(name, names); near != "" {
-		return Metric{}, fmt.Errorf("unknown metric %s; did you mean %q?", quote.String(name), near)
-	}
-	return Metric{}, fmt.Errorf("unknown metric %s; the metrics are %s", quote.String(name), strings.Join(names, ", "))
+	return Metric{}, fmt.Errorf("unknown metric %s%s", quote.String(name), spelling.Hint(name, MetricNames(), "metrics", "docs/answer.md has all"))
 }
 
 // MetricNames are the names of Metrics, in their order.

@@ -71,7 +71,7 @@ func TestSizesAreApart(t *testing.T) {
 func TestMetricThatNoRunHas(t *testing.T) {
 	s := ladderOf(t, 1)
 	_, err := s.MetricOr(Throughput)
-	if want := "no run has the metric throughput: these have comm_time and comm_time_p95"; err == nil || err.Error() != want {
+	if want := "no run has the metric throughput; the metrics that they have are comm_time, comm_time_p95"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, err := s.MetricOr("thruput"); err == nil || !strings.Contains(err.Error(), "did you mean") {

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 )
 
 // TextOptions choose how a study is shown. The zero value is the default.
@@ -100,7 +101,7 @@ func (s *Study) has(m Metric) error {
 		return nil
 	}
 	names := slices.DeleteFunc(MetricNames(), func(name string) bool { return !have[name] })
-	return fmt.Errorf("no run has the metric %s: these have %s", m.Name, listed(names))
+	return fmt.Errorf("no run has the metric %s; %s", m.Name, spelling.Choices(m.Name, names, "metrics that they have", "psbench export lists all"))
 }
 
 func line(w *screen.Page, label, text string) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -82,7 +83,7 @@ func knownKey(place, name string) error {
 	} else if ok {
 		return fmt.Errorf("%s: --%s is no value that cells can differ in", place, o.Flag())
 	}
-	return fmt.Errorf("%s: unknown axis %s%s", place, quote.String(name), nearest(key, names))
+	return fmt.Errorf("%s: unknown axis %s%s", place, quote.String(name), spelling.Hint(key, names, "axes", "psbench config shows all keys"))
 }
 
 // axisKeys are the options that can be an axis.

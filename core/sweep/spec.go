@@ -214,12 +214,7 @@ func timeOf(text string) (time.Duration, error) {
 }
 
 // nearest hints at the name that was meant.
-func nearest(name string, known []string) string {
-	if near := spelling.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	return "; there are " + quote.Message(strings.Join(known, ", "))
-}
+func nearest(name string, known []string) string { return spelling.Hint(name, known, "", "") }
 
 // label is a value as people read it: texts as they are.
 func label(v any) string {

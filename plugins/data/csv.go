@@ -158,17 +158,15 @@ func findTarget(name string, names []string, header bool) (int, error) {
 		return place, nil
 	}
 	number, err := strconv.Atoi(name)
-	switch near := spelling.Nearest(name, names); {
+	switch {
 	case err == nil && 1 <= number && number <= len(names):
 		return number - 1, nil
 	case err == nil:
 		return 0, fmt.Errorf("setting target is %d but must be the name of a column or its number from 1 to %d", number, len(names))
 	case !header:
 		return 0, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s", len(names), quote.String(name))
-	case near != "":
-		return 0, fmt.Errorf("no column is named %s, which setting target is; did you mean %q?", quote.String(name), near)
 	default:
-		return 0, fmt.Errorf("no column is named %s, which setting target is; the columns are %s", quote.String(name), quote.Text(strings.Join(names, ", ")))
+		return 0, fmt.Errorf("no column is named %s, which setting target is%s", quote.String(name), spelling.Hint(name, names, "columns", ""))
 	}
 }
 
