@@ -75,6 +75,7 @@ type Check struct {
 	needs        []string       // the settings without which a part cannot be tried, as sentences
 	unchecked    int            // of which no value was compared
 	inputs       *sdk.InputSpec // what psbench's model for trials takes that the data fits
+	numbers      bool           // the data's targets are numbers that are no classes
 	fits         string         // the plugin's own model that the data fits; "": psbench's
 	held         string         // the model that a server of parameters holds; "": none was tried yet
 	width        int            // columns of the table of a server that was tried

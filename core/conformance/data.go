@@ -77,13 +77,31 @@ type reading struct{ trainers, epochs, batchSize int }
 // alone is that of one trainer.
 var alone = reading{trainers: 1, epochs: 1, batchSize: 5}
 
-// read has trainers read the data.
+// read has trainers read the data, with a criterion that takes classes or, if no model takes those, one that takes
+// numbers.
 func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
+	out, err := c.readFor(ctx, part, how)
+	var config *configError
+	if err == nil || c.numbers || c.Model || c.fits != "" || c.inputs != nil || errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) || c.missing(part, err) != "" {
+		return out, err
+	}
+	c.numbers = true
+	if out, nerr := c.readFor(ctx, part, how); nerr == nil {
+		return out, nil
+	}
+	c.numbers = false
+	return nil, err
+}
+
+func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
 	o, err := c.base(part)
 	if err != nil {
 		return nil, err
 	}
 	o["ntrainer"], o["epochs"], o["batch_size"] = how.trainers, how.epochs, how.batchSize
+	if c.numbers {
+		o["create_criterion"] = "mse"
+	}
 	if c.Model {
 		return c.run(ctx, o)
 	}

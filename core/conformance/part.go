@@ -27,7 +27,7 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	if err := c.begin(part); err != nil {
 		return err
 	}
-	c.inputs, c.fits, c.held = nil, "", ""
+	c.inputs, c.fits, c.held, c.numbers = nil, "", "", false
 	if err := c.begun(ctx, part); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,6 +98,28 @@ func TestContractsOfTrainers(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: %q, want %q", contract, got, want)
 			}
+		}
+	}
+}
+
+// A trainer or a model of a plugin from before targets that are numbers is not given any.
+func TestContractsOfFloatTargets(t *testing.T) {
+	const want = "the targets of data a_data are numbers, but trainer a_trainer of plugin builtin speaks version 2.4 of psbench's contract with plugins, which has classes alone: build it for version 2.5"
+	for _, c := range []struct {
+		width    int
+		contract string
+		want     string
+	}{{0, "2.4", ""}, {1, "2.5", ""}, {1, "2.4", want}, {3, "2.1", strings.Replace(want, "2.4", "2.1", 1)}} {
+		r := laidOut(&run{e: experiment(2, 1, registry.Links{}, sdk.KindModel), shares: []batches.Share{{TargetWidth: c.width}}})
+		for _, p := range r.processes.all {
+			p.Process = placed{contract: c.contract}
+		}
+		got := ""
+		if err := r.checkFloatTargets(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

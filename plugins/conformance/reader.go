@@ -61,6 +61,7 @@ func (r *reader) take(_ sdk.Key, b *sdk.Batch) (float64, error) {
 			_, _ = fmt.Fprintln(sum, list) // a checksum takes all
 		}
 		_, _ = sum.Write(tensor.Float32Bytes(b.Features))
+		_, _ = sum.Write(tensor.Float32Bytes(b.FloatTargets))
 		r.batches = append(r.batches, fmt.Sprintf("%08x", sum.Sum32()))
 	}
 	return 0, nil

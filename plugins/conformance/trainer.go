@@ -22,6 +22,7 @@ type trainerSettings struct {
 	Timing       int      `json:"timing" doc:"timing of a server that is tested"`
 	Asynchronous bool     `json:"asynchronous" doc:"the server that is tested does not wait"`
 	Answers      string   `json:"answers" doc:"what a hook or server that is tested declares to answer"`
+	Targets      string   `json:"targets" doc:"what a criterion that is tested takes as targets"`
 	RanksDiffer  bool     `json:"ranks_differ" doc:"results may differ from rank to rank"`
 	DenseOnly    bool     `json:"dense_only" doc:"gradients are dense"`
 	Largest      int      `json:"largest" doc:"samples of the largest batch; 0: as many as the point says"`
@@ -37,7 +38,7 @@ type trainer struct {
 }
 
 func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
-	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous, Answers: sdk.Answers(s.Answers)}
+	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous, Answers: sdk.Answers(s.Answers), Targets: sdk.TargetKind(s.Targets)}
 	for _, link := range s.Links {
 		part.Links = append(part.Links, sdk.Link(link))
 	}

@@ -35,6 +35,21 @@ func TestAllocatesNothing(t *testing.T) {
 		}); n > 0 {
 			t.Errorf("a batch of %s makes %g allocations, want none", name, n)
 		}
+		floats, ok := c.(sdk.FloatCriterion)
+		if !ok {
+			continue
+		}
+		numbers := []float32{1, 1, 1, 1}
+		if n := testing.AllocsPerRun(20, func() {
+			if _, err := floats.ForwardFloats(output, numbers); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Backward(gradient); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("a batch of %s with numbers as targets makes %g allocations, want none", name, n)
+		}
 	}
 }
 
@@ -84,6 +99,29 @@ func TestErrorsOfTargets(t *testing.T) {
 		{"bce", tensor.New(2, 2), []int64{0, 1}, "the output has shape [2 2] but bce needs [2, 1], one logit for each target: the model must end in one output"},
 	} {
 		if _, err := criteria[bad.criterion].Forward(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape, bad.targets, err, bad.want)
+		}
+	}
+}
+
+func TestErrorsOfFloatTargets(t *testing.T) {
+	criteria, nan := criteriaByKey(t), float32(math.NaN())
+	for _, bad := range []struct {
+		criterion string
+		output    tensor.Tensor
+		targets   []float32
+		want      string
+	}{
+		{"mse", tensor.New(2, 1), nil, "a batch has 0 targets"},
+		{"mse", tensor.New(2), []float32{1, 2}, "the output has shape [2] but must be [rows, columns]"},
+		{"mse", tensor.New(2, 1), []float32{1, 2, 3}, "the output has 2 rows but the batch has 3 numbers as targets"},
+		{"l1", tensor.New(2, 3), []float32{1, 2}, "the output has 3 columns but a row of the batch has 1 targets"},
+		{"l1", tensor.New(2, 1), []float32{1, nan}, "row 1 of the batch: target NaN is not finite"},
+		{"bce", tensor.New(2, 1), []float32{1, 1.5}, "row 1 of the batch: target 1.5 is not from 0 to 1"},
+		{"cel", tensor.New(2, 2), []float32{0.5, 0.5, 0.5, 0.25}, "row 1 of the batch: the targets add up to 0.75"},
+		{"mse", tensor.Tensor{Shape: []int{1, 1}}, []float32{1}, "output: a tensor of shape [1 1] needs 1 elements"},
+	} {
+		if _, err := criteria[bad.criterion].(sdk.FloatCriterion).ForwardFloats(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape, bad.targets, err, bad.want)
 		}
 	}

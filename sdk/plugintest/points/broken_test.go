@@ -22,6 +22,13 @@ func of(kind, fault string) sdk.Part {
 	switch kind {
 	case "criterion":
 		return sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) { return &brokenSquares{sound: s}, nil })
+	case "float criterion":
+		return sdk.WithTargets(sdk.NumberTargets, sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) {
+			if s.has("no ForwardFloats") {
+				return &brokenSquares{sound: s}, nil
+			}
+			return &floatSquares{brokenSquares: brokenSquares{sound: s}}, nil
+		}))
 	case "elementwise server":
 		return sdk.NewElementwiseServer("tested", sdk.OnArrival, settings{}, func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil })
 	case "adding server":
@@ -72,6 +79,10 @@ func TestBrokenParts(t *testing.T) {
 		{"criterion", "a gradient of half its length", "gradient"},
 		{"criterion", "a sum in the place of a mean", "mean"},
 		{"criterion", "a loss that counts its calls", "again"},
+		{"float criterion", "", ""},
+		{"float criterion", "no ForwardFloats", "float targets"},
+		{"float criterion", "a gradient of whole numbers", "float targets"},
+		{"float criterion", "another loss of classes", "float targets"},
 		{"elementwise server", "", ""},
 		{"elementwise server", "the gradients of others are overwritten", "memory"},
 		{"elementwise server", "an answer that depends on the place in the block", "blocks"},

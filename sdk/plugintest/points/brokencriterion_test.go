@@ -66,3 +66,42 @@ func (c *brokenSquares) Backward(g tensor.Tensor) error {
 	}
 	return nil
 }
+
+// floatSquares is that of numbers too, where a row has as many as the output.
+type floatSquares struct {
+	brokenSquares
+	numbers []float32
+}
+
+func (c *floatSquares) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	c.numbers = nil
+	loss, err := c.brokenSquares.Forward(output, targets)
+	if c.has("another loss of classes") {
+		loss++
+	}
+	return loss, err
+}
+
+func (c *floatSquares) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	c.output, c.numbers = output, targets
+	sum := 0.0
+	for i, v := range output.Data {
+		d := float64(v) - float64(targets[i])
+		sum += d * d / 2
+	}
+	return sum / float64(output.Shape[0]), nil
+}
+
+func (c *floatSquares) Backward(g tensor.Tensor) error {
+	if c.numbers == nil {
+		return c.brokenSquares.Backward(g)
+	}
+	for i, v := range c.output.Data {
+		target := c.numbers[i]
+		if c.has("a gradient of whole numbers") {
+			target = float32(int(target))
+		}
+		g.Data[i] = (v - target) / float32(c.output.Shape[0])
+	}
+	return nil
+}

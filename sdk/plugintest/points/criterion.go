@@ -56,6 +56,7 @@ var criterionPoints = []Point{
 		Promise: "Backward writes the gradient of the loss that Forward gave",
 		rank:    criterionGradient,
 	},
+	floatTargets,
 	{
 		Name:    "mean",
 		Promise: "the loss is the mean over the batch: a batch with every sample twice has the same",

@@ -14,7 +14,7 @@ import (
 var dataPoints = []Point{
 	{
 		Name:    "samples",
-		Promise: "every sample has a bag or a row of numbers and as many targets as the others, and indices and targets are at least 0",
+		Promise: "every sample has a bag or a row of numbers and as many targets as the others; indices and classes are at least 0, numbers finite",
 		alone: func(s *Subject) error {
 			samples, err := s.load()
 			if err != nil {
@@ -119,8 +119,14 @@ func CheckSamples(b *sdk.Batch) error {
 			return err
 		}
 	}
-	if len(b.Targets) == 0 || len(b.Targets)%n != 0 {
-		return fmt.Errorf("there are %d targets for %d samples", len(b.Targets), n)
+	if all := len(b.Targets) + len(b.FloatTargets); all == 0 || all%n != 0 {
+		return fmt.Errorf("there are %d targets for %d samples", all, n)
+	}
+	if len(b.FloatTargets) != n*b.TargetWidth || b.TargetWidth > 0 && len(b.Targets) > 0 {
+		return fmt.Errorf("there are %d numbers and %d classes as targets for %d samples whose TargetWidth is %d", len(b.FloatTargets), len(b.Targets), n, b.TargetWidth)
+	}
+	if err := finite("the targets", b.FloatTargets); err != nil {
+		return err
 	}
 	if len(b.Features)%n != 0 {
 		return fmt.Errorf("there are %d numbers for %d samples, each of which must have equally many", len(b.Features), n)
@@ -134,7 +140,8 @@ func CheckSamples(b *sdk.Batch) error {
 }
 
 func sameSamples(a, b *sdk.Batch) bool {
-	return slices.Equal(a.Indices, b.Indices) && slices.Equal(a.Offsets, b.Offsets) && slices.Equal(a.Features, b.Features) && slices.Equal(a.Targets, b.Targets)
+	return slices.Equal(a.Indices, b.Indices) && slices.Equal(a.Offsets, b.Offsets) && slices.Equal(a.Features, b.Features) && slices.Equal(a.Targets, b.Targets) &&
+		slices.Equal(a.FloatTargets, b.FloatTargets) && a.TargetWidth == b.TargetWidth
 }
 
 // readAll reads what is left after skipping some samples, n at a time.
@@ -168,6 +175,7 @@ func readAll(data sdk.StreamedData, n, skip int) (*sdk.Batch, error) {
 			}
 		}
 		all.Features = append(all.Features, part.Features...)
+		all.FloatTargets, all.TargetWidth = append(all.FloatTargets, part.FloatTargets...), part.TargetWidth
 	}
 	return all, nil // it is long enough to be compared
 }
@@ -203,7 +211,8 @@ func checkStream(s *Subject) error {
 	if err != nil {
 		return err
 	}
-	if whole.Size() > skip && (rest.Size() != whole.Size()-skip || rest.Targets[0] != whole.Targets[len(whole.Targets)/whole.Size()*skip]) {
+	targets, floats := len(whole.Targets)/max(1, whole.Size())*skip, skip*whole.TargetWidth
+	if whole.Size() > skip && (rest.Size() != whole.Size()-skip || !slices.Equal(rest.Targets, whole.Targets[targets:]) || !slices.Equal(rest.FloatTargets, whole.FloatTargets[floats:])) {
 		return fmt.Errorf("after %d were skipped there are %d of %d samples", skip, rest.Size(), whole.Size())
 	}
 	return nil

@@ -28,6 +28,8 @@ type Point struct {
 	Large bool
 	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
 	Sparse, Agreement bool
+	// Floats says that it is about criteria that take targets which are numbers.
+	Floats bool
 	// Samples are those of the largest batch that a model or criterion is told of and gets; 0: MaxBatch.
 	Samples int
 	// Unseen is why a run does not show whether the part keeps the point, "" where one does.
@@ -88,7 +90,9 @@ func (s *Subject) Points() []Point {
 		settings.Promise = withoutRange
 	}
 	list := slices.Concat([]Point{settings}, own, []Point{leftovers(own[0])})
-	return slices.DeleteFunc(list, func(p Point) bool { return p.Sparse && s.dense() || p.Agreement && !s.agrees() })
+	return slices.DeleteFunc(list, func(p Point) bool {
+		return p.Sparse && s.dense() || p.Agreement && !s.agrees() || p.Floats && s.Part.Targets.OrClasses() == sdk.ClassTargets
+	})
 }
 
 // dense says that the part gets no sparse gradients.
