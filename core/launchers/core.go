@@ -46,15 +46,15 @@ func (f *Finding) Stranded() error {
 
 // meeting is what has tasks of the launcher find each other.
 func (f *Finding) meeting() string {
-	const secret = "head -c 32 /dev/urandom | base64"
+	const drawn = "head -c 32 /dev/urandom | base64"
 	switch f.Launcher {
 	case "Slurm":
 		return "type srun --mpi=pmi2 --ntasks-per-node=1 psbench ..."
 	case "Open MPI":
 		return fmt.Sprintf("type %s=$(%s) mpirun -x %s -x %s=%s -n %d --map-by ppr:1:node psbench ...",
-			SecretVariable, secret, SecretVariable, CoreVariable, f.first(), f.Place.Size)
+			SecretVariable, drawn, SecretVariable, CoreVariable, f.first(), f.Place.Size)
 	case "torchrun":
-		return "make a secret, " + secret + " >key && chmod 600 key, copy the file to all hosts, and type torchrun ... psbench run --secret-file key"
+		return "make a secret, " + drawn + " >key && chmod 600 key, copy the file to all hosts, and type torchrun ... psbench run --secret-file key"
 	case kubernetes, "LeaderWorkerSet", torchVariables:
 		return fmt.Sprintf("the manifest must give all pods a secret by %s, as deploy/job.yaml does", SecretVariable)
 	}

@@ -15,8 +15,8 @@ import (
 // well, and stands on command lines.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
-// imported are the modules that plugins in Python import, also where they are not installed yet.
-var imported = []string{"google", "grpc", "numpy", "psbench", "torch"}
+// imported are modules that plugins in Python import, also where they are not installed yet.
+var imported = strings.Fields("cupy google grpc jax numba numpy pandas psbench scipy sklearn tensorflow torch torchvision transformers")
 
 // words are those of Python that can name no module, and None, True and False, which can name no class.
 var words = strings.Fields(`and as assert async await break class continue def del elif else except false finally for from global
