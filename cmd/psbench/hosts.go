@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/launchers"
 	"github.com/psbench/psbench/core/launchers/pmi"
+	"github.com/psbench/psbench/core/launchers/pmix"
 	"github.com/psbench/psbench/core/launchers/rollcall"
 )
 
@@ -108,7 +111,34 @@ func overPMI(ctx context.Context, f *launchers.Finding, timeout time.Duration, t
 	if err != nil {
 		return err
 	}
-	err = talk(client)
+	return converse(ctx, client, talk)
+}
+
+// errNoPMIx is of a launcher's PMIx that this process cannot use.
+var errNoPMIx = errors.New("PMIx cannot be used here")
+
+// overPMIx is overPMI by a process that speaks PMIx with the launcher.
+func overPMIx(ctx context.Context, timeout time.Duration, talk func(*pmi.Client) error) error {
+	defer hold(ctx)()
+	defer bounded(ctx)() // by timeout
+	conn, end, err := pmix.Start()
+	if err != nil {
+		return err
+	}
+	defer end()
+	client, err := pmi.Open(ctx, conn, timeout)
+	if refused := (*pmi.RefusedError)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("%w: %s", errNoPMIx, strings.ReplaceAll(refused.Reason, "_", " "))
+	}
+	if err != nil {
+		return err
+	}
+	return converse(ctx, client, talk)
+}
+
+// converse talks, and hangs up.
+func converse(ctx context.Context, client *pmi.Client, talk func(*pmi.Client) error) error {
+	err := talk(client)
 	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
 		err = closed
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,9 +190,6 @@ func elsewhere(core, from, host string, addresses []netip.Addr, err error) error
 
 // join has this task find the others at the address of the core.
 func (a *app) join(ctx context.Context, j *joining, f *launchers.Finding, listen netip.Addr, timeout time.Duration) (*agent.Meeting, error) {
-	if err := f.Crowded(); err != nil {
-		return nil, err
-	}
 	secret, err := j.secret()
 	if err != nil {
 		return nil, err
@@ -199,7 +197,7 @@ func (a *app) join(ctx context.Context, j *joining, f *launchers.Finding, listen
 	core, from := j.address(f, a.environ)
 	switch {
 	case secret == nil:
-		return nil, f.Stranded()
+		return nil, cmp.Or(f.Crowded(), f.Stranded())
 	case f.Place.Size == 0:
 		return nil, fmt.Errorf("%s does not say how many tasks there are: its manifest must, by PSBENCH_TASKS", f.Launcher)
 	case core == "":

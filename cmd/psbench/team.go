@@ -195,16 +195,24 @@ func addressHere(choice string) (netip.Addr, error) {
 
 // meet has this task find the others.
 func (a *app) meet(ctx context.Context, f *launchers.Finding, j *joining, listen netip.Addr, timeout time.Duration) (m *agent.Meeting, err error) {
-	if !f.Speaks() {
-		return a.join(ctx, j, f, listen, timeout)
-	}
-	if err := os.Unsetenv(launchers.SecretVariable); err != nil { // the launcher has a better one
-		return nil, err
-	}
-	err = overPMI(ctx, f, timeout, func(client *pmi.Client) (err error) {
+	talk := func(client *pmi.Client) (err error) {
 		m, err = agent.Meet(ctx, client, task(f.Place), listen)
 		return err
-	})
+	}
+	switch {
+	case f.Speaks():
+		if err := os.Unsetenv(launchers.SecretVariable); err != nil { // the launcher has a better one
+			return nil, err
+		}
+		err = overPMI(ctx, f, timeout, talk)
+		return m, err
+	case j.given() != "" || a.variable(launchers.SecretVariable) != "" || !f.SpeaksPMIx() || f.Crowded() != nil:
+		return a.join(ctx, j, f, listen, timeout)
+	}
+	err = overPMIx(ctx, timeout, talk)
+	if errors.Is(err, errNoPMIx) {
+		return nil, fmt.Errorf("%w (%w)", f.Stranded(), err)
+	}
 	return m, err
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/core/devices"
 	"github.com/psbench/psbench/core/launch/limit"
+	"github.com/psbench/psbench/core/launchers/pmix"
 	"github.com/psbench/psbench/core/machine"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
@@ -58,6 +59,8 @@ func Child(parts func() []sdk.Part) bool {
 		os.Exit(supervise())
 	case devices.Argument:
 		os.Exit(devices.Child())
+	case pmix.Argument:
+		os.Exit(pmix.Child())
 	case LimitArgument:
 		_, _ = fmt.Fprintln(os.Stderr, "psbench:", limit.Become(os.Args[2:]))
 		os.Exit(1)

@@ -16,6 +16,7 @@ import (
 // a step of one task. Those that say more must agree, unless the one started the agents of the other,
 // as srun does those of torchrun; then the inner one decides.
 func (f *Finding) decide(r *reader) {
+	f.reader = r
 	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1, Host: r.Host}, "no launcher has started this process as one of several"
 	if value, set := r.text(OverrideVariable); set {
 		if value == "1" {
@@ -186,6 +187,16 @@ func (v View) sources() string {
 func (f *Finding) Speaks() bool {
 	variable, _ := f.Connection()
 	return variable != ""
+}
+
+// SpeaksPMIx says whether the tasks can talk by PMIx, a library of which knows where the launcher listens.
+func (f *Finding) SpeaksPMIx() bool {
+	if f.Launcher != "Open MPI" && f.Launcher != "Slurm" {
+		return false
+	}
+	server, _ := f.reader.first(pmixServers...)
+	_, named := f.reader.text("PMIX_NAMESPACE")
+	return server != "" && named && f.reader.count("PMIX_RANK") == f.Place.Rank
 }
 
 // Connection is the variable that names the connection to a launcher that speaks PMI-1 and started this

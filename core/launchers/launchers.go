@@ -69,6 +69,8 @@ type Finding struct {
 	Err      error // what contradicts itself, or each other
 	// Lone is a warning to a process that runs alone: what tells of other tasks, and what to do. "" where nothing does.
 	Lone string
+
+	reader *reader
 }
 
 // Alone is the launcher of a process that none has started.

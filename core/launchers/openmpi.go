@@ -50,10 +50,13 @@ func openMPI(r *reader) (*Place, string, error) {
 	return p, why, nil
 }
 
+// pmixServers are the variables that say where the launcher listens, each for a version of PMIx.
+var pmixServers = []string{"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21", "PMIX_SERVER_URI2"}
+
 // daemon says whether a daemon of mpirun started this process, as on every host but mpirun's own: the
 // server is named for it, JOB.0 where it is mpirun itself. Slurm's srun starts such daemons.
 func (r *reader) daemon() (*Agents, error) {
-	name, uri := r.first("PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21", "PMIX_SERVER_URI2")
+	name, uri := r.first(pmixServers...)
 	if name == "" {
 		return nil, nil
 	}
