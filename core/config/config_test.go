@@ -183,7 +183,7 @@ func TestDefaults(t *testing.T) {
 		World: topology.World{Trainers: 2, Servers: 1},
 		Parts: map[sdk.Kind]Part{
 			sdk.KindTrainer:   {Key: "ddp", Plugin: builtin, Settings: json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
-			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true, Adds: true, Answers: sdk.AnswersMean},
+			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true, OnArrival: true, Adds: true, Answers: sdk.AnswersMean},
 			sdk.KindHook:      {Key: "rpc", Plugin: builtin, Settings: json.RawMessage(`{}`)},
 			sdk.KindCriterion: {Key: "cel", Plugin: builtin, Settings: json.RawMessage(`{}`)},
 			sdk.KindData:      {Key: "dummy", Plugin: builtin, Settings: json.RawMessage(`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
