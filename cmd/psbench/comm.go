@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm/bench"
 	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/core/placement"
@@ -85,7 +86,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
 	flags.IntVar(&f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
 	flags.Float64Var(&f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
-	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server or hook: mean, sum, part, which asks it, or any, which is not verified; part for hooks and servers of other plugins")
+	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server or hook: mean, sum, part, which asks it, or any, which is not verified; what hooks and servers of other plugins declare, else part")
 	flags.IntVar(&f.plan.Rounds, "rounds", 0, "`N` rounds in a row of the table, instead of --seconds")
 	flags.Float64Var(&f.plan.Seconds, "seconds", 1, "`TIME` for the rounds of a row, which are at least 20 and at most 3000")
 	flags.IntVar(&f.plan.Repeat, "repeat", 3, "`N` turns in which the rounds of a row are measured")
@@ -121,9 +122,10 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	}
 	plan.Hook, plan.HookLinks, plan.HookExpect, plan.Seed = exp.Parts[sdk.KindHook], exp.Links, plan.Expect, exp.Seed
 	if !cmd.Flags().Changed("expect") {
-		plan.HookExpect = micro.Part
-		if plan.Server.Key != "" && plan.Server.Plugin.Name != registry.Builtin {
-			plan.Expect = micro.Part // it may be a median
+		plan.Expect = expected(plan.Server, micro.Mean)
+		plan.HookExpect = expected(plan.Hook, micro.Part)
+		if plan.Hook.Answers == sdk.AnswersAs("rpc") {
+			plan.HookExpect = plan.Expect
 		}
 	}
 	plan.Timeout, plan.Listen, plan.ListenName, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.ListenName, exp.InsecureNetwork
@@ -134,6 +136,20 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 		return nil, none, usageError{err}
 	}
 	return plan, opts, nil
+}
+
+// expected is what a part of another plugin declares to answer, by which it is asked where it does not:
+// a server may be a median. A part of psbench's own has builtin.
+func expected(part config.Part, builtin micro.Expect) micro.Expect {
+	switch {
+	case part.Key == "" || part.Plugin.Name == registry.Builtin:
+		return builtin
+	case part.Answers == sdk.AnswersMean:
+		return micro.Mean
+	case part.Answers == sdk.AnswersSum:
+		return micro.Sum
+	}
+	return micro.Part
 }
 
 // read understands the flags that are no options of a run.

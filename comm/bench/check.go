@@ -68,7 +68,7 @@ func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first
 // reduction over what was written with these keys from element source on.
 //
 // It compares bits, for 0 and -0 differ. A mean may be divided or multiplied by the
-// rounded reciprocal.
+// rounded reciprocal, or, where Rounded says so, be the sum of what was divided.
 func (v *Values) find(values []float32, first, source int, keys []uint64) (where, how string) {
 	scale := float32(1)
 	if v.mean {
@@ -82,7 +82,7 @@ func (v *Values) find(values []float32, first, source int, keys []uint64) (where
 			addValues(sums, key, source)
 		}
 		for i, got := range part {
-			if math.Float32bits(got) != math.Float32bits(float32(sums[i])*scale) && !v.divided(got, sums[i]) {
+			if math.Float32bits(got) != math.Float32bits(float32(sums[i])*scale) && !v.divided(got, sums[i]) && !v.rounded(got, sums[i], keys, source+i) {
 				return fmt.Sprintf("element %d", first+i), fmt.Sprintf("is %v instead of %v", got, v.want(sums[i]))
 			}
 		}
@@ -93,6 +93,19 @@ func (v *Values) find(values []float32, first, source int, keys []uint64) (where
 
 func (v *Values) divided(got float32, sum int32) bool {
 	return v.mean && math.Float32bits(got) == math.Float32bits(v.want(sum))
+}
+
+// rounded says that got may be the sum of summands that were divided one by one, where that is as good.
+func (v *Values) rounded(got float32, sum int32, keys []uint64, at int) bool {
+	if !v.mean || !v.Rounded {
+		return false
+	}
+	magnitude := 0.0
+	for _, key := range keys {
+		magnitude += math.Abs(float64(valueOf(key, uint64(at)*stride))) // #nosec G115 -- an index
+	}
+	const ulp = 0x1p-23
+	return math.Abs(float64(got)-float64(sum)/float64(len(keys))) <= ulp*magnitude
 }
 
 func (v *Values) want(sum int32) float32 {

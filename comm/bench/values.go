@@ -50,6 +50,10 @@ func hasRow(key uint64, row int, chance uint64) bool {
 
 // Values makes the values of fresh rounds, and checks what comes out of them.
 type Values struct {
+	// Rounded says that a mean may be off as the sum of summands that were divided one by one, each of
+	// which rounds.
+	Rounded bool
+
 	chance       uint64
 	mean         bool
 	keys, having []uint64

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/psbench/psbench/core/cluster"
+	"github.com/psbench/psbench/core/config"
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/convert"
 	"github.com/psbench/psbench/sdk/proto"
@@ -140,12 +142,18 @@ var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 	Any:  proto.MeasureRequest_EXPECT_ANY,
 }
 
+// foreign says that a part is of another plugin, which may compute what it answers in another way.
+func foreign(part config.Part) bool {
+	return part.Plugin.Name != "" && part.Plugin.Name != registry.Builtin
+}
+
 func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureRequest {
 	req := &proto.MeasureRequest{
 		Operation: c.operation.Name, Expect: expectCodes[s.plan.serverExpect()],
 		Bucket: int32(c.bucket), Rounds: int32(rounds), // #nosec G115 -- checked by Plan
 		First: p.ranks.round, Fresh: c.mode == Fresh, Copy: c.place == Copied, Density: s.plan.Density,
 	}
+	req.Rounded = c.operation.Served && foreign(s.plan.Server) || c.operation.Hooked && foreign(s.plan.Hook)
 	if c.operation.Hooked {
 		req.Expect, req.Server = expectCodes[s.plan.HookExpect], req.Expect
 	}

@@ -54,7 +54,7 @@ func pythonKinds() (names []string) {
 var Kinds = []Kind{
 	{
 		Name: "server", Kind: sdk.KindServer, title: "server", mapName: "server_map",
-		Does:  "averages gradients and holds each element within a limit",
+		Does:  "averages gradients and counts the elements above a limit",
 		wrong: `{"limit": 0}`,
 		run:   "--server NAME --set server.limit=1e-7",
 	},
@@ -66,7 +66,7 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "hook", Kind: sdk.KindHook, title: "hook", mapName: "ddp_hook_map",
-		Does:  "clips the norm of each bucket and averages it over the trainers",
+		Does:  "averages each bucket over the trainers and measures its norm",
 		wrong: `{"max_norm": 0}`,
 		run:   "--nserver 0 --ddp-hook NAME --set hook.max_norm=1e-4",
 	},

@@ -29,7 +29,7 @@ var expectations = map[proto.MeasureRequest_Expect]bench.Expect{
 func measureRequest(q *proto.MeasureRequest) bench.Request {
 	req := bench.Request{
 		Operation: q.GetOperation(), Bucket: int(q.GetBucket()), First: q.GetFirst(), Rounds: int(q.GetRounds()),
-		Fresh: q.GetFresh(), Copy: q.GetCopy(), Density: q.GetDensity(),
+		Fresh: q.GetFresh(), Copy: q.GetCopy(), Density: q.GetDensity(), Rounded: q.GetRounded(),
 		Expect: expectations[q.GetExpect()], Server: expectations[q.GetServer()],
 	}
 	for _, rank := range q.GetPartners() {

@@ -5317,6 +5317,7 @@ type MeasureRequest struct {
 	Partners      []int32                `protobuf:"varint,8,rep,packed,name=partners,proto3" json:"partners,omitempty"`                             // ranks that push to the same server as this one, in order
 	Density       float64                `protobuf:"fixed64,9,opt,name=density,proto3" json:"density,omitempty"`                                     // share of a table's rows that a rank pushes in a round
 	Server        MeasureRequest_Expect  `protobuf:"varint,10,opt,name=server,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"server,omitempty"` // of what a server answers a hook that is asked
+	Rounded       bool                   `protobuf:"varint,11,opt,name=rounded,proto3" json:"rounded,omitempty"`                                     // a mean may be rounded as the sum of what was divided
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5419,6 +5420,13 @@ func (x *MeasureRequest) GetServer() MeasureRequest_Expect {
 		return x.Server
 	}
 	return MeasureRequest_EXPECT_ANY
+}
+
+func (x *MeasureRequest) GetRounded() bool {
+	if x != nil {
+		return x.Rounded
+	}
+	return false
 }
 
 type MeasureReply struct {
@@ -6273,7 +6281,7 @@ const file_psbench_proto_rawDesc = "" +
 	"deltaSumsq\x12\x1d\n" +
 	"\n" +
 	"delta_head\x18\x05 \x03(\x01R\tdeltaHead\x12\x12\n" +
-	"\x04head\x18\x06 \x03(\x01R\x04head\"\x96\x03\n" +
+	"\x04head\x18\x06 \x03(\x01R\x04head\"\xb0\x03\n" +
 	"\x0eMeasureRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x16\n" +
 	"\x06bucket\x18\x02 \x01(\x05R\x06bucket\x12\x14\n" +
@@ -6285,7 +6293,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\bpartners\x18\b \x03(\x05R\bpartners\x12\x18\n" +
 	"\adensity\x18\t \x01(\x01R\adensity\x129\n" +
 	"\x06server\x18\n" +
-	" \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06server\"J\n" +
+	" \x01(\x0e2!.psbench.v1.MeasureRequest.ExpectR\x06server\x12\x18\n" +
+	"\arounded\x18\v \x01(\bR\arounded\"J\n" +
 	"\x06Expect\x12\x0e\n" +
 	"\n" +
 	"EXPECT_ANY\x10\x00\x12\x0f\n" +

@@ -120,6 +120,7 @@ type Request struct {
 	Expect    Expect  // of what the server answers, or the hook leaves
 	Server    Expect  // of what the server answers a hook that is asked
 	Partners  []int   // ranks that push to the same server as this one, in order
+	Rounded   bool    // a mean may be rounded as the sum of what was divided
 	Density   float64 // share of a table's rows that a rank pushes in a round
 }
 

@@ -16,6 +16,7 @@ import (
 func (w *work) expect(req Request) error {
 	parted := w.operation.Served || w.operation.Hooked
 	w.values = bench.NewValues(req.Density, parted && req.Expect == Mean)
+	w.values.Rounded = req.Rounded
 	w.round.Reduced = w.round.All()
 	if w.operation.Hooked && w.hook.alone() {
 		w.round.Reduced = req.Partners
@@ -85,6 +86,9 @@ func (w *work) askServer() error {
 // what that is.
 func (w *work) askHook(server Expect) error {
 	answerer := hosted.AnswererOf(w.hook.Hook)
+	if part, err := w.Find(*w.config.Hook); answerer == nil && err == nil {
+		answerer = part.Answerer()
+	}
 	if answerer == nil {
 		w.unknown = w.hook.title + " does not say what it leaves: it is no sdk.Answerer"
 		return nil
@@ -112,6 +116,7 @@ type asked struct {
 	gradients []*tensor.Bucket // of all that take part
 	answer    *tensor.Bucket
 	exchange  sdk.Exchange
+	asking    []int // the ranks of gradients
 }
 
 // exchange is what so many ranks had in the bucket before a round. It costs a bucket of memory for
@@ -124,6 +129,7 @@ func (w *work) exchange(number int64, ranks []int) (*sdk.Exchange, error) {
 			a.gradients = append(a.gradients, tensor.NewBucket(w.bucket.BucketSpec))
 		}
 	}
+	a.asking = ranks
 	x := &a.exchange
 	*x = sdk.Exchange{Batch: number, Bucket: w.bucket.BucketSpec, Gradients: x.Gradients[:0]}
 	for i, rank := range ranks {
@@ -147,7 +153,15 @@ func (w *work) compare(x *sdk.Exchange, by sdk.Answerer, title string) (where, h
 	if err := w.bucket.Check(answer); err != nil {
 		return "", "", fault.Of(title, "Answer", err)
 	}
-	where, how = bench.Difference(&w.bucket.Gradient, answer)
+	if where, _ = bench.Difference(&w.bucket.Gradient, answer); where == "" {
+		return "", "", nil
+	}
+	for i, rank := range w.asked.asking { // what was asked about may be overwritten
+		if err := w.values.Fill(w.asked.gradients[i], rank, x.Batch); err != nil {
+			return "", "", err
+		}
+	}
+	where, how = bench.Difference(&w.bucket.Gradient, answer, w.asked.exchange.Gradients...)
 	return where, how, nil
 }
 
