@@ -19,6 +19,7 @@ cuda       := bin/cuda
 double     := bin/double
 cuda_env   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CURDIR)/$(cuda)" CGO_LDFLAGS="-L$(CURDIR)/$(cuda) -Wl,-z,lazy"
 cuda_tests := ./cuda/... ./cmd/psbench-cuda/...
+of_build   := ./cuda/header ./cuda/double ./cuda/mutants
 on_driver  := $(if $(GPU),,LD_LIBRARY_PATH=$(CURDIR)/$(double))
 
 # How long make test-cuda may take, which runs on every commit; FULL=1 and a GPU take what they need.
@@ -66,13 +67,12 @@ $(cuda)/libcuda.so: cuda/header/*.go go.mod
 cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, by gcc, without any part of CUDA
 	$(cuda_env) $(GO) build -tags nvidia -ldflags '$(stamp)' -o bin/psbench-cuda ./cmd/psbench-cuda
 
-test-cuda: cuda ## run the tests of CUDA code on a double of the driver, by gcc; GPU=1 on the machine's GPU
+test-cuda: cuda cuda-bundle ## run the tests of CUDA code on a double of the driver, by gcc, those of the bundle as it unpacks; GPU=1 on the machine's GPU
 	$(if $(GPU),,$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double))
-	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(if $(limit_s),-timeout $(limit_s)s) $(cuda_tests) $(if $(GPU),,./core/devices)
-	$(on_driver) $(cuda_env) $(GO) test -tags nvidia -run '^$$' -bench . -benchtime 1x -short ./cuda/compute ./cuda/kernels # that it works: a double has no speed
-	$(on_driver) bin/psbench verify --device cuda
-	$(on_driver) bin/psbench run --ntrainer 0 --ncudatrainer 2 --nserver 0 --ncudaserver 1 --iterations 1 --warmup none --quiet # of the model that is the default
-	$(if $(GPU),,$(on_driver) PSBENCH_DOUBLE_DEVICES=4 bin/psbench verify --device cuda --backend nccl)
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(if $(limit_s),-timeout $(limit_s)s) $(of_build) $(if $(GPU),,./core/devices)
+	unpacked=$$(mktemp -d) && trap 'rm -rf "$$unpacked"' EXIT && tar -xzf bin/cuda-bundle.tar.gz -C "$$unpacked" && cd "$$unpacked/psbench-cuda" && \
+		$(on_driver) $(if $(FULL),,SHORT=1) VERBOSE=1 $(if $(GPU),,JOBS=2) FLAGS="$(patsubst -%,-test.%,$(TESTFLAGS)) $(if $(limit_s),-test.timeout $(limit_s)s)" ./run$(if $(GPU),, && \
+		$(on_driver) PSBENCH_DOUBLE_DEVICES=4 bin/psbench verify --device cuda --backend nccl)
 	$(if $(limit_s),@took_s=$$(($$(date +%s) - $(began_s))); [ $$took_s -le $(limit_s) ] || { echo "make test-cuda took $$took_s s but may take $(limit_s)" >&2; exit 1; })
 
 mutate-cuda: cuda ## take each wait and each call of the driver out of CUDA code, and see that tests fail; minutes
