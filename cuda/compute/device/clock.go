@@ -34,7 +34,7 @@ type clock struct {
 
 	zeroed sync.Mutex    // guards what follows, which the timers of other goroutines use
 	zero   *driver.Event // from which time counts
-	scale  setting       // what is known of it
+	scale  setting       // by which times are told
 	used   bool          // times have been told by it,
 	since  int64         // from this iteration on
 
@@ -98,7 +98,7 @@ func (d *Device) BeginPass() error {
 		return err
 	}
 	c.zeroed.Lock()
-	c.scale.offNS = 0 // since no times of an earlier pass are told any more
+	c.scale = newSetting(c.scale.ns, c.scale.errNS, c.scale.rate) // since no times of an earlier pass are told any more
 	c.zeroed.Unlock()
 	c.passes.Add(1)
 	return nil
@@ -126,7 +126,7 @@ func (c *clock) set(tries int) error {
 	c.zeroed.Lock()
 	defer c.zeroed.Unlock()
 	if c.scale.rate == 0 {
-		c.scale = setting{ns: ns, errNS: half, rate: 1}
+		c.scale = newSetting(ns, half, 1)
 	} else {
 		ms, err := driver.ElapsedMS(c.zero, c.best)
 		if err != nil {

@@ -9,17 +9,16 @@ import (
 )
 
 // However fast a device's clock goes, and however well it is set, no time is further off than is told: neither one
-// between two settings by the earlier of them, nor by the later one what came before it.
+// between two settings by the earlier of them, nor by the later one what came before it. No time goes back.
 func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := 1 + rapid.Float64Range(-0.01, 0.01).Draw(t, "drift") // of the host by the device
 		drawn := func(what string, least, most int64) int64 { return rapid.Int64Range(least, most).Draw(t, what) }
 		hostNS, beforeNS := int64(0), int64(0) // of the setting; how long the device saw the one before it
-		s := setting{rate: 1}
-		s.errNS = drawn("error", 500, 50_000)
-		s.ns = drawn("by", -s.errNS, s.errNS)
+		errNS := drawn("error", 500, 50_000)
+		s := newSetting(drawn("by", -errNS, errNS), errNS, 1)
 		for range 5 {
-			deviceNS := drawn("until the next setting", 1, 2_000_000_000)
+			deviceNS := drawn("until the next setting", 1, 3_000_000_000)
 			nextNS := hostNS + int64(float64(deviceNS)*rate)
 			errNS := drawn("error", 500, 50_000)
 			next, offNS := s.next(nextNS+drawn("by", -errNS, errNS), errNS, float64(deviceNS))
@@ -29,19 +28,25 @@ func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 				if off := s.at(float64(after)) - is; max(off, -off) > offNS+2 { // which are rounded away
 					t.Fatalf("%d ns after a setting a time is %d ns off, where %d are told", after, off, offNS)
 				}
+				if step := s.at(float64(after+100)) - s.at(float64(after)); step < 80 || step > 120 {
+					t.Fatalf("%d ns after a setting 100 ns take %d", after, step)
+				}
+			}
+			if told, anew := s.at(float64(deviceNS)), next.at(0); told != anew {
+				t.Fatalf("what was told to be at %d ns is at %d after the next setting", told, anew)
 			}
 			s, beforeNS, hostNS = next, deviceNS, nextNS
 		}
 	})
 }
 
-// A clock that is set every second is followed, so that its drift is not in what is told from the second one on.
+// A clock that is set every second is followed, so that its drift is no more in what is told.
 func TestDriftIsFollowed(t *testing.T) {
 	const rate, errNS = 1 - 50e-6, 10_000
-	s, offNS := setting{errNS: errNS, rate: 1}, int64(0)
-	for n := range int64(4) {
+	s, offNS := newSetting(0, errNS, 1), int64(0)
+	for n, want := range []int64{60_600, 60_600, 60_600, 10_600, 10_600} {
 		s, offNS = s.next(int64(rate*float64((n+1)*settingNS)), errNS, settingNS)
-		if want := map[bool]int64{true: 60_600, false: 10_600}[n == 0]; offNS > want || offNS < want-100 {
+		if offNS > want || offNS < want-100 {
 			t.Errorf("in second %d times are off by up to %d ns, want %d", n, offNS, want)
 		}
 	}
