@@ -74,7 +74,7 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
-	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`, `{"step": 0.000}`} {
+	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`, `{"step": 0.000}`, `{"sizes": [7.0, 1e3], "named": {"sizes": [2.0]}}`} {
 		if err := settings.Decode([]byte(raw), &decoded); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
@@ -88,6 +88,7 @@ func TestDecodeSettings(t *testing.T) {
 		"{}":                             defaults,
 		`{"rate": 2}`:                    {Rate: 2, Count: 3},
 		`{"count": 0, "names": ["a"]}`:   {Rate: 0.5, Names: []string{"a"}},
+		`{"count": 2e0, "rate": 1e-1}`:   {Rate: 0.1, Count: 2},
 		`{"on": true, "path": "\u00e9"}`: {Rate: 0.5, Count: 3, On: true, Path: "é"},
 	} {
 		got := defaults

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 	"github.com/psbench/psbench/internal/spelling"
@@ -195,6 +197,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())
 	}
+	if truth := strings.ToLower(args[0]); len(names) == 0 && (truth == "true" || truth == "false") {
+		return usagef("%s takes no arguments, but %s is given: a flag that is true or false takes its value after =, as in --quiet=%s", cmd.CommandPath(), quote.String(args[0]), truth)
+	}
 	if len(names) == 0 {
 		return usagef("%s takes no arguments, but %s is given", cmd.CommandPath(), quote.String(args[0]))
 	}
@@ -218,7 +223,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		if f := invalid.GetFlag(); flagTypes[f.Value.Type()] != "" {
-			return usagef("--%s is %s but must be %s", f.Name, quote.String(invalid.GetValue()), flagTypes[f.Value.Type()])
+			return usagef("--%s is %s but must be %s%s", f.Name, quote.String(invalid.GetValue()), flagTypes[f.Value.Type()], numeral.Why(err))
 		}
 	}
 	var unknown *pflag.NotExistError

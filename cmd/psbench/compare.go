@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -210,7 +211,7 @@ func (p *percentage) Type() string { return percentType }
 
 func (p *percentage) Set(text string) error {
 	number, ok := strings.CutSuffix(text, "%")
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	v, err := numeral.Float(number, 64)
 	if !ok || err != nil || !(v >= 0 && v <= 1000) {
 		return fmt.Errorf("%s must be a percentage from 0%% to 1000%%, e.g. 5%%", quote.String(text))
 	}

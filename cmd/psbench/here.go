@@ -13,6 +13,7 @@ import (
 
 	"github.com/psbench/psbench/core/interfaces"
 	"github.com/psbench/psbench/core/launchers"
+	"github.com/psbench/psbench/internal/bom"
 )
 
 // system is this one, as the detectors of launchers see it.
@@ -24,7 +25,7 @@ func (a *app) system(hostsFile string) launchers.System {
 // mostMiB bounds what is read of a file of hosts: /dev/zero must not fill the memory.
 const mostMiB = 16
 
-// readBounded is os.ReadFile of a file that is not too large.
+// readBounded is os.ReadFile of a text that is not too large, without its byte order mark.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names it
 	if err != nil {
@@ -35,7 +36,10 @@ func readBounded(path string) ([]byte, error) {
 	if err == nil && len(text) > mostMiB<<20 {
 		err = fmt.Errorf("it has more than %d MiB, which is the most that is read", mostMiB)
 	}
-	return text, err
+	if err != nil {
+		return nil, err
+	}
+	return bom.Cut(text)
 }
 
 // lookupLimit is how long it may take to find out which addresses a name stands for.

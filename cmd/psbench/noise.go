@@ -56,8 +56,8 @@ stopped. docs/statistics.md explains the numbers.`,
 	}
 	a.addFlags(cmd, runKeys()...)
 	flags := cmd.Flags()
-	flags.IntVar(&f.sessions, "sessions", 1, "`N` groups of runs with a pause between")
-	flags.IntVar(&f.runs, "runs", sweep.DefaultRepeats, "`N` runs on each of the two sides of a session")
+	wholeVar(flags, &f.sessions, "sessions", 1, "`N` groups of runs with a pause between")
+	wholeVar(flags, &f.runs, "runs", sweep.DefaultRepeats, "`N` runs on each of the two sides of a session")
 	flags.DurationVar(&f.pause, "pause", time.Minute, "`TIME` between sessions")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` that keeps the runs")
 	flags.StringVar(&f.metric, "metric", study.Throughput, "`NAME` of what is shown; all are kept")

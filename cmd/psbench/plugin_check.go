@@ -72,7 +72,7 @@ with; --expect says it of one that declares nothing.`,
 	a.addFlags(cmd, "set", "model", "registry", "transport", "listen", "interface", "rpc_timeout")
 	cmd.Flags().BoolVar(&ranksDiffer, "ranks-differ", false, "hooks and servers may leave ranks with different results")
 	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
-	cmd.Flags().IntVar(&largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
+	wholeVar(cmd.Flags(), &largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
 	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
 	cmd.Flags().StringVar(&expect, "expect", "", "`ANSWER` of hooks and servers, in the place of what they declare: mean, sum, own, \"as KEY\", a built-in one, or any, which is not compared")
 	cmd.Flags().StringVar(&format, "format", checkFormats[0], "`FORMAT` of the output: text, or json, a line for each point, without the speed")

@@ -107,7 +107,7 @@ func runKeys() (keys []string) {
 func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.axes, "axis", nil, "`NAME=VALUE,...` of what cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
-	flags.IntVar(&f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
+	wholeVar(flags, &f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` of the sweep")
 	flags.StringVar(&f.budget, "budget", "", "`TIME` for all runs together, as in 8h30m, after which the sweep ends early")
 	flags.StringVar(&f.runTimeout, "run-timeout", "", "`TIME` for each run, as in 90s; one that takes longer is ended and has failed")

@@ -70,7 +70,7 @@ is a folder that --out left, a file that --json left, or the folder of a sweep, 
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` of the trace, by default DIR.trace.json in the current folder; - is standard output")
 	cmd.Flags().StringVar(&f.iterations, "iterations", "", "iterations, as `A..B` or a single one, counted from 0; otherwise "+strconv.Itoa(mostTraced)+" around that whose time is the median, or all")
 	cmd.Flags().StringVar(&f.cell, "cell", "", "`CELL` of a sweep, by its values or its ID, as psbench show has them")
-	cmd.Flags().IntVar(&f.round, "round", 0, "`ROUND` of a sweep's run, counted from 0; otherwise the cell's median run")
+	wholeVar(cmd.Flags(), &f.round, "round", 0, "`ROUND` of a sweep's run, counted from 0; otherwise the cell's median run")
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/settings"
 	"github.com/psbench/psbench/internal/spelling"
@@ -183,10 +184,17 @@ func parseKind(name string) (sdk.Kind, error) {
 // asType reads the value of an assignment as the type of a setting.
 func (a assignment) asType(typ string) (any, error) {
 	value := a.value
+	var why error
 	if t, ok := value.(option.Text); ok {
 		value = t.Value()
 		if _, isString := value.(string); typ == "string" && !isString {
 			return string(t), nil
+		}
+		value, why = plainValue(string(t), value, typ)
+	}
+	if n, ok := value.(json.Number); ok && typ == "integer" {
+		if digits, err := numeral.Whole(string(n)); err == nil {
+			value = json.Number(digits)
 		}
 	}
 	if fits(value, typ) {
@@ -195,7 +203,25 @@ func (a assignment) asType(typ string) (any, error) {
 		}
 		return value, nil
 	}
-	return nil, fmt.Errorf("%s is %s but must be %s", a.label, option.Show(a.value), typeNames[typ])
+	return nil, fmt.Errorf("%s is %s but must be %s%s", a.label, option.Show(a.value), typeNames[typ], numeral.Why(why))
+}
+
+// plainValue is the value of a text that JSON does not have as a value of the type, if it is one of numeral; otherwise
+// the value that JSON has.
+func plainValue(text string, value any, typ string) (any, error) {
+	switch typ {
+	case "integer", "number":
+		number, err := numeral.JSON(text)
+		if err == nil {
+			return json.Number(number), nil
+		}
+		return value, err
+	case "bool":
+		if truth := numeral.Truth(text); truth != text { // 1 itself is a number
+			return truth == "1", nil
+		}
+	}
+	return value, nil
 }
 
 var typeNames = map[string]string{

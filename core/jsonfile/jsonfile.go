@@ -17,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/psbench/psbench/internal/bom"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -64,17 +65,18 @@ func readPlain(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(plain, limit))
 }
 
-// Plain reads the text of r, which gzip may have compressed: no JSON begins as that does.
+// Plain reads the text of r, which gzip may have compressed: no JSON begins as that does. It leaves out the byte
+// order mark, and refuses text that is not UTF-8.
 func Plain(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	if start, err := in.Peek(2); err != nil || !bytes.Equal(start, []byte{0x1f, 0x8b}) {
-		return in, nil // an error is met again where the text is read
+	if start, err := in.Peek(2); err == nil && bytes.Equal(start, []byte{0x1f, 0x8b}) { // an error is met again where the text is read
+		out, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("it begins as a file of gzip, but is none: %w", err)
+		}
+		in = bufio.NewReader(out)
 	}
-	out, err := gzip.NewReader(in)
-	if err != nil {
-		return nil, fmt.Errorf("it begins as a file of gzip, but is none: %w", err)
-	}
-	return out, nil
+	return in, bom.Skip(in)
 }
 
 // TooLarge is the error of Read for a file that is larger than it accepts.
@@ -100,7 +102,8 @@ func Map(name string, data []byte) (map[string]any, error) {
 }
 
 // Decode decodes an object into dst, a pointer to a struct or a map. Keys that
-// dst has no field for, spelt exactly so, and keys given twice are errors. The
+// dst has no field for, spelt exactly so, and keys given twice are errors. Whole numbers
+// may be written as 1.0 or 1e3. The
 // name stands for data in errors; without one they begin with the place.
 func Decode(name string, data []byte, dst any) error {
 	var content json.RawMessage
@@ -110,16 +113,18 @@ func Decode(name string, data []byte, dst any) error {
 	if content[0] != '{' {
 		return fmt.Errorf("%s holds %s but must hold an object: {...}", quote.Word(name), kindOf(content))
 	}
-	if err := newWalker(name, data).value("", reflect.TypeOf(dst).Elem()); err != nil {
+	w := newWalker(name, data)
+	if err := w.value("", reflect.TypeOf(dst).Elem()); err != nil {
 		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
+	plain := w.plain()
+	dec := json.NewDecoder(bytes.NewReader(plain))
 	dec.UseNumber()
 	err := dec.Decode(dst)
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
 		value := strings.TrimPrefix(typ.Value, "number ")
-		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, tokenBefore(data, typ.Offset)), wanted(typ.Type), quote.Text(value))
+		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, w.origin(tokenBefore(plain, typ.Offset))), wanted(typ.Type), quote.Text(value))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package jsonfile
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,27 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
+// Whole numbers are whole however they are written, and errors after them are where they were.
+func TestDecodeWholeNumbers(t *testing.T) {
+	var got shape
+	if err := Decode("f", []byte(`{"count": 3.0, "seed": 1.8446744073709551615e19, "rate": 2, "list": [{}], "inner": {"a": {}}}`), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Count != 3 || got.Seed != 18446744073709551615 || got.Rate != 2 {
+		t.Errorf("it is %+v", got)
+	}
+	for _, c := range []struct{ text, want string }{
+		{`{"count": 1e18, "seed": 2.5}`, "f, line 1, column 25: the value must be a whole number of 0 or more that fits in 64 bits, not 2.5"},
+		{`{"seed": 100.0000, "count": "x"}`, "f, line 1, column 29: the value must be a whole number that fits in 64 bits, not string"},
+		{`{"count": 1e400}`, "f, line 1, column 11: the value must be a whole number that fits in 64 bits, not 1e400"},
+		{`{"seed": -1.0}`, "f, line 1, column 10: the value must be a whole number of 0 or more that fits in 64 bits, not -1"},
+	} {
+		if err := Decode("f", []byte(c.text), &shape{}); err == nil || err.Error() != c.want {
+			t.Errorf("%s gives\n  %v\nwant\n  %s", c.text, err, c.want)
+		}
+	}
+}
+
 func TestMapKeepsDigits(t *testing.T) {
 	got, err := Map("f", []byte(`{"seed": 18446744073709551615, "deep": {"a": {"b": [1]}}}`))
 	if err != nil {
@@ -97,6 +119,15 @@ func TestReadMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := ReadMap(path)
+	for text, want := range map[string]string{"\uFEFF{\"a\": true}": "", "\xff\xfe{\x00}\x00": "f.json cannot be read: its text is in UTF-16: save it as UTF-8"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		marked, err := ReadMap(path)
+		if said := fmt.Sprint(err); want == "" && !cmp.Equal(marked, got) || want != "" && !strings.HasSuffix(said, want) {
+			t.Errorf("%q gives %v and %v", text, marked, err)
+		}
+	}
 	if diff := cmp.Diff(map[string]any{"a": true}, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )
@@ -20,6 +21,13 @@ type walker struct {
 	dec  *json.Decoder
 	// start is the offset of the last token.
 	start int64
+	whole []whole // in their order
+}
+
+// whole is a whole number that is not written as one, as 1.0 and 1e3 are, where an integer should be.
+type whole struct {
+	at, length int64 // of what is written
+	digits     string
 }
 
 func newWalker(name string, data []byte) *walker {
@@ -59,6 +67,9 @@ func (w *walker) value(path string, t reflect.Type) error {
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if number, is := token.(json.Number); is && isInteger(t) {
+		w.number(string(number))
+	}
 	switch token {
 	case json.Delim('{'):
 		return w.object(path, t)
@@ -66,6 +77,42 @@ func (w *walker) value(path string, t reflect.Type) error {
 		return w.list(path, elem(t, reflect.Slice))
 	}
 	return nil
+}
+
+func isInteger(t reflect.Type) bool {
+	return t != nil && reflect.Int <= t.Kind() && t.Kind() <= reflect.Uint64
+}
+
+// number notes the last token, which is read as an integer, if it is one that is not written so.
+func (w *walker) number(text string) {
+	if digits, err := numeral.Whole(text); err == nil && digits != text {
+		w.whole = append(w.whole, whole{w.start, int64(len(text)), digits})
+	}
+}
+
+// plain is the text with every whole number written in digits, as encoding/json wants integers.
+func (w *walker) plain() []byte {
+	if len(w.whole) == 0 {
+		return w.data
+	}
+	var out []byte
+	from := int64(0)
+	for _, n := range w.whole {
+		out = append(append(out, w.data[from:n.at]...), n.digits...)
+		from = n.at + n.length
+	}
+	return append(out, w.data[from:]...)
+}
+
+// origin is the offset in the text of what is at an offset of plain.
+func (w *walker) origin(offset int64) int64 {
+	for _, n := range w.whole {
+		if offset <= n.at {
+			break
+		}
+		offset += n.length - int64(len(n.digits))
+	}
+	return offset
 }
 
 func (w *walker) list(path string, element reflect.Type) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -34,8 +35,8 @@ func targetOf(text string) (*goal, error) {
 	if goalNames[name] == "" {
 		return nil, fmt.Errorf("target %s must be auc, accuracy or held_out_loss and a value, e.g. auc=0.80", quote.String(text))
 	}
-	x, err := strconv.ParseFloat(value, 64)
-	if !ok || err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+	x, err := numeral.Float(value, 64)
+	if !ok || err != nil {
 		return nil, fmt.Errorf("target %s has the value %s but must have a number, e.g. auc=0.80", quote.String(text), quote.String(value))
 	}
 	if most := mostOf(name); x < 0 || x > most {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
@@ -149,17 +150,47 @@ func (a axis) expand(item any) ([]value, error) {
 }
 
 func (a axis) single(item any) value {
-	v := value{label: label(item), set: map[string]any{keyOf(a.name): item}, written: item}
+	v := value{label: a.label(item), set: map[string]any{keyOf(a.name): item}, written: item}
 	if text, ok := item.(option.Text); ok {
 		v.written = writtenAs(keyOf(a.name), text)
 	}
 	return v
 }
 
+// label is what people read for a value: equal numbers are written alike, and truth as JSON has it.
+func (a axis) label(item any) string {
+	text := label(item)
+	switch item.(type) {
+	case map[string]any, []any:
+		return text
+	}
+	switch o, isOption := option.Of(keyOf(a.name)); {
+	case !isOption && strings.Contains(a.name, "."), o.Type == option.Integer, o.Type == option.Number:
+		return plainNumber(text)
+	case o.Type == option.Bool:
+		return truth(text)
+	}
+	return text
+}
+
+// truth is true or false as JSON has it, however it is written; another text stays as it is.
+func truth(text string) string {
+	if plain := numeral.Truth(text); plain != text {
+		return map[string]string{"0": "false", "1": "true"}[plain]
+	}
+	return text
+}
+
 // writtenAs is what a file would have for what a flag gives: numbers and lists as such.
 func writtenAs(key string, text option.Text) any {
 	o, isOption := option.Of(key)
-	if !isOption && key != BuildAxis || o.Type == option.Integer || o.Type == option.Number || o.Type == option.Bool {
+	switch {
+	case o.Type == option.Bool:
+		return option.Text(truth(string(text))).Value()
+	case !isOption && key != BuildAxis || o.Type == option.Integer || o.Type == option.Number:
+		if number, err := numeral.JSON(string(text)); err == nil {
+			return json.Number(number)
+		}
 		return text.Value()
 	}
 	return string(text)

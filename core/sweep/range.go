@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"regexp"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -14,11 +15,14 @@ const mostOfRange = Most
 // mostDigits is more than a float64 tells apart.
 const mostDigits = 20
 
-// aRange is FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, in decimals.
-var aRange = regexp.MustCompile(`^(\d{1,18}(?:\.\d{1,18})?)\.\.(\d{1,18}(?:\.\d{1,18})?)(?:([+*])(\d{1,18}(?:\.\d{1,18})?))?$`)
+// A number of a range, which no point ends: 1...5 is 1 to .5.
+const number = `([+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?)`
+
+// aRange is FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR.
+var aRange = regexp.MustCompile(`^` + number + `\.\.` + number + `(?:([+*])` + number + `)?$`)
 
 // looksRange is what was meant as one.
-var looksRange = regexp.MustCompile(`^[-+.\d]*\d\.\.[-+.\d]`)
+var looksRange = regexp.MustCompile(`^[-+._\deE]*\d\.?\.\.[-+.\d]`)
 
 // parseRange are the numbers of a range, computed without rounding; a text that is none is no range.
 func parseRange(text string) (numbers []string, isRange bool, err error) {
@@ -35,13 +39,15 @@ func parseRange(text string) (numbers []string, isRange bool, err error) {
 		step = decimal(parts[4])
 	}
 	switch one := big.NewRat(1, 1); {
+	case first == nil || last == nil || step == nil:
+		return nil, true, fmt.Errorf("range %s has numbers that are too large", quote.String(text))
 	case first.Cmp(last) > 0:
 		return nil, true, fmt.Errorf("range %s is empty: %s is above %s", quote.String(text), parts[1], parts[2])
-	case parts[3] == "*" && (step.Cmp(one) <= 0 || first.Sign() == 0):
+	case parts[3] == "*" && (step.Cmp(one) <= 0 || first.Sign() <= 0):
 		return nil, true, fmt.Errorf("range %s has no end: a factor must be above 1, and the first value above 0", quote.String(text))
 	case parts[3] == "*":
 		next = (*big.Rat).Mul
-	case step.Sign() == 0:
+	case step.Sign() <= 0:
 		return nil, true, fmt.Errorf("range %s has no end: a step must be above 0", quote.String(text))
 	default:
 		steps := new(big.Rat).Sub(last, first)
@@ -53,11 +59,11 @@ func parseRange(text string) (numbers []string, isRange bool, err error) {
 		if len(numbers) == mostOfRange {
 			return nil, true, tooMany(text)
 		}
-		digits, _ := n.FloatPrec() // exact: sums and products of decimals are decimals
-		if digits > mostDigits {
+		written, ok := inDecimals(n)
+		if !ok {
 			return nil, true, fmt.Errorf("range %s has values of more than %d decimals", quote.String(text), mostDigits)
 		}
-		numbers = append(numbers, n.FloatString(digits))
+		numbers = append(numbers, written)
 	}
 	return numbers, true, nil
 }
@@ -66,7 +72,35 @@ func tooMany(text string) error {
 	return fmt.Errorf("range %s has more than %d values", quote.String(text), mostOfRange)
 }
 
+// decimal is the number of a text, nil if it is too large for a float64.
 func decimal(text string) *big.Rat {
+	if _, err := numeral.Float(text, 64); err != nil {
+		return nil
+	}
 	r, _ := new(big.Rat).SetString(text) // the expression has seen to it
 	return r
+}
+
+// inDecimals writes a number exactly, with a few decimals at most.
+func inDecimals(n *big.Rat) (string, bool) {
+	digits, exact := n.FloatPrec()
+	if !exact || digits > mostDigits {
+		return "", false
+	}
+	return n.FloatString(digits), true
+}
+
+// aNumber is one alone.
+var aNumber = regexp.MustCompile(`^` + number + `$`)
+
+// plainNumber writes a number as ranges do, so that 0.1, .1 and 1e-1 are one value; another text stays as it is.
+func plainNumber(text string) string {
+	if written, err := numeral.JSON(text); err == nil && aNumber.MatchString(written) {
+		if n := decimal(written); n != nil {
+			if plain, ok := inDecimals(n); ok {
+				return plain
+			}
+		}
+	}
+	return text
 }

@@ -62,7 +62,7 @@ func parseRule(place string, axes []axis, given map[string]any) (rule, error) {
 
 // labelsOf are those of values of an axis that an item of a rule means.
 func labelsOf(a axis, item any) ([]string, error) {
-	wanted := []string{label(item)}
+	wanted := []string{a.label(item)}
 	if text, ok := item.(string); ok {
 		if numbers, isRange, err := parseRange(text); err != nil {
 			return nil, err

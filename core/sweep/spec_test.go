@@ -26,7 +26,20 @@ func TestRange(t *testing.T) {
 		{"0..8*2", `range "0..8*2" has no end: a factor must be above 1, and the first value above 0`},
 		{"1..8+0", `range "1..8+0" has no end: a step must be above 0`},
 		{"1..8-1", `range "1..8-1" must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2`},
-		{"-1..8", `range "-1..8" must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2`},
+		{"1e-5..1e-2*10", "0.00001 0.0001 0.001 0.01"},
+		{"1E-1..+.3+.1", "0.1 0.2 0.3"},
+		{"-1..1.0", "-1 0 1"},
+		{"-2e0..-1e0+5e-1", "-2 -1.5 -1"},
+		{".5...7+1e-1", "0.5 0.6 0.7"},
+		{"0..2e+3+1e+3", "0 1000 2000"},
+		{"8.0..64.0*2", "8 16 32 64"},
+		{"-8..8*2", `range "-8..8*2" has no end: a factor must be above 1, and the first value above 0`},
+		{"1..8+-1", `range "1..8+-1" has no end: a step must be above 0`},
+		{"1..1e309*10", `range "1..1e309*10" has numbers that are too large`},
+		{"1e-30..1*10", `range "1e-30..1*10" has values of more than 20 decimals`},
+		{"1e..5", ""},
+		{"1...5x", `range "1...5x" must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2`},
+		{"1_000..2_000", `range "1_000..2_000" must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2`},
 		{"1..10000000", `range "1..10000000" has more than 20000 values`},
 		{"1..9*1.0000000001", `range "1..9*1.0000000001" has values of more than 20 decimals`},
 	} {
@@ -42,7 +55,7 @@ func TestRange(t *testing.T) {
 }
 
 func FuzzRange(f *testing.F) {
-	for _, seed := range []string{"1..8*2", "0.1..0.3+0.1", "8..1", "1..2..3", "1..999999+1000"} {
+	for _, seed := range []string{"1..8*2", "0.1..0.3+0.1", "8..1", "1..2..3", "1..999999+1000", "1e-5..1e-2*10", "-1..+1+.5", "1..1e300*1.1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -53,7 +66,7 @@ func FuzzRange(f *testing.F) {
 			}
 			return
 		}
-		before := big.NewRat(-1, 1)
+		before := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(-10), big.NewInt(401), nil))
 		for _, n := range numbers {
 			now, ok := new(big.Rat).SetString(n)
 			if !ok || now.Cmp(before) <= 0 {

@@ -2,11 +2,14 @@
 package bytesize
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -16,15 +19,38 @@ var units = []struct {
 	bytes  int
 }{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
-// Parse reads a number of bytes such as 4096, 4096B, 4K, 4KiB, 25M or 1G. The
-// units are powers of 1024.
+// ErrUnit is the error of a size in KB, MB or GB.
+var ErrUnit = errors.New("is a power of 1000 to some and of 1024 to others")
+
+// Parse reads a number of bytes such as 4096, 4096B, 1e6, 4K, 4 KiB, 1.5M or 1G. The
+// units are powers of 1024; KB, MB and GB are refused.
 func Parse(text string) (int, error) {
-	digits, unit := cutUnit(strings.ToUpper(text))
-	n, err := strconv.ParseUint(digits, 10, 62)
-	if err != nil || n == 0 || n > uint64(math.MaxInt/unit) { // #nosec G115 -- a unit
-		return 0, fmt.Errorf("is %s but must be a number of bytes, as in 4096, 4K, 25M or 1G", quote.String(text))
+	upper := strings.ToUpper(strings.TrimSpace(text))
+	digits, unit := cutUnit(upper)
+	n, err := numeral.Uint(digits)
+	if errors.Is(err, numeral.ErrFraction) { // which may be whole in bytes, as 1.5M
+		n, err = numeral.Uint(inBytes(digits, unit))
+		unit = 1
 	}
-	return int(n) * unit, nil
+	switch number, isUnit := strings.CutSuffix(upper, "B"); {
+	case err == nil && n > 0 && n <= uint64(math.MaxInt/unit): // #nosec G115 -- a unit
+		return int(n) * unit, nil // #nosec G115 -- checked above
+	case isUnit && number != "" && strings.ContainsAny(number[len(number)-1:], "KMG"):
+		return 0, fmt.Errorf("is %s, but that unit %w: write %siB, or the number of bytes", quote.String(text), ErrUnit, number)
+	}
+	return 0, fmt.Errorf("is %s but must be a number of bytes, as in 4096, 4K, 25M or 1G%s", quote.String(text), numeral.Why(err))
+}
+
+// inBytes is a number of units as one of bytes, exactly, where it is short enough to be whole then.
+func inBytes(digits string, unit int) string {
+	exact, ok := new(big.Rat), false
+	if len(digits) <= 40 && !strings.Contains(digits, "E") {
+		exact, ok = exact.SetString(strings.TrimSpace(digits))
+	}
+	if !ok {
+		return digits
+	}
+	return exact.Mul(exact, big.NewRat(int64(unit), 1)).FloatString(40)
 }
 
 func cutUnit(text string) (digits string, unit int) {

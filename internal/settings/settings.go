@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -29,9 +30,13 @@ func Decode(raw []byte, dst any) error {
 			return fmt.Errorf("setting %s %w", quote.Word(name), err)
 		}
 	}
-	dec = json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(dst)
+	err := decode(raw, dst)
+	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) && values != nil { // which 1.0 is for an integer
+		values, _ = whole(values, reflect.TypeOf(dst).Elem()).(map[string]any)
+		if written, e := json.Marshal(values); e == nil {
+			err = decode(written, dst)
+		}
+	}
 	if err == nil {
 		return nil
 	}
@@ -42,6 +47,51 @@ func Decode(raw []byte, dst any) error {
 		return fmt.Errorf("the settings must be a JSON object, not %s", quote.Text(typ.Value))
 	}
 	return fmt.Errorf("the settings cannot be read: %w", err)
+}
+
+func decode(raw []byte, dst any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	return dec.Decode(dst)
+}
+
+// whole is a value with the digits of whole numbers where a t holds integers: encoding/json does not take 1.0 or 1e3
+// for them.
+func whole(value any, t reflect.Type) any {
+	switch v := value.(type) {
+	case json.Number:
+		if digits, err := numeral.Whole(string(v)); err == nil && JSONType(t) == "integer" {
+			return json.Number(digits)
+		}
+	case []any:
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			for i := range v {
+				v[i] = whole(v[i], t.Elem())
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			if element := elementOf(t, name); element != nil {
+				v[name] = whole(v[name], element)
+			}
+		}
+	}
+	return value
+}
+
+// elementOf is the type of what an object that is decoded as a t has under a name; nil if it has nothing there.
+func elementOf(t reflect.Type, name string) reflect.Type {
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem()
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if field, _, _ := strings.Cut(f.Tag.Get("json"), ","); field == name && name != "" {
+				return f.Type
+			}
+		}
+	}
+	return nil
 }
 
 // CheckValue says what is wrong with the value of a setting, whatever its type: JSON whose

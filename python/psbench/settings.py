@@ -92,6 +92,8 @@ def _json_type(hint: Any) -> str | None:
 def _check(name: str, value: Any, hint: Any, title: str, error: type[Exception]) -> Any:
     """The value as its field holds it, or an error that says what is wrong with it."""
     typ = _json_type(hint)
+    if typ == "integer" and isinstance(value, float) and value.is_integer():  # 1.0 is whole, as 1e3 is
+        value = int(value)
     fits = {
         "bool": isinstance(value, bool),
         "integer": isinstance(value, int) and not isinstance(value, bool) and -2**63 <= value < 2**63,

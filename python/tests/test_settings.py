@@ -25,7 +25,7 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(describe(psbench.Hook), [])
 
     def test_settings_are_decoded(self):
-        got = decode(ALL, b'{"flag": false, "share": 1, "sizes": [7], "deep": [[1], [2.5]]}')
+        got = decode(ALL, b'{"flag": false, "share": 1, "sizes": [7.0], "deep": [[1], [2.5]], "count": 3e0}')
         self.assertEqual((got.flag, got.count, got.share, got.sizes, got.deep), (False, 3, 1.0, [7], [[1.0], [2.5]]))
         self.assertIsInstance(got.share, float)
         decode(ALL, b"").sizes.append(9)
@@ -37,7 +37,7 @@ class SettingsTest(unittest.TestCase):
             ('{"share": true}', "setting share is true but must be a number"),
             ('{"share": 1e39}', "setting share is 1e+39 but must be a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"),
             ('{"share": 1%s}' % ("0" * 400), f"setting share is 1{'0' * 400} but must be a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"),
-            ('{"count": 1.5}', "setting count is 1.5 but must be a whole number that fits in 64 bits"),
+            ('{"count": 2.5}', "setting count is 2.5 but must be a whole number that fits in 64 bits"),
             ('{"count": 9223372036854775808}', "setting count is 9223372036854775808 but must be a whole number that fits in 64 bits"),
             ('{"count": true}', "setting count is true but must be a whole number that fits in 64 bits"),
             ('{"flag": 1}', "setting flag is 1 but must be true or false"),

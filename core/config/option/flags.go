@@ -107,8 +107,12 @@ func (v *flagValue) raw() any {
 // the option.
 type Text string
 
-// Value is the value that the text is in JSON, or else the text.
+// Value is the value that the text is in JSON, or else the text. Within lists and objects numbers may be as
+// numeral reads them, and truth as Python writes it.
 func (t Text) Value() any {
+	if text := strings.TrimSpace(string(t)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
+		t = Text(asJSON(text))
+	}
 	dec := json.NewDecoder(strings.NewReader(string(t)))
 	dec.UseNumber()
 	var v any

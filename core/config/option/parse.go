@@ -2,6 +2,7 @@ package option
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/internal/bytesize"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -43,24 +45,25 @@ func digitsOf(raw any) string {
 }
 
 func (o Option) parseInteger(raw any) (any, error) {
-	n, err := strconv.ParseUint(digitsOf(raw), 10, 64)
+	n, err := numeral.Uint(digitsOf(raw))
 	switch {
 	case err == nil && n == 0 && o.ZeroIsMax:
 		return o.Max, nil
 	case err == nil && n >= o.Min && n <= o.Max:
 		return n, nil
 	case o.Max == math.MaxUint64:
-		return nil, fmt.Errorf("is %s but must be a whole number of %d or more that fits in 64 bits", Show(raw), o.Min)
+		return nil, fmt.Errorf("is %s but must be a whole number of %d or more that fits in 64 bits%s", Show(raw), o.Min, numeral.Why(err))
 	default:
-		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d", Show(raw), o.Min, o.Max)
+		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d%s", Show(raw), o.Min, o.Max, numeral.Why(err))
 	}
 }
 
 func (o Option) parseNumber(raw any) (any, error) {
-	if n, err := strconv.ParseFloat(digitsOf(raw), 64); err == nil && n > 0 && n <= float64(o.Max) {
+	n, err := numeral.Float(digitsOf(raw), 64)
+	if err == nil && n > 0 && n <= float64(o.Max) {
 		return n, nil
 	}
-	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d", Show(raw), o.Max)
+	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d%s", Show(raw), o.Max, numeral.Why(err))
 }
 
 // parseSize gives the size as a string with the largest unit that divides it.
@@ -70,6 +73,9 @@ func (o Option) parseSize(raw any) (any, error) {
 		text = s
 	}
 	n, err := bytesize.Parse(text)
+	if errors.Is(err, bytesize.ErrUnit) {
+		return nil, err
+	}
 	if err != nil || uint64(n) < o.Min { // #nosec G115 -- not negative
 		return nil, fmt.Errorf("is %s but must be a size of %s or more, such as 2GiB", Show(raw), bytesize.Format(int(o.Min))) // #nosec G115 -- a tag
 	}
@@ -81,7 +87,7 @@ func parseBool(raw any) (any, error) {
 	case bool:
 		return v, nil
 	case Text:
-		if b, err := strconv.ParseBool(string(v)); err == nil {
+		if b, err := strconv.ParseBool(strings.TrimSpace(string(v))); err == nil {
 			return b, nil
 		}
 	}
@@ -99,6 +105,9 @@ func (o Option) parseString(raw any) (any, error) {
 		s = v.String()
 	default:
 		return nil, fmt.Errorf("is %s but must be a string", Show(raw))
+	}
+	if digits, err := numeral.Whole(s); err == nil && o.OrInteger {
+		s = digits
 	}
 	return s, o.checkEnum(s)
 }
