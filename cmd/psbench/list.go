@@ -42,7 +42,7 @@ changes. list devices shows the GPUs that CUDA ranks would run on.`,
 			if err != nil {
 				return err
 			}
-			return a.print(func(p *screen.Page) error { return a.listKind(p, cmd, c, reg, kind) })
+			return a.listKind(cmd, c, reg, kind)
 		},
 	}
 	a.addFlags(cmd, "config", "registry", "no_user_registry", "model_config_path", "data_config_path")
@@ -79,37 +79,54 @@ func listItems(p *screen.Page, reg *registry.Registry, kinds []sdk.Kind) error {
 	}, rows, false)
 }
 
-// listKind shows the keys of a kind, the settings of each, and the ids of
-// configurations.
-func (a *app) listKind(p *screen.Page, cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
-	if err := listItems(p, reg, []sdk.Kind{kind}); err != nil {
-		return err
-	}
-	parts := map[string]sdk.Part{}
-	for _, item := range reg.Items(kind) {
-		d, err := descriptionOf(cmd, item)
-		if err != nil {
-			printf(a.stderr, "psbench: warning: the settings of %s %s are not known: %v\n", kind, item.Key, err)
-		} else if err := config.CheckDeclared(item, d); err != nil {
-			printf(a.stderr, "psbench: warning: %v\n", err)
-		}
-		parts[item.Key] = d
-	}
-	if err := listServices(p, reg, kind, parts); err != nil {
-		return err
-	}
+// listKind shows the keys of a kind, the settings of each, and the ids of configurations. What psbench has built in
+// comes at once, what other plugins say of their parts below it.
+func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
 	ids, err := c.ConfigurationIDs(kind)
 	if err != nil {
 		return err
 	}
-	if len(ids) > 0 {
-		p.Line(0, "")
-		p.Line(2, fmt.Sprintf("Configurations, which --%s takes first: %s", kind, strings.Join(ids, ", ")))
-	}
-	var rows [][]string
+	var own, others []described
 	for _, item := range reg.Items(kind) {
-		for _, s := range parts[item.Key].Settings {
-			rows = append(rows, []string{item.Key, s.Name, s.Type, shortened(string(s.Default)), s.Doc})
+		if item.Plugin.Name == registry.Builtin {
+			own = append(own, a.described(cmd.Context(), item, catalogue))
+		} else {
+			others = append(others, described{Item: item})
+		}
+	}
+	err = a.print(func(p *screen.Page) error {
+		if err := listItems(p, reg, []sdk.Kind{kind}); err != nil {
+			return err
+		}
+		if err := listServices(p, kind, own); err != nil {
+			return err
+		}
+		if len(ids) > 0 {
+			p.Line(0, "")
+			p.Line(2, fmt.Sprintf("Configurations, which --%s takes first: %s", kind, strings.Join(ids, ", ")))
+		}
+		return listSettings(p, kind, own)
+	})
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	if err := a.describeAll(cmd.Context(), others); err != nil {
+		return err
+	}
+	return a.print(func(p *screen.Page) error {
+		if err := listServices(p, kind, others); err != nil {
+			return err
+		}
+		return listSettings(p, kind, others)
+	})
+}
+
+// listSettings shows the settings of parts.
+func listSettings(p *screen.Page, kind sdk.Kind, parts []described) error {
+	var rows [][]string
+	for _, d := range parts {
+		for _, s := range d.part.Settings {
+			rows = append(rows, []string{d.Key, s.Name, s.Type, shortened(string(s.Default)), s.Doc})
 		}
 	}
 	if len(rows) == 0 {
@@ -135,25 +152,28 @@ func shortened(value string) string {
 
 // listServices shows what servers serve, what trainers need, and what trainers and
 // models set by default.
-func listServices(p *screen.Page, reg *registry.Registry, kind sdk.Kind, parts map[string]sdk.Part) error {
+func listServices(p *screen.Page, kind sdk.Kind, parts []described) error {
 	const defaults = "flags that count where nobody gives another value"
 	var columns []screen.Column
 	var rows [][]string
-	for _, item := range reg.Items(kind) {
+	for _, d := range parts {
+		if d.part.Key == "" { // it did not say
+			continue
+		}
 		switch kind {
 		case sdk.KindServer:
 			columns = []screen.Column{screen.Left("key"), screen.Left("serves"), screen.Left("answers a trainer"), screen.Left("with")}
-			rows = append(rows, []string{item.Key, string(parts[item.Key].Serves), answers(parts[item.Key]), declared(parts[item.Key])})
+			rows = append(rows, []string{d.Key, string(d.part.Serves), answers(d.part), declared(d.part)})
 		case sdk.KindHook:
 			columns = []screen.Column{screen.Left("key"), screen.Left("leaves in a bucket")}
-			rows = append(rows, []string{item.Key, declared(parts[item.Key])})
+			rows = append(rows, []string{d.Key, declared(d.part)})
 		case sdk.KindTrainer:
 			columns = []screen.Column{screen.Left("key"), screen.Left("needs"), screen.Left(defaults)}
-			rows = append(rows, []string{item.Key, string(parts[item.Key].Needs), defaultFlags(item)})
+			rows = append(rows, []string{d.Key, string(d.part.Needs), defaultFlags(d.Item)})
 		case sdk.KindModel:
 			columns = []screen.Column{screen.Left("key"), screen.Left(defaults)}
-			if len(item.Defaults) > 0 {
-				rows = append(rows, []string{item.Key, defaultFlags(item)})
+			if len(d.Defaults) > 0 {
+				rows = append(rows, []string{d.Key, defaultFlags(d.Item)})
 			}
 		}
 	}
@@ -211,17 +231,4 @@ func defaultFlags(item registry.Item) string {
 		fmt.Fprintf(&text, "--%s %s", o.Flag(), cell(value))
 	}
 	return text.String()
-}
-
-func descriptionOf(cmd *cobra.Command, item registry.Item) (sdk.Part, error) {
-	parts, err := catalogue(cmd.Context(), item.Plugin)
-	if err != nil {
-		return sdk.Part{}, err
-	}
-	for _, d := range parts {
-		if d.Kind == item.Kind && d.Key == item.Key {
-			return d, nil
-		}
-	}
-	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
 }

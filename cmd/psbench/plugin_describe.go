@@ -83,7 +83,7 @@ func keyNames(reg *registry.Registry) (names []string) {
 }
 
 func describe(p *screen.Page, cmd *cobra.Command, item registry.Item) error {
-	part, err := descriptionOf(cmd, item)
+	part, err := descriptionOf(cmd.Context(), item, catalogue)
 	if err != nil {
 		return err
 	}

@@ -29,11 +29,14 @@ func Describe(ctx context.Context, pl registry.Plugin) (said registry.Descriptio
 	limited, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	reply, err := p.Describe(limited, &proto.DescribeRequest{})
-	if limited.Err() != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return said, context.Cause(ctx)
+	case limited.Err() != nil:
 		return said, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
-	}
-	if err != nil {
-		return said, fmt.Errorf("plugin %s does not say what it provides: %w", pl.Name, err)
+	default:
+		return said, fmt.Errorf("plugin %s does not say what it provides: %s%s", pl.Name, p.unanswered(err), p.lastWords())
 	}
 	said.Contract = p.Contract()
 	for _, d := range reply.GetParts() {

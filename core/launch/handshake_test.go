@@ -36,8 +36,37 @@ func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	l := launcher(t)
 	liar := program(t, `echo "1|2000|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
 	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
-	if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: its handshake cannot be understood (") {
+	if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: its handshake has a certificate as its sixth word, but psbench asks for none") {
 		t.Errorf("the start gave %v", err)
+	}
+}
+
+// Whatever a plugin prints as its handshake, it is refused in psbench's own words.
+func TestHandshakesThatCannotBeUsed(t *testing.T) {
+	version := strconv.Itoa(int(host.Handshake.ProtocolVersion))
+	const none = "plugin p did not start: it is no psbench plugin, for it ended without a handshake"
+	for said, want := range map[string]string{
+		"2|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc":   none,
+		"abc|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc": none,
+		"1|" + version:    none,
+		"|||||||":         none,
+		"\\x00\\xff\\x7f": none,
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s":                                          "plugin p did not start: its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|" + version + "|unix|SOCKET|grpc",
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|netrpc":                                   "plugin p did not start: its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|" + version + "|unix|SOCKET|grpc",
+		"1|" + version + "|unix|":                                                               `plugin p did not start: it asks to be called at "unix:", which is no Unix socket in the run's folder /`,
+		"1|" + version + "|tcp|nonsense|grpc":                                                   `plugin p did not start: it asks to be called at "tcp:nonsense", which is no Unix socket in the run's folder /`,
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc|" + strings.Repeat("not base64 ", 9): "plugin p did not start: its handshake has a certificate as its sixth word, but psbench asks for none",
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc":                                     "plugin p does not say what it provides: nothing answers calls at /",
+	} {
+		then := "exec sleep 1000"
+		if want == none {
+			then = "exit 0" // of what is no handshake it waits for more
+		}
+		pl := program(t, `printf '%b\n' "`+said+`"; `+then)
+		pl.Name = "p"
+		if _, err := Describe(t.Context(), pl); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s gave\n%v, want\n%s", said, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/quote"
@@ -116,7 +119,7 @@ func (p *Process) call() (err error) {
 	// go-plugin panics where a handshake has a certificate that nobody asked for.
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("its handshake cannot be understood (%v)", r)
+			err = errors.New(needlessCertificate)
 		}
 	}()
 	protocol, err := p.client.Client()
@@ -197,12 +200,33 @@ func reason(err error) string {
 	switch {
 	case strings.HasPrefix(line, "timeout"):
 		return "no handshake came in time"
+	case strings.HasPrefix(line, "unsupported plugin protocol"):
+		return fmt.Sprintf("its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|%d|unix|SOCKET|grpc", host.Handshake.ProtocolVersion)
+	case strings.HasPrefix(line, "plugin exited"):
+		return "it ended before its handshake"
+	case strings.HasPrefix(line, "error parsing server cert"):
+		return needlessCertificate
 	case !foreign:
 		return quote.Message(line)
 	case said == "":
 		return "it is no psbench plugin, for it ended its output without a handshake"
 	default:
 		return "it is no psbench plugin, for " + said
+	}
+}
+
+// needlessCertificate is why a handshake with a sixth word is refused.
+const needlessCertificate = "its handshake has a certificate as its sixth word, but psbench asks for none"
+
+// unanswered says why the first call of a process failed.
+func (p *Process) unanswered(err error) string {
+	switch said := status.Convert(err); said.Code() {
+	case codes.Unavailable:
+		return fmt.Sprintf("nothing answers calls at %s, which its handshake names", quote.Word(p.Address()))
+	case codes.Unimplemented:
+		return "it does not have the calls of psbench's contract with plugins: build it with the sdk of this psbench"
+	default:
+		return quote.Message(said.Message())
 	}
 }
 
