@@ -49,8 +49,7 @@ type truth struct {
 // info is pmix_info_t of a bool.
 type info struct {
 	key   [512]byte
-	flags uint32
-	_     uint32
+	_     [8]byte // flags
 	value truth
 }
 
