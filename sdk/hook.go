@@ -15,6 +15,9 @@ type Hook interface {
 	// what the hook is for: on the trainer's goroutine or, where gradients are staged, on
 	// another one, one call at a time. b lies in ordinary memory, whatever the engine, unless the
 	// hook is declared by Carrying: then its values may lie where Go must not touch them.
+	//
+	// The hook returns the future of each operation that it starts on a link, or one that waits for it, or waits
+	// itself, at the latest before it starts the next one on that bucket and link. One that it forgets ends the run.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
 	// Reset forgets all that earlier passes left, such as an error that was fed back or a
 	// momentum, so that every pass begins alike. It is called before each pass, the first
