@@ -92,7 +92,7 @@ func (run *Run) takeShares(b *breakdown.Breakdown) {
 	}
 	if b.Waiting != nil {
 		shares[Waiting] = 100 * b.Share(b.Waiting.TotalNS)
-		shares[Moving] -= shares[Waiting]
+		shares[Moving] = max(0, shares[Moving]-shares[Waiting])
 	}
 	for name, v := range shares {
 		run.Values[name] = v

@@ -25,7 +25,7 @@ func parts() []sdk.Part {
 	for _, does := range []string{"floods", "grows", "leaves", "leaks", "serves", "rows"} {
 		all = append(all, sdk.NewData(does, none{}, func(none, sdk.DataEnv) (sdk.Data, error) { return data{does}, nil }))
 	}
-	for _, does := range []string{"made", "panics", "closed", "twice", "reset", "kept", "forged", "empty", "rows", "never", "stays"} {
+	for _, does := range []string{"made", "panics", "closed", "twice", "reset", "kept", "forged", "empty", "rows", "never", "stays", "serves"} {
 		all = append(all, sdk.Asynchronous(sdk.NewServer(does, none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return newServer(does) })))
 	}
 	for _, does := range []string{"shape", "rows"} {
@@ -110,6 +110,9 @@ func (s *server) Receive(p sdk.Push) error {
 	case "stays":
 		fmt.Println("batch", p.Batch)
 		select {}
+	case "serves":
+		httptest.NewServer(nil)
+		return p.Answer(p.Gradient)
 	case "empty":
 		return p.Answer(&tensor.Gradient{})
 	case "rows":
