@@ -80,6 +80,9 @@ func crossBarriers() error {
 	b.LogSoftmaxGradient(x[:rows*n], y[:rows*n], z[:rows*n], n)
 	b.CrossEntropy(losses[:rows], y[:rows*n], x[:rows*n], targets, n)
 	b.MSE(losses[:rows], y[:rows*n], x[:rows*n], targets, n)
+	b.CrossEntropyFloats(losses[:rows], y[:rows*n], x[:rows*n], z[:rows*n], n)
+	b.MSEFloats(losses[:rows], y[:rows*n], x[:rows*n], z[:rows*n], n)
+	b.L1Floats(losses[:rows], y[:rows*n], x[:rows*n], z[:rows*n], n)
 	b.L1(losses[:rows], y[:rows*n], x[:rows*n], targets, n)
 	b.RowwiseAdagrad(x[:rows*n], y[:rows*n], losses[:rows], n, place(b, []int32{1, 0}, 0), 0.1, 1)
 	for _, transA := range []bool{false, true} {

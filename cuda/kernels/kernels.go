@@ -52,6 +52,10 @@ const (
 	bce
 	l1
 	mse
+	crossEntropyFloats
+	bceFloats
+	l1Floats
+	mseFloats
 	gatherBags
 	scatterBags
 	gatherRows
@@ -84,6 +88,7 @@ var names = [kernelCount]string{
 	addBias: "add_bias", columnSum: "column_sum",
 	softmax: "softmax", softmaxGradient: "softmax_gradient", logSoftmax: "log_softmax", logSoftmaxGradient: "log_softmax_gradient",
 	total: "total", crossEntropy: "cross_entropy", nll: "nll", bce: "bce", l1: "l1", mse: "mse",
+	crossEntropyFloats: "cross_entropy_floats", bceFloats: "bce_floats", l1Floats: "l1_floats", mseFloats: "mse_floats",
 	gatherBags: "gather_bags", scatterBags: "scatter_bags", gatherRows: "gather_rows", scatterRows: "scatter_rows",
 	scatterRuns: "scatter_runs", coalesceRows: "coalesce_rows", copyColumns: "copy_columns",
 	interaction: "interaction", interactionGradient: "interaction_gradient",

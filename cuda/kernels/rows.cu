@@ -180,6 +180,76 @@ KERNEL bce(float *losses, float *gradient, const float *output, const i64 *targe
 	}
 }
 
+// The same of targets that are numbers, one for each element of output.
+
+// factor is 1 / rows. Targets are probabilities.
+KERNEL cross_entropy_floats(float *losses, float *gradient, const float *output, const float *targets, u32 rows, u32 columns, float factor) {
+	__shared__ float tops[WARPS];
+	__shared__ double sums[WARPS], parts[WARPS], shares[WARPS];
+	u32 row = this_row();
+	if (row >= rows) return;
+	const float *x = output + (u64)row * columns, *p = targets + (u64)row * columns;
+	float top = row_top(x, columns, tops);
+	double sum = row_exponentials(x, columns, top, sums), log_sum = top + logarithm(sum), loss = 0, share = 0;
+	OVER_ROW(c) {
+		loss += p[c] * (log_sum - x[c]);
+		share += p[c];
+	}
+	loss = row_total(loss, parts, plus);
+	if (losses && thread_x() == 0) losses[row] = loss;
+	share = row_total(share, shares, plus);
+	if (!gradient) return;
+	gradient += (u64)row * columns;
+	float inverse = (float)share / (float)sum;
+	OVER_ROW(c) gradient[c] = (exponential(x[c] - top) * inverse - p[c]) * factor;
+}
+
+// factor is 2 / elements.
+KERNEL mse_floats(float *losses, float *gradient, const float *output, const float *targets, u32 rows, u32 columns, float factor) {
+	__shared__ double sums[WARPS];
+	u32 row = this_row();
+	if (row >= rows) return;
+	u64 at = (u64)row * columns;
+	double sum = 0;
+	OVER_ROW(c) {
+		float v = output[at + c], target = targets[at + c];
+		double d = (double)v - target;
+		sum += d * d;
+		if (gradient) gradient[at + c] = (v - target) * factor;
+	}
+	sum = row_total(sum, sums, plus);
+	if (losses && thread_x() == 0) losses[row] = sum;
+}
+
+// factor is 1 / elements.
+KERNEL l1_floats(float *losses, float *gradient, const float *output, const float *targets, u32 rows, u32 columns, float factor) {
+	__shared__ double sums[WARPS];
+	u32 row = this_row();
+	if (row >= rows) return;
+	u64 at = (u64)row * columns;
+	double sum = 0;
+	OVER_ROW(c) {
+		float v = output[at + c], target = targets[at + c];
+		double d = (double)v - target;
+		sum += d < 0 ? -d : d;
+		if (gradient) gradient[at + c] = v > target ? factor : v < target ? -factor : v - target; // 0, or NaN where v is
+	}
+	sum = row_total(sum, sums, plus);
+	if (losses && thread_x() == 0) losses[row] = sum;
+}
+
+// A thread has an element; rows are elements.
+KERNEL bce_floats(float *losses, float *gradient, const float *output, const float *targets, u32 rows, u32, float) {
+	for (u64 r = grid_thread(); r < rows; r += grid_threads()) {
+		double x = output[r], target = targets[r];
+		double smaller = exponential(x < 0 ? x : -x); // NaN stays
+		if (losses) losses[r] = (x < 0 ? 0. : x) - x * target + logarithm1(smaller);
+		if (!gradient) continue;
+		double excess = target == 1 ? -1. / (1. + exponential(x)) : 1. / (1. + exponential(-x)) - target;
+		gradient[r] = excess / rows;
+	}
+}
+
 // dst[0] = a Σ x, by one block
 KERNEL total(float *dst, const float *x, u64 n, float a) {
 	__shared__ double sums[WARPS];

@@ -171,6 +171,71 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
+// Targets that are numbers: any, from 0 to 1, or probabilities.
+func TestCriteriaOfFloatTargets(t *testing.T) {
+	type launch func(b *bench, losses, gradient, output, targets []float32, columns int)
+	for _, c := range []struct {
+		name   string
+		make   func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error)
+		device launch
+		exact  bool // the gradient has the bits of the CPU
+	}{
+		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o, t []float32, n int) { b.CrossEntropyFloats(l, g, o, t, n) }, false},
+		{"mse", criteria.NewMeanSquaredError, func(b *bench, l, g, o, t []float32, n int) { b.MSEFloats(l, g, o, t, n) }, true},
+		{"l1", criteria.NewL1, func(b *bench, l, g, o, t []float32, n int) { b.L1Floats(l, g, o, t, n) }, true},
+		{"bce", criteria.NewBinaryCrossEntropy, func(b *bench, l, g, o, t []float32, _ int) { b.BCEFloats(l, g, o, t) }, false},
+	} {
+		t.Run(c.name, rapid.MakeCheck(func(t *rapid.T) {
+			b := begin(t)
+			defer b.end()
+			r := drawNumbers(t)
+			rows, columns := drawShape(t)
+			output, targets := r.floats(rows*columns), make([]float32, rows*columns)
+			for i := range targets {
+				switch c.name {
+				case "mse", "l1":
+					targets[i] = float32(i%23)*0.37 - 4
+				case "bce":
+					targets[i] = float32(i%9) / 8
+				default: // together 1
+					targets[i] = 1 / float32(columns)
+				}
+			}
+			criterion, err := c.make(struct{}{}, sdk.CriterionEnv{Engine: engine.Host, MaxBatch: rows})
+			b.must(err)
+			shape := []int{rows, columns}
+			loss, err := criterion.(sdk.FloatCriterion).ForwardFloats(tensor.Tensor{Shape: shape, Data: output}, targets)
+			b.must(err)
+			want := make([]float32, len(output))
+			b.must(criterion.Backward(tensor.Tensor{Shape: shape, Data: want}))
+
+			count, each := rows, float64(len(output))
+			if c.name == "bce" {
+				count = len(output)
+			}
+			if c.name == "cel" {
+				each = float64(rows)
+			}
+			out, to := place(b, output, 1), place(b, targets, 0)
+			losses, gradient := place(b, make([]float32, count), 2), place(b, make([]float32, len(output)), 3)
+			c.device(b, losses, nil, out, to, columns)
+			c.device(b, nil, gradient, out, to, columns)
+			var sum float64
+			for _, v := range fetched(b, losses) {
+				sum += float64(v)
+			}
+			if math.Abs(loss) < 1e30 { // otherwise the float32 of a row may overflow
+				near(t, "the loss", []float32{float32(sum / each)}, []float32{float32(loss)}, 1e-6, 1e-6)
+			}
+			if c.exact {
+				same(t, "the gradient", fetched(b, gradient), want)
+			} else {
+				near(t, "the gradient", fetched(b, gradient), want, 3e-6, 1e-6/float64(rows))
+			}
+		}))
+	}
+}
+
 func TestTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := begin(t)

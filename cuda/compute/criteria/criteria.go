@@ -16,16 +16,25 @@ import (
 func Parts() []sdk.Part {
 	rows, elements := false, true // what the mean is over
 	return []sdk.Part{
-		sdk.NewCriterion("bce", struct{}{}, kind{criteria.CheckLogits, bce, rows}.build),
-		sdk.NewCriterion("cel", struct{}{}, kind{criteria.CheckClasses, (*kernels.Queue).CrossEntropy, rows}.build),
-		sdk.NewCriterion("l1", struct{}{}, kind{criteria.CheckOutput, (*kernels.Queue).L1, elements}.build),
-		sdk.NewCriterion("mse", struct{}{}, kind{criteria.CheckOutput, (*kernels.Queue).MSE, elements}.build),
-		sdk.NewCriterion("nll", struct{}{}, kind{criteria.CheckClasses, (*kernels.Queue).NLL, rows}.build),
+		ofFloats("bce", kind{check: criteria.CheckLogits, launch: bce, elements: rows, takes: sdk.ShareTargets, floats: bceFloats}),
+		ofFloats("cel", kind{check: criteria.CheckClasses, launch: (*kernels.Queue).CrossEntropy, elements: rows, takes: sdk.ProbabilityTargets, floats: (*kernels.Queue).CrossEntropyFloats}),
+		ofFloats("l1", kind{check: criteria.CheckOutput, launch: (*kernels.Queue).L1, elements: elements, takes: sdk.NumberTargets, floats: (*kernels.Queue).L1Floats}),
+		ofFloats("mse", kind{check: criteria.CheckOutput, launch: (*kernels.Queue).MSE, elements: elements, takes: sdk.NumberTargets, floats: (*kernels.Queue).MSEFloats}),
+		sdk.NewCriterion("nll", struct{}{}, kind{check: criteria.CheckClasses, launch: (*kernels.Queue).NLL, elements: rows}.build),
 	}
+}
+
+// ofFloats declares a criterion whose targets may be numbers.
+func ofFloats(key string, k kind) sdk.Part {
+	return sdk.WithTargets(k.takes, sdk.NewCriterion(key, struct{}{}, k.buildFloats))
 }
 
 func bce(q *kernels.Queue, losses, gradient, output []float32, targets []int64, _ int) {
 	q.BCE(losses, gradient, output, targets)
+}
+
+func bceFloats(q *kernels.Queue, losses, gradient, output, targets []float32, _ int) {
+	q.BCEFloats(losses, gradient, output, targets)
 }
 
 // kind is what makes a criterion of its own.
@@ -34,9 +43,24 @@ type kind struct {
 	// launch computes the loss of each row, or the gradient of the mean loss; nil for the other.
 	launch   func(q *kernels.Queue, losses, gradient, output []float32, targets []int64, columns int)
 	elements bool // the mean is over all elements of the output, and a row's loss is their sum
+	// takes and floats are check and launch of targets that are numbers; nil of a criterion that takes none.
+	takes  sdk.TargetKind
+	floats func(q *kernels.Queue, losses, gradient, output, targets []float32, columns int)
 }
 
-func (k kind) build(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
+func (k kind) build(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) { return k.made(env) }
+
+func (k kind) buildFloats(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
+	c, err := k.made(env)
+	if err != nil {
+		return nil, err
+	}
+	f := &floatCriterion{criterion: c}
+	f.numbers, err = device.NewTransfer[float32](c.dev, c.lane)
+	return f, err
+}
+
+func (k kind) made(env sdk.CriterionEnv) (*criterion, error) {
 	d, err := device.Of(env.Engine)
 	if err != nil {
 		return nil, err
@@ -84,6 +108,14 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64
 	c.dev.Begin(device.Loss)
 	c.launch(c.lane.Queue, c.losses, nil, output.Data, c.asked, output.Shape[1])
 	c.dev.End(device.Loss)
+	if c.elements {
+		return c.total(output, len(output.Data))
+	}
+	return c.total(output, len(targets))
+}
+
+// total is the mean over n of the losses, which a launch computes of output.
+func (c *criterion) total(output tensor.Tensor, n int) (loss float64, err error) {
 	if err := c.lane.Queue.Err(); err != nil {
 		return 0, err
 	}
@@ -98,10 +130,7 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64
 		return 0, err
 	}
 	c.output = output
-	if c.elements {
-		return loss / float64(len(output.Data)), nil
-	}
-	return loss / float64(len(targets)), nil
+	return loss / float64(n), nil
 }
 
 // Backward implements sdk.Criterion.
@@ -112,6 +141,59 @@ func (c *criterion) Backward(outputGradient tensor.Tensor) error {
 	q := c.dev.Compute().Queue
 	c.dev.Begin(device.LossGradient)
 	c.launch(q, nil, outputGradient.Data, c.output.Data, c.asked, c.output.Shape[1])
+	c.dev.End(device.LossGradient)
+	return q.Err()
+}
+
+// floatCriterion is a criterion whose targets may also be numbers.
+type floatCriterion struct {
+	*criterion
+	numbers *device.Transfer[float32]
+	wanted  []float32 // the targets of the last ForwardFloats, on the device; nil after a Forward
+}
+
+// Forward implements sdk.Criterion.
+func (c *floatCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	c.wanted = nil
+	return c.criterion.Forward(output, targets)
+}
+
+// ForwardFloats implements sdk.FloatCriterion.
+func (c *floatCriterion) ForwardFloats(output tensor.Tensor, targets []float32) (loss float64, err error) {
+	c.output, c.lane = tensor.Tensor{}, c.dev.Compute()
+	if err := criteria.CheckFloats(c.takes, output, targets); err != nil {
+		return 0, err
+	}
+	if c.wanted, err = c.numbers.Put(targets); err != nil {
+		return 0, err
+	}
+	rows, over := output.Shape[0], len(output.Data)
+	switch c.takes {
+	case sdk.ShareTargets: // each element has a loss
+		rows = over
+	case sdk.ProbabilityTargets:
+		over = rows
+	}
+	if c.losses, err = engine.Grow(c.dev, c.losses, rows); err != nil {
+		return 0, err
+	}
+	c.dev.Begin(device.Loss)
+	c.floats(c.lane.Queue, c.losses, nil, output.Data, c.wanted, output.Shape[1])
+	c.dev.End(device.Loss)
+	return c.total(output, over)
+}
+
+// Backward implements sdk.Criterion.
+func (c *floatCriterion) Backward(outputGradient tensor.Tensor) error {
+	if c.wanted == nil {
+		return c.criterion.Backward(outputGradient)
+	}
+	if err := criteria.CheckGradient(outputGradient, c.output); err != nil {
+		return err
+	}
+	q := c.dev.Compute().Queue
+	c.dev.Begin(device.LossGradient)
+	c.floats(q, nil, outputGradient.Data, c.output.Data, c.wanted, c.output.Shape[1])
 	c.dev.End(device.LossGradient)
 	return q.Err()
 }

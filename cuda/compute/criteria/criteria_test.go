@@ -34,7 +34,7 @@ func build(t *testing.T, parts []sdk.Part, key string, e engine.Engine) sdk.Crit
 func TestEveryCriterionIsThere(t *testing.T) {
 	own := ondevice.Parts()
 	for i, p := range criteria.Parts() {
-		if own[i].Key != p.Key || own[i].Kind != p.Kind {
+		if own[i].Key != p.Key || own[i].Kind != p.Kind || own[i].Targets != p.Targets {
 			t.Errorf("criterion %d is %s, want %s", i, own[i].Key, p.Key)
 		}
 	}
@@ -75,6 +75,51 @@ func TestCriteriaAgreeWithTheHost(t *testing.T) {
 				clear(targets) // which the criterion must have taken
 				must(t, device.Backward(gotGradient))
 				computetest.Near(t, "the gradient", computetest.Out(t, d, gotGradient.Data), wantGradient.Data, 1e-6)
+			}
+		})
+	}
+}
+
+func TestFloatTargetsAgreeWithTheHost(t *testing.T) {
+	d := computetest.Open(t)
+	for _, key := range []string{"bce", "cel", "l1", "mse"} {
+		t.Run(key, func(t *testing.T) {
+			host := build(t, criteria.Parts(), key, engine.Host).(sdk.FloatCriterion)
+			device := build(t, ondevice.Parts(), key, d).(sdk.FloatCriterion)
+			for _, size := range [][2]int{{1, 1}, {3, 10}, {40, 300}, {2, 5}} {
+				rows, columns := size[0], size[1]
+				output := tensor.Tensor{Shape: []int{rows, columns}, Data: computetest.Random(rows*columns, uint64(rows))}
+				targets := computetest.Random(rows*columns, 7)
+				for i := range targets {
+					switch key {
+					case "bce":
+						targets[i] = (targets[i] + 1) / 2
+					case "cel":
+						targets[i] = 1 / float32(columns)
+					}
+				}
+				there := computetest.Tensor(t, d, output)
+				want, err := host.ForwardFloats(output, targets)
+				must(t, err)
+				got, err := device.ForwardFloats(there, targets)
+				must(t, err)
+				if math.Abs(got-want) > 1e-6*max(1, math.Abs(want)) {
+					t.Errorf("the loss of %v is %.9g, want %.9g", size, got, want)
+				}
+				wantGradient := tensor.New(rows, columns)
+				gotGradient := computetest.Tensor(t, d, tensor.New(rows, columns))
+				must(t, host.Backward(wantGradient))
+				clear(targets) // which the criterion must have taken
+				must(t, device.Backward(gotGradient))
+				computetest.Near(t, "the gradient", computetest.Out(t, d, gotGradient.Data), wantGradient.Data, 1e-6)
+			}
+			there := computetest.Tensor(t, d, tensor.New(2, 1))
+			for _, targets := range [][]float32{nil, {1}, {1, 2, 3}, {0.5, float32(math.NaN())}, {1, 7}} {
+				_, want := host.ForwardFloats(tensor.New(2, 1), targets)
+				_, got := device.ForwardFloats(there, targets)
+				if (want == nil) != (got == nil) || want != nil && want.Error() != got.Error() {
+					t.Errorf("targets %v give %v, want %v", targets, got, want)
+				}
 			}
 		})
 	}
