@@ -32,7 +32,7 @@ func (e *Experiment) mayDiffer() string {
 		return fmt.Sprintf("server %s answers before all of its trainers have pushed", server.Key)
 	}
 	for _, kind := range []sdk.Kind{sdk.KindHook, sdk.KindServer, sdk.KindTrainer, sdk.KindModel} {
-		if part := e.Parts[kind]; part.RanksDiffer {
+		if part := e.Parts[kind]; part.RanksDiffer && (kind != sdk.KindServer || e.Links.Server) {
 			return fmt.Sprintf("%s %s is declared so", kind, part.Key)
 		}
 	}

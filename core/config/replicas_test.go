@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -58,7 +59,17 @@ func TestReplicasAndTheOrderOfArrival(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := e.Parts[sdk.KindServer]
-	server.Asynchronous = true
+	server.RanksDiffer = true
+	e.Parts[sdk.KindServer] = server
+	if _, differ := e.Replicas(); differ != "server batch_update is declared so" {
+		t.Errorf("of a declared server: differ %q", differ)
+	}
+	hook := e.Links
+	e.Links = registry.Links{Group: true}
+	if _, differ := e.Replicas(); differ != "" {
+		t.Errorf("of a declared server that the hook does not use: differ %q", differ)
+	}
+	e.Links, server.Asynchronous = hook, true
 	e.Parts[sdk.KindServer] = server
 	const want = "server batch_update answers before all of its trainers have pushed"
 	if sets, differ := e.Replicas(); differ != want || e.ArrivalOrder(3) != want || len(sets) != 3 {

@@ -55,6 +55,7 @@ func TestPartsCrossGRPC(t *testing.T) {
 			Serves: sdk.Service(word.Draw(t, "serves")), Needs: sdk.Service(word.Draw(t, "needs")),
 			Timing: rapid.SampledFrom([]sdk.Timing{0, sdk.OnArrival, sdk.OnLastArrival}).Draw(t, "timing"), Computes: word.Draw(t, "computes"), Answers: sdk.Answers(word.Draw(t, "answers")),
 			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"), Protocol: rapid.Bool().Draw(t, "protocol"),
+			RanksDiffer: rapid.Bool().Draw(t, "ranks differ"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "links") {
 			p.Links = append(p.Links, sdk.Link(word.Draw(t, "link")))

@@ -68,6 +68,9 @@ func anyPiece(t *rapid.T) record.Piece {
 			}
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece {
+			return &record.Replica{Checksums: rapid.SliceOfN(rapid.Uint32(), 1, 4).Draw(t, "checksums")}
+		}),
+		rapid.Custom(func(t *rapid.T) record.Piece {
 			return &record.Summary{
 				Name: text.Draw(t, "name"), Elements: rapid.Int().Draw(t, "elements"), DeltaSum: x.Draw(t, "sum"), DeltaSumSq: x.Draw(t, "squares"),
 				DeltaHead: floats.Draw(t, "change"), Head: floats.Draw(t, "head"),
