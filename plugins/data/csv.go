@@ -24,12 +24,11 @@ type csvFile struct {
 }
 
 func newCSV(r io.Reader, form FileSettings, delimiter rune) *csvFile {
-	rows := csv.NewReader(r)
-	rows.Comma = delimiter
-	rows.FieldsPerRecord = -1 // bags differ in length
-	rows.ReuseRecord = true
-	rows.TrimLeadingSpace = delimiter != '\t' // which would be trimmed as well, and the column with it
-	return &csvFile{rows: rows, form: form}
+	f := &csvFile{rows: csv.NewReader(r), form: form}
+	f.rows.FieldsPerRecord = -1 // bags differ in length
+	f.rows.ReuseRecord = true
+	f.separate(delimiter)
+	return f
 }
 
 // parse reads all rows.
@@ -75,51 +74,16 @@ func (f *csvFile) next() ([]string, error) {
 		if last := len(row) - 1; f.rows.Comma == ' ' && last > 0 && row[last] == "" { // spaces end the line
 			row = row[:last]
 		}
+		if mark, named := separatorOf(row); named && f.rows.InputOffset() < 16 { // the first line, as Excel writes it
+			if f.form.Delimiter == "auto" && mark != 0 {
+				f.separate(mark)
+			}
+			continue
+		}
 		if len(row) > 1 || strings.TrimSpace(row[0]) != "" {
 			return row, nil
 		}
 	}
-}
-
-// checkDelimiter refuses a first row of one column that something else seems to divide.
-func (f *csvFile) checkDelimiter(row []string) error {
-	line, column := f.rows.FieldPos(0)
-	if other := f.otherDelimiter(row[0]); len(row) == 1 && other != "" {
-		return at(line, column, fmt.Errorf("the row has one column, %s: set delimiter to %s if that separates the columns", quote.String(row[0]), other))
-	}
-	return nil
-}
-
-// otherDelimiter is what seems to separate columns within the text of a field; "" if nothing does.
-func (f *csvFile) otherDelimiter(text string) string {
-	for _, d := range []struct{ mark, name string }{{";", ";"}, {"\t", "tab"}, {"|", "|"}, {",", ","}} {
-		if strings.Contains(text, d.mark) && d.mark != f.form.Decimal && d.mark != string(f.rows.Comma) {
-			return d.name
-		}
-	}
-	return ""
-}
-
-// advice says what setting may be at fault where a field is no number.
-func (f *csvFile) advice(text string, err error) error {
-	switch other := f.otherDelimiter(text); {
-	case other == "," && f.form.Decimal == ".":
-		return fmt.Errorf("%w; or set decimal to , if that begins the decimals", err)
-	case other != "":
-		return fmt.Errorf("%w; set delimiter to %s if that separates the columns", err, other)
-	}
-	return err
-}
-
-// plain is the text of a number with a point before the decimals.
-func (f *csvFile) plain(text string) (string, error) {
-	if f.form.Decimal != "," {
-		return text, nil
-	}
-	if strings.Contains(text, ".") {
-		return "", fmt.Errorf("%s has a point but setting decimal is a comma, so the point could separate thousands", quote.String(text))
-	}
-	return strings.Replace(text, ",", ".", 1), nil
 }
 
 // findTargets finds the columns that are named as the targets, or have those numbers.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
@@ -135,19 +133,6 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 		return nil, fmt.Errorf("settings columns, target, header, delimiter and decimal are for CSV files, but data file %s is read as JSON lines", f.Shown())
 	}
 	return parseJSONLines, nil
-}
-
-// delimiter is what separates the columns of a format.
-func (s FileSettings) delimiter(format string) (rune, error) {
-	switch only, size := utf8.DecodeRuneInString(s.Delimiter); {
-	case s.Delimiter == "auto" && format == "tsv", s.Delimiter == "tab", s.Delimiter == `\t`:
-		return '\t', nil
-	case s.Delimiter == "auto":
-		return ',', nil
-	case size > 0 && size == len(s.Delimiter) && only != utf8.RuneError && !strings.ContainsRune("\"\r\n\uFEFF", only) && !strings.ContainsRune("+-.0123456789", only):
-		return only, nil
-	}
-	return 0, fmt.Errorf("setting delimiter is %s but must be auto, tab, or one character that no number has, as ;", quote.String(s.Delimiter))
 }
 
 // Load reads the whole of all files. Its errors name the file, the line and the column, counted

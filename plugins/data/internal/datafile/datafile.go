@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,10 +89,16 @@ type nopCloser struct{}
 
 func (nopCloser) Close() error { return nil }
 
+// taken are the paths of the descriptor that processes of psbench, which else inherit those of psbench, get from it.
+var taken = []string{"/dev/fd/3", "/proc/self/fd/3"}
+
 // openRaw opens the file of a path, which must not be a folder, as it is.
 func openRaw(path string, patience time.Duration) (io.ReadCloser, error) {
 	if isInput(path) {
 		return openInput(path, patience)
+	}
+	if slices.Contains(taken, path) {
+		return nil, fmt.Errorf("data file %s is a descriptor that psbench has for itself: give it another number, or standard input", quote.Word(path))
 	}
 	info, err := stat(path)
 	if err != nil {
