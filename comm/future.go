@@ -51,11 +51,21 @@ func (f *Future) Observe(o Observer, a, b, startNS int64) {
 	}
 }
 
-// Then has e told when the operation ends without error, or at once if it has.
+// Follower is an Ender that passes on what it is told, to one that the future had before.
+type Follower interface {
+	Ender
+	Follows(Ender)
+}
+
+// Then has e told when the operation ends without error, or at once if it has. It takes the place of an
+// Ender before it, unless it is a Follower.
 func (f *Future) Then(e Ender) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pending {
+		if follower, ok := e.(Follower); ok && f.ender != nil {
+			follower.Follows(f.ender)
+		}
 		f.ender = e
 	} else if f.err == nil {
 		e.Ended()

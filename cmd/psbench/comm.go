@@ -124,8 +124,11 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	if !cmd.Flags().Changed("expect") {
 		plan.Expect = expected(plan.Server, micro.Mean)
 		plan.HookExpect = expected(plan.Hook, micro.Part)
-		if plan.Hook.Answers == sdk.AnswersAs("rpc") {
+		switch {
+		case plan.Hook.Answers == sdk.AnswersAs("rpc"):
 			plan.HookExpect = plan.Expect
+		case plan.HookLinks.Server && plan.Expect != micro.Mean: // of another server it leaves something else
+			plan.HookExpect = micro.Part
 		}
 	}
 	plan.Timeout, plan.Listen, plan.ListenName, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.ListenName, exp.InsecureNetwork

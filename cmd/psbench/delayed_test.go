@@ -50,7 +50,7 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 				args := append([]string{"psbench", "verify", "--transport", delayed.Name}, strings.Fields(form)...)
 				cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), delaySeed+"="+seed)}
 				out, err := cmd.CombinedOutput()
-				if err != nil || !strings.Contains(string(out), "11 of 11 cases agree") {
+				if err != nil || !strings.Contains(string(out), "13 of 13 cases agree") {
 					t.Errorf("%v\n%s", err, out)
 				}
 			})

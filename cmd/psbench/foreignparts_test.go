@@ -19,20 +19,20 @@ func TestVerifyOfForeignParts(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--server forgetful": {
 			"trainer1, weight_1: delta_sumsq", "skip  allreduce_dense_t2: it has no servers\n",
-			"1 of 4 cases agree, 3 disagree, 7 skipped", // a sum over one trainer is its mean
-			"psbench: not every reference case agrees: of 4 cases 3 disagree\n",
+			"1 of 5 cases agree, 4 disagree, 8 skipped", // a sum over one trainer is its mean
+			"psbench: not every reference case agrees: of 5 cases 4 disagree\n",
 		},
 		"--server echo": {
 			"skip  rpc_average_dense_t2_s1: server echo does not wait for all of its\n      trainers, so they race, and no two runs are alike\n",
-			"1 of 1 cases agree, 10 skipped\n",
+			"1 of 1 cases agree, 12 skipped\n",
 		},
 		"--trainer planless": {
 			"ERROR ragged_last_batch_t1_s1           did not run: trainer0: trainer planless, Plan: nothing can be planned",
-			"none of 11 cases ran to its end, 7 did not run, 4 skipped\n",
-			"psbench: not every reference case agrees: none ran to its end, 7 of 11 failed on the way\n",
+			"none of 13 cases ran to its end, 9 did not run, 4 skipped\n",
+			"psbench: not every reference case agrees: none ran to its end, 9 of 13 failed on the way\n",
 		},
 		"--model narrow": {
-			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ", "none of 11 cases ran to its end, 11 skipped\n",
+			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ", "none of 13 cases ran to its end, 13 skipped\n",
 			"psbench: no reference case could run: none fits the parts and settings given\n",
 		},
 		"--model missing": {"psbench: --model: plugin forgetful has no model missing, though " + file + " says so\n"},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -113,6 +114,33 @@ func TestPluginCheckComparesValues(t *testing.T) {
 			}
 			status, stdout, stderr := psbenchMain(t, append([]string{"plugin", "check", plugin, c.part}, strings.Fields(c.args)...)...)
 			if all := stdout + stderr; !regexp.MustCompile(c.want).MatchString(all) || (status == 0) != (strings.HasPrefix(c.want, "ok") || strings.HasPrefix(c.want, "--  ")) {
+				t.Errorf("status %d: %s", status, all)
+			}
+		})
+	}
+}
+
+// --check holds a run to what its hook and its server declare, first and last elements included, and
+// verify has gradients there.
+func TestRunsAreHeldToWhatPartsDeclare(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := fmt.Sprintf(`{"plugins": {"spoils": {"command": [%q, %q]}}, "ddp_hook_map": {"spoilt": {"plugin": "spoils"}, "silent": {"plugin": "spoils"}},
+		"server_map": {"spoilt_server": {"plugin": "spoils"}}}`, self, checkPluginArgument)
+	const run = "--quiet --check --warmup none --iterations 2 --batch-size 2 --set data.max_val=16 --set model.embedding_dim=64 --set model.dense_input_size=64 --set model.dense_output_size=64 "
+	for args, want := range map[string]string{
+		run + "--nserver 0 --ddp-hook spoilt":                                                                                   "",
+		run + "--nserver 0 --ddp-hook spoilt --set hook.fault=last":                                                             "checked: element [0-9]+ of bucket 0 on trainer0 is wrong in iteration 0: the hook, which declares the mean, left ",
+		run + "--nserver 0 --ddp-hook spoilt --set hook.fault=divide":                                                           "the hook, which declares the mean, left ",
+		run + "--server spoilt_server --set server.fault=divide":                                                                "wrong in iteration 0: push-pull over link server left ",
+		"verify --ddp-hook spoilt --set hook.fault=last ../../core/verify/reference/every_element_allreduce_t2.json":            "FAIL  every_element_allreduce_t2 ",
+		"verify --server spoilt_server --set server.fault=last ../../core/verify/reference/every_element_rpc_sparse_t3_s1.json": "FAIL  every_element_rpc_sparse_t3_s1 ",
+	} {
+		t.Run(args, func(t *testing.T) {
+			status, stdout, stderr := psbenchMain(t, append(strings.Fields(args), "--registry", inFile(t, []byte(registry)))...)
+			if all := stdout + stderr; !regexp.MustCompile(want).MatchString(all) || (status == 0) != (want == "") || want == "" && strings.Contains(all, "unchecked") {
 				t.Errorf("status %d: %s", status, all)
 			}
 		})

@@ -120,8 +120,8 @@ func TestVerifyFailsInWords(t *testing.T) {
 // A part takes the place of the cases' own where it can, and the reason is told where it cannot.
 func TestVerifyOfAPart(t *testing.T) {
 	for args, want := range map[string]string{
-		"--ddp-hook rpc":                        "skip  sparse_rpc_average_t4_s2: its hook has other links, and several servers\n      reduce among them\n5 of 5 cases agree, 6 skipped",
-		"--model mlp":                           "4 of 4 cases agree, 7 skipped",
+		"--ddp-hook rpc":                        "skip  sparse_rpc_average_t4_s2: its hook has other links, and several servers\n      reduce among them\n6 of 6 cases agree, 7 skipped",
+		"--model mlp":                           "4 of 4 cases agree, 9 skipped",
 		"--model mlp --server average":          "no reference case could run",
 		"--server averag":                       `--server: unknown server "averag"; did you mean "average"?`,
 		"--ddp-hook allreduce --server average": "skip  rpc_average_dense_t2_s1: its hook allreduce does not use the servers\n",
@@ -165,7 +165,7 @@ func TestVerifyRecords(t *testing.T) {
 // A setting that the parts of some cases do not have leaves those out, and says so.
 func TestVerifySkipsCasesWithoutTheSetting(t *testing.T) {
 	status, stdout, _ := psbenchMain(t, "verify", "--set", "model.engine=gorgonia")
-	if status != 0 || !strings.Contains(stdout, "7 of 7 cases agree, 4 skipped") || !strings.Contains(stdout, `skip  hybrid_t1_s2: `) {
+	if status != 0 || !strings.Contains(stdout, "9 of 9 cases agree, 4 skipped") || !strings.Contains(stdout, `skip  hybrid_t1_s2: `) {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	status, _, stderr := psbenchMain(t, "verify", "--set", "model.enginee=gorgonia")

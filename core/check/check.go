@@ -23,6 +23,8 @@ type Run struct {
 	// Answers is what servers answer, where they say it: of the mean or the sum over their trainers
 	// nobody needs to ask them.
 	Answers sdk.Answers
+	// HookAlone says that the hook reduces by its server and nothing else, and so among those who share it.
+	HookAlone bool
 	// Combine is what a server makes of gradients of the same elements: a list of gradients becomes
 	// an answer. It is nil where nobody knows, and then no answer is compared.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
@@ -49,7 +51,11 @@ type Mismatch struct {
 }
 
 func (m *Mismatch) Error() string {
-	return fmt.Sprintf("checked: element %d of bucket %d on %s is wrong in iteration %d: %s over link %s left %s", m.Element, m.Bucket, m.Rank, m.Batch, m.Operation, m.Link, m.Got)
+	by := m.Operation + " over link " + m.Link
+	if m.Link == checked.LinkHook {
+		by = "the hook, which declares the " + map[string]string{record.Average.String(): "mean", record.AllReduce.String(): "sum"}[m.Operation] + ","
+	}
+	return fmt.Sprintf("checked: element %d of bucket %d on %s is wrong in iteration %d: %s left %s", m.Element, m.Bucket, m.Rank, m.Batch, by, m.Got)
 }
 
 // key is what the exchanges of one operation have in common.
@@ -60,6 +66,7 @@ type key struct {
 	bucket    int
 	number    int
 	operation record.Operation
+	edges     bool
 }
 
 // operation is the exchanges of all members that take part in one.
@@ -125,16 +132,16 @@ func (r *Run) operations() (map[key]*operation, error) {
 			if x.Bucket < 0 || x.Bucket >= len(r.Buckets) {
 				return nil, fmt.Errorf("%s kept an exchange of bucket %d, but there are %d", r.Names[rank], x.Bucket, len(r.Buckets))
 			}
-			k := key{x.Link, -1, x.Batch, x.Bucket, x.Number, x.Operation}
+			k := key{x.Link, -1, x.Batch, x.Bucket, x.Number, x.Operation, x.Edges}
 			ranks := all
-			if x.Link == string(sdk.LinkServer) {
+			if x.Link == string(sdk.LinkServer) || x.Link == checked.LinkHook && r.HookAlone {
 				k.server = serverOf[rank]
 				ranks = r.Servers[k.server]
 			}
 			op := operations[k]
 			if op == nil {
 				op = &operation{key: k, run: r, spec: &r.Buckets[x.Bucket], ranks: ranks, members: make([]*record.Exchange, len(ranks))}
-				op.place = checked.PlaceOf(r.Seed, x.Batch, op.spec, x.Operation, len(ranks))
+				op.place = checked.PlaceOf(r.Seed, x.Batch, op.spec, x.Operation, len(ranks), x.Edges)
 				operations[k] = op
 			}
 			if err := op.put(rank, x); err != nil {

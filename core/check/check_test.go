@@ -42,7 +42,7 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 		if out.Iterations != batches || out.Slices != int64(batches*ranks) || out.Missing != 0 {
 			t.Fatalf("compared %+v of %d batches on %d ranks", out, batches, ranks)
 		}
-		place, at := checked.PlaceOf(11, batches, &spec, o, ranks), -1
+		place, at := checked.PlaceOf(11, batches, &spec, o, ranks, true), -1
 		w.round(random, o, batches, 0, root, func(rank int, g *tensor.Gradient) {
 			if rank != bad {
 				return
@@ -56,7 +56,7 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 			} else {
 				from, to := tensor.Shard(spec.Elements, ranks, rank)
 				for i := range place.Span {
-					if e := place.From + i; o != record.ReduceScatter || e >= from && e < to {
+					if e := place.Element(i); o != record.ReduceScatter || e >= from && e < to {
 						offered = append(offered, e)
 					}
 				}

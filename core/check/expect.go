@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/sdk/host/checked"
 	"github.com/psbench/psbench/sdk/host/record"
 )
 
@@ -54,6 +55,9 @@ func exactly(v float32) column { return column{want: float64(v)} }
 
 // equal says that all members must be left with the same bits.
 func (op *operation) equal() bool {
+	if op.link == checked.LinkHook { // whose contract is another point's
+		return false
+	}
 	switch op.operation {
 	case record.PushPull, record.AllReduce, record.Average:
 		return true
@@ -76,7 +80,7 @@ func (op *operation) compare() (elements int, m *Mismatch, err error) {
 				continue
 			}
 			elements++
-			if m := op.difference(i, op.element(e), x.Got.Values[e], op.members[0].Got.Values[e], c); m != nil {
+			if m := op.difference(i, op.place.Element(e), x.Got.Values[e], op.members[0].Got.Values[e], c); m != nil {
 				return elements, m, nil
 			}
 		}
@@ -102,15 +106,6 @@ func (op *operation) mismatch(member, element int, got string) *Mismatch {
 	}
 }
 
-// element is the place in the bucket of an element of a dense slice.
-func (op *operation) element(e int) int {
-	p := &op.place
-	if p.Span == 0 {
-		return 0
-	}
-	return e/p.Span*p.Stride + p.From + e%p.Span
-}
-
 // expected is what a member must be left with in a dense slice.
 func (op *operation) expected(member int) ([]column, error) {
 	if op.asks() {
@@ -128,7 +123,7 @@ func (op *operation) expected(member int) ([]column, error) {
 	case record.AllGather:
 		for e := range out {
 			for owner := range members {
-				if from, to := tensor.Shard(op.spec.Elements, members, owner); op.element(e) >= from && op.element(e) < to {
+				if from, to := tensor.Shard(op.spec.Elements, members, owner); op.place.Element(e) >= from && op.place.Element(e) < to {
 					out[e] = exactly(op.members[owner].Sent.Values[e])
 				}
 			}
@@ -149,7 +144,7 @@ func (op *operation) sums(out []column, member int) {
 	values := make([]float32, len(op.members))
 	from, to := tensor.Shard(op.spec.Elements, len(op.members), member)
 	for e := range out {
-		if at := op.element(e); op.operation == record.ReduceScatter && (at < from || at >= to) {
+		if at := op.place.Element(e); op.operation == record.ReduceScatter && (at < from || at >= to) {
 			out[e].open = true
 			continue
 		}

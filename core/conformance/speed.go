@@ -54,7 +54,51 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	if err != nil { // settings that only theirs has
 		return c.line(20, "        %-11s %.3g ms an iteration", "speed", theirs)
 	}
-	return c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s", "speed", theirs, own, c.builtin(part))
+	if err := c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s", "speed", theirs, own, c.builtin(part)); err != nil || !reduces(part) || theirs <= slow*own {
+		return err
+	}
+	return c.warnSlow(ctx, part, theirs/own)
+}
+
+// slow is how many times as long an iteration may take with a hook or a server as with psbench's own,
+// without a warning.
+const slow = 5
+
+// slowRounds is in how many rounds that is measured; the median counts.
+const slowRounds = 3
+
+// warnSlow measures a part again that was slow once, and warns where it stays so.
+func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) error {
+	ratios := []float64{first}
+	for len(ratios) < slowRounds {
+		theirs, err := c.iterationMS(ctx, part, part.Key)
+		if err != nil {
+			return interrupted(err)
+		}
+		own, err := c.iterationMS(ctx, part, c.builtin(part))
+		if err != nil {
+			return interrupted(err)
+		}
+		ratios = append(ratios, theirs/own)
+	}
+	if median, warns := slowness(ratios); warns {
+		return c.line(20, "  warn  %-11s an iteration takes %.3g times as long as with psbench's %s, the median of %d rounds; more than %d times is slow", "speed", median, c.builtin(part), slowRounds, slow)
+	}
+	return nil
+}
+
+// slowness is the median of how many times as long iterations took, and whether that is worth a warning.
+func slowness(ratios []float64) (median float64, warns bool) {
+	median = slices.Sorted(slices.Values(ratios))[len(ratios)/2]
+	return median, median > slow
+}
+
+// interrupted is an error that ends the check, and not only a measurement.
+func interrupted(err error) error {
+	if errors.Is(err, monitor.ErrInterrupted) {
+		return err
+	}
+	return nil
 }
 
 // iterationMS is the mean time of an iteration of a small training, with the part or with the

@@ -25,7 +25,7 @@ const mostShare = 0.01
 func (r *run) check(ctx context.Context) error {
 	checks := &result.Checks{Unchecked: r.unchecked()}
 	r.result.Checks = checks
-	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Answers: r.e.Parts[sdk.KindServer].Answers}
+	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Answers: r.e.Parts[sdk.KindServer].Answers, HookAlone: r.e.Links == registry.Links{Server: true}}
 	servers := map[int]*process{}
 	for _, s := range r.processes.servers {
 		todo.Servers[s.rank], servers[s.rank] = r.e.World.TrainersOf(s.rank), s
@@ -33,12 +33,18 @@ func (r *run) check(ctx context.Context) error {
 	spentNS := int64(0)
 	for _, t := range r.processes.trainers {
 		var kept []*record.Exchange
-		for x := range pieces[*record.Exchange](&t.joiner().collected) {
-			kept = append(kept, x)
+		keepers := []*process{t.joiner()}
+		if t.joiner() != t && r.checksHook() {
+			keepers = append(keepers, t)
 		}
-		for cost := range pieces[*record.Checked](&t.joiner().collected) {
-			spentNS = max(spentNS, cost.SpentNS)
-			checks.Operations += cost.Operations
+		for _, p := range keepers {
+			for x := range pieces[*record.Exchange](&p.collected) {
+				kept = append(kept, x)
+			}
+			for cost := range pieces[*record.Checked](&p.collected) {
+				spentNS = max(spentNS, cost.SpentNS)
+				checks.Operations += cost.Operations
+			}
 		}
 		todo.Names, todo.Kept = append(todo.Names, t.Name), append(todo.Kept, kept)
 	}
@@ -128,6 +134,16 @@ func (r *run) serverUnchecked() string {
 	return ""
 }
 
+// checksHook says that trainers keep what the hook leaves of what they give it: the links of psbench's own
+// hooks are enough. What a hook makes of its server's answer is the mean where that is one.
+func (r *run) checksHook() bool {
+	hook, server := r.e.Parts[sdk.KindHook], r.e.Parts[sdk.KindServer]
+	if r.e.Links.Server && (server.Answers != sdk.AnswersMean || r.e.Service != sdk.ServiceGradients) {
+		return false
+	}
+	return r.e.Check && hook.Plugin.Name != registry.Builtin && said(hook)
+}
+
 // said says that a part declares what can be recomputed of any slice.
 func said(part config.Part) bool {
 	return part.Answers == sdk.AnswersMean || part.Answers == sdk.AnswersSum
@@ -165,10 +181,10 @@ func (r *run) unchecked() (list []result.Unchecked) {
 	}
 	joiner := r.processes.trainers[0].joiner()
 	add("payloads of hook "+hook.Key, oldContract(joiner))
-	if hook.Plugin.Name != registry.Builtin {
-		add("what hook "+hook.Key+" itself does to a bucket", fmt.Sprintf("it is of plugin %s: what it gives to its links is checked, and what they leave", hook.Plugin.Name))
+	if hook.Plugin.Name != registry.Builtin && !r.checksHook() {
+		add("what hook "+hook.Key+" itself does to a bucket", fmt.Sprintf("it is of plugin %s, and does not declare that it leaves the mean or the sum: what it gives to its links is checked, and what they leave", hook.Plugin.Name))
 	}
-	if joiner != r.processes.trainers[0] {
+	if joiner != r.processes.trainers[0] && !r.checksHook() {
 		add("buckets between a trainer and hook "+hook.Key, "the hook is in a process of its own, which keeps what it gives to its links")
 	}
 	return list

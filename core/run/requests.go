@@ -91,6 +91,9 @@ func (r *run) trainerRole(p *process) *proto.TrainerRole {
 		Model:     r.modelEnv(p),
 		Summarize: r.o.Summarize, FailOnNan: r.e.FailOnNaN, ParametersBack: r.e.Service == sdk.ServiceParameters,
 	}
+	if r.checksHook() {
+		role.HookAnswers = string(r.e.Parts[sdk.KindHook].Answers)
+	}
 	for kind, key := range r.e.InTrainer {
 		role.Maps[string(kind)] = key
 	}

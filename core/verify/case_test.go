@@ -32,7 +32,7 @@ func TestEmbeddedCases(t *testing.T) {
 			t.Errorf("no case runs hook %s", hook)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"ddp": 7, "hybrid": 2, "batch_update": 2}, kinds); diff != "" {
+	if diff := cmp.Diff(map[string]int{"ddp": 9, "hybrid": 2, "batch_update": 2}, kinds); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -149,6 +149,7 @@ func trainerConfig(q *proto.TrainerRole) trainer.Config {
 		Maps: map[sdk.Kind]string{}, Trainers: int(q.GetTrainers()), Epochs: int(q.GetEpochs()), Seed: q.GetSeed(),
 		Server: q.GetServer(), Model: modelEnv(q.GetModel()),
 		Summarize: q.GetSummarize(), FailOnNaN: q.GetFailOnNan(), ParametersBack: q.GetParametersBack(),
+		HookAnswers: sdk.Answers(q.GetHookAnswers()),
 	}
 	for _, choice := range q.GetLocal() {
 		c.Local = append(c.Local, choiceOf(choice))

@@ -943,6 +943,7 @@ type TrainerRole struct {
 	Summarize      bool                   `protobuf:"varint,8,opt,name=summarize,proto3" json:"summarize,omitempty"`                                  // Collect also returns parameter summaries
 	FailOnNan      bool                   `protobuf:"varint,9,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`               // a loss or a parameter that is not finite ends the pass
 	ParametersBack bool                   `protobuf:"varint,10,opt,name=parameters_back,json=parametersBack,proto3" json:"parameters_back,omitempty"` // the server puts parameters in the place of gradients
+	HookAnswers    string                 `protobuf:"bytes,11,opt,name=hook_answers,json=hookAnswers,proto3" json:"hook_answers,omitempty"`           // mean or sum, where what the hook leaves is to be checked
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1045,6 +1046,13 @@ func (x *TrainerRole) GetParametersBack() bool {
 		return x.ParametersBack
 	}
 	return false
+}
+
+func (x *TrainerRole) GetHookAnswers() string {
+	if x != nil {
+		return x.HookAnswers
+	}
+	return ""
 }
 
 type ServerRole struct {
@@ -4868,7 +4876,7 @@ func (x *Facts) GetValues() map[string]string {
 // Where it lies follows from Check.seed, batch and bucket.
 type Exchange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Link          string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"` // server, group or default
+	Link          string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"` // server, group or default; or hook, all that the hook does to a bucket
 	Operation     Exchange_Operation     `protobuf:"varint,2,opt,name=operation,proto3,enum=psbench.v1.Exchange_Operation" json:"operation,omitempty"`
 	Batch         int64                  `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
 	Bucket        int32                  `protobuf:"varint,4,opt,name=bucket,proto3" json:"bucket,omitempty"`
@@ -4876,6 +4884,7 @@ type Exchange struct {
 	Root          int32                  `protobuf:"varint,6,opt,name=root,proto3" json:"root,omitempty"`     // of a broadcast
 	Sent          *Slice                 `protobuf:"bytes,7,opt,name=sent,proto3" json:"sent,omitempty"`
 	Got           *Slice                 `protobuf:"bytes,8,opt,name=got,proto3" json:"got,omitempty"`
+	Edges         bool                   `protobuf:"varint,9,opt,name=edges,proto3" json:"edges,omitempty"` // the slices have the first and the last elements of the bucket, too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4964,6 +4973,13 @@ func (x *Exchange) GetGot() *Slice {
 		return x.Got
 	}
 	return nil
+}
+
+func (x *Exchange) GetEdges() bool {
+	if x != nil {
+		return x.Edges
+	}
+	return false
 }
 
 // Slice is a part of a gradient.
@@ -5922,7 +5938,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x10insecure_network\x18\x10 \x01(\bR\x0finsecureNetworkB\x06\n" +
 	"\x04role\"\x1b\n" +
 	"\x05Check\x12\x12\n" +
-	"\x04seed\x18\x01 \x01(\x04R\x04seed\"\x9e\x03\n" +
+	"\x04seed\x18\x01 \x01(\x04R\x04seed\"\xc1\x03\n" +
 	"\vTrainerRole\x12,\n" +
 	"\x05local\x18\x01 \x03(\v2\x16.psbench.v1.PartChoiceR\x05local\x125\n" +
 	"\x04maps\x18\x02 \x03(\v2!.psbench.v1.TrainerRole.MapsEntryR\x04maps\x12\x1a\n" +
@@ -5934,7 +5950,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\tsummarize\x18\b \x01(\bR\tsummarize\x12\x1e\n" +
 	"\vfail_on_nan\x18\t \x01(\bR\tfailOnNan\x12'\n" +
 	"\x0fparameters_back\x18\n" +
-	" \x01(\bR\x0eparametersBack\x1a7\n" +
+	" \x01(\bR\x0eparametersBack\x12!\n" +
+	"\fhook_answers\x18\v \x01(\tR\vhookAnswers\x1a7\n" +
 	"\tMapsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdf\x01\n" +
@@ -6238,7 +6255,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\v2\x1d.psbench.v1.Facts.ValuesEntryR\x06values\x1a9\n" +
 	"\vValuesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe0\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf6\x03\n" +
 	"\bExchange\x12\x12\n" +
 	"\x04link\x18\x01 \x01(\tR\x04link\x12<\n" +
 	"\toperation\x18\x02 \x01(\x0e2\x1e.psbench.v1.Exchange.OperationR\toperation\x12\x14\n" +
@@ -6247,7 +6264,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06number\x18\x05 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04root\x18\x06 \x01(\x05R\x04root\x12%\n" +
 	"\x04sent\x18\a \x01(\v2\x11.psbench.v1.SliceR\x04sent\x12#\n" +
-	"\x03got\x18\b \x01(\v2\x11.psbench.v1.SliceR\x03got\"\xdb\x01\n" +
+	"\x03got\x18\b \x01(\v2\x11.psbench.v1.SliceR\x03got\x12\x14\n" +
+	"\x05edges\x18\t \x01(\bR\x05edges\"\xdb\x01\n" +
 	"\tOperation\x12\x19\n" +
 	"\x15OPERATION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13OPERATION_PUSH_PULL\x10\x01\x12\x18\n" +

@@ -39,6 +39,7 @@ type slot struct {
 	keeper *Keeper
 	place  Place
 	bucket *tensor.Bucket
+	before comm.Ender // that the future had; told first
 	state  state
 }
 
@@ -163,7 +164,8 @@ func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int
 		return nil
 	}
 	s.Link, s.Operation, s.Bucket, s.Number, s.Root = l.name, o, b.Index, number, root
-	s.bucket, s.place = b, PlaceOf(k.seed, batch, &l.specs[b.Index], o, l.members)
+	s.Edges, s.before = true, nil
+	s.bucket, s.place = b, PlaceOf(k.seed, batch, &l.specs[b.Index], o, l.members, true)
 	s.room()
 	if !s.place.cut(&s.Sent, &b.Gradient) {
 		s.settle(false)
@@ -181,8 +183,14 @@ func (s *slot) room() {
 	}
 }
 
+// Follows implements comm.Follower: a hook may hand on the future of a link, of which a slice is kept, too.
+func (s *slot) Follows(before comm.Ender) { s.before = before }
+
 // Ended implements comm.Ender: it keeps what the operation left.
 func (s *slot) Ended() {
+	if s.before != nil {
+		s.before.Ended()
+	}
 	start := comm.Now()
 	s.settle(s.place.cut(&s.Got, &s.bucket.Gradient))
 	s.keeper.spend(start)

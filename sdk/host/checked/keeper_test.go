@@ -166,13 +166,25 @@ func TestPlacesReachTheWholeBucket(t *testing.T) {
 	spec := tensor.BucketSpec{Index: 3, Elements: 1100}
 	first, last := false, false
 	for batch := range int64(2000) {
-		p := PlaceOf(7, batch, &spec, record.Average, 2)
-		if p != PlaceOf(7, batch, &spec, record.PushPull, 5) || p.From != splitmix.New(7, uint64(batch)<<20+3).IntN(77) || p.Span != 1024 {
+		p := PlaceOf(7, batch, &spec, record.Average, 2, false)
+		if p != PlaceOf(7, batch, &spec, record.PushPull, 5, false) || p.From != splitmix.New(7, uint64(batch)<<20+3).IntN(77) || p.Span != 1024 {
 			t.Fatalf("%+v", p)
 		}
 		first, last = first || p.From == 0, last || p.From+p.Span == 1100
 	}
 	if !first || !last {
 		t.Error("no slice is at an end")
+	}
+	for batch := range int64(100) {
+		for _, o := range []record.Operation{record.Average, record.AllToAll} {
+			p := PlaceOf(7, batch, &spec, o, 2, true)
+			has, places := map[int]bool{}, p.Span*p.Blocks
+			for e := range places {
+				has[p.Element(e)] = true
+			}
+			if len(has) != places || !has[0] || !has[15] || !has[1099] || !has[1084] {
+				t.Fatalf("%s: %+v has %d elements, among them the first %v and the last %v", o, p, len(has), has[0], has[1099])
+			}
+		}
 	}
 }

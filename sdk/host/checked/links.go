@@ -25,6 +25,30 @@ func (k *Keeper) Links(l sdk.Links, specs []tensor.BucketSpec) sdk.Links {
 	return l
 }
 
+// LinkHook stands for the link in exchanges of all that a hook does to a bucket.
+const LinkHook = "hook"
+
+// Hook is a hook of which k keeps what it is given and what it leaves, the mean or the sum of all trainers';
+// without a keeper, or where it declares neither, it is the hook itself.
+func (k *Keeper) Hook(h sdk.Hook, answers sdk.Answers, specs []tensor.BucketSpec) sdk.Hook {
+	operations := map[sdk.Answers]record.Operation{sdk.AnswersMean: record.Average, sdk.AnswersSum: record.AllReduce}
+	if k == nil || operations[answers] == 0 {
+		return h
+	}
+	return &hook{h, operations[answers], k.link(LinkHook, specs, 1)}
+}
+
+type hook struct {
+	sdk.Hook
+	operation record.Operation
+	link      *link
+}
+
+func (h *hook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	kept := h.link.begin(h.operation, state.Batch(), b, 0)
+	return after(h.Hook.Reduce(state, b), kept)
+}
+
 // link is what the keeper knows of a link. Its operations are started one at a time.
 type link struct {
 	keeper  *Keeper

@@ -19,18 +19,24 @@ const elements = SliceBytes / 4
 // Place is where the slice of a bucket lies in an iteration: at a place that is drawn from seed,
 // batch and bucket, and so is the same on all ranks.
 //
-//	dense       Span elements from From on
+//	dense       Span elements from From on; where Edge is not 0, the first Edge elements, Span-2*Edge from
+//	            From on, and the last Edge
 //	all-to-all  the same of each of Blocks blocks of Stride elements
 //	sparse      the first Rows that the gradient has of the Table rows from From on, those before
 //	            From after the last one, and of each Span columns from Column on
 type Place struct {
-	From, Span          int
+	From, Span, Edge    int
 	Blocks, Stride      int
 	Column, Rows, Table int
 }
 
-// PlaceOf draws a place. Of an all-to-all members are those of the group.
-func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int) Place {
+// edge is how many of the first and of the last elements are in every dense slice.
+const edge = 16
+
+// PlaceOf draws a place. Of an all-to-all members are those of the group. With edges it has the first
+// and the last elements of a dense bucket, and often the first or the last rows of a table; plugins of versions
+// before 2.5 keep slices without.
+func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int, edges bool) Place {
 	drawn := splitmix.New(seed, uint64(batch)<<20+uint64(spec.Index)) // #nosec G115 -- not negative
 	if spec.Sparse {
 		p := Place{Blocks: 1, Table: spec.TableRows, Span: min(spec.Width, elements-1)}
@@ -38,6 +44,11 @@ func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operati
 		p.Rows = elements / (p.Span + 1) // with the number of each
 		if spec.Capacity > p.Rows {
 			p.From = drawn.IntN(spec.TableRows)
+			if sort := drawn.IntN(4); edges && sort == 0 {
+				p.From = 0
+			} else if edges && sort == 1 {
+				p.From = max(0, spec.TableRows-p.Rows)
+			}
 		}
 		return p
 	}
@@ -46,8 +57,27 @@ func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operati
 		p.Blocks, p.Stride = members, spec.Elements/members
 	}
 	p.Span = min(p.Stride, elements/p.Blocks)
-	p.From = drawn.IntN(p.Stride - p.Span + 1)
+	if edges && p.Span < p.Stride {
+		p.Edge = min(edge, p.Span/2)
+	}
+	p.From = p.Edge + drawn.IntN(p.Stride-p.Span+1)
 	return p
+}
+
+// Element is the place in the bucket of an element of a dense slice.
+func (p *Place) Element(e int) int {
+	if p.Span == 0 {
+		return 0
+	}
+	at := e % p.Span
+	switch {
+	case at < p.Edge:
+	case at >= p.Span-p.Edge:
+		at += p.Stride - p.Span
+	default:
+		at += p.From - p.Edge
+	}
+	return e/p.Span*p.Stride + at
 }
 
 // After is how far a row of the table is from the first one of a sparse slice.
@@ -72,7 +102,10 @@ func (p *Place) cut(s *record.Slice, g *tensor.Gradient) bool {
 	}
 	s.Values = s.Values[:p.Span*p.Blocks]
 	for i := range p.Blocks {
-		copy(s.Values[i*p.Span:][:p.Span], g.Values[i*p.Stride+p.From:])
+		part, block := s.Values[i*p.Span:][:p.Span], g.Values[i*p.Stride:][:p.Stride]
+		copy(part[:p.Edge], block)
+		copy(part[p.Edge:p.Span-p.Edge], block[p.From:])
+		copy(part[p.Span-p.Edge:], block[p.Stride-p.Edge:])
 	}
 	return true
 }

@@ -24,14 +24,14 @@ func exchangeToProto(x *record.Exchange) *proto.Exchange {
 	return &proto.Exchange{
 		Link: x.Link, Operation: proto.Exchange_Operation(x.Operation), Batch: x.Batch, // #nosec G115 -- one of few
 		Bucket: int32(x.Bucket), Number: int32(x.Number), Root: int32(x.Root), // #nosec G115 -- indices
-		Sent: sliceToProto(&x.Sent), Got: sliceToProto(&x.Got),
+		Sent: sliceToProto(&x.Sent), Got: sliceToProto(&x.Got), Edges: x.Edges,
 	}
 }
 
 func exchangeFromProto(x *proto.Exchange) (record.Piece, error) {
 	out := &record.Exchange{
 		Link: x.GetLink(), Operation: record.Operation(x.GetOperation()), Batch: x.GetBatch(),
-		Bucket: int(x.GetBucket()), Number: int(x.GetNumber()), Root: int(x.GetRoot()),
+		Bucket: int(x.GetBucket()), Number: int(x.GetNumber()), Root: int(x.GetRoot()), Edges: x.GetEdges(),
 	}
 	if _, ok := record.Operations[out.Operation]; !ok {
 		return nil, fmt.Errorf("an exchange over link %s that cannot be: there is no operation %d", quote.Word(x.GetLink()), out.Operation)

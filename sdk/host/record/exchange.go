@@ -25,12 +25,13 @@ func (o Operation) String() string { return Operations[o] }
 // Exchange is a slice of a payload as a process gave it to a link, and of what that left in its
 // place. Where the slice lies checked.Place says.
 type Exchange struct {
-	Link      string // server, group or default, as sdk.Link
+	Link      string // server, group or default, as sdk.Link; or hook, all that the hook does to a bucket
 	Operation Operation
 	Batch     int64
 	Bucket    int
-	Number    int // of the operation among those of the link on this bucket in the pass, from 0
-	Root      int // of a broadcast
+	Number    int  // of the operation among those of the link on this bucket in the pass, from 0
+	Root      int  // of a broadcast
+	Edges     bool // the slices have the first and the last elements, too
 	Sent, Got Slice
 }
 

@@ -60,6 +60,8 @@ type Config struct {
 	FailOnNaN bool // a loss or a parameter that is not finite ends the pass
 	// ParametersBack says that the server puts parameters in the place of gradients.
 	ParametersBack bool
+	// HookAnswers is what the hook declares to leave, where that is to be checked.
+	HookAnswers sdk.Answers
 }
 
 // local is the choice of a part that the process holds beside its own; without it the part
@@ -203,5 +205,7 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	for _, part := range []any{r.Engine, r.trainer, p.Model, p.Criterion, p.Hook} {
 		process.Facts(joined.Facts, part)
 	}
-	return joined, fault.Of(r.Title(), "Attach", r.trainer.Attach(*p))
+	attached := *p
+	attached.Hook = r.Keeper.Hook(p.Hook, r.config.HookAnswers, r.store.Specs())
+	return joined, fault.Of(r.Title(), "Attach", r.trainer.Attach(attached))
 }
