@@ -190,7 +190,6 @@ func TestStartRefuses(t *testing.T) {
 		"ends at once":     {program(t, "exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake"},
 		"fails at once":    {program(t, "echo no such library >&2; exit 7"), "ended with exit status 7 during its start; its last words: no such library"},
 		"says nonsense":    {program(t, "echo oops >&2; echo garbage; exec sleep 1000"), "the core waited 0.3 s for its start from trainer0; its last words: "},
-		"floods":           {program(t, "exec yes"), "trainer0 did not start: it is no psbench plugin, for it printed more than 4 MiB without a handshake; its last words: y"},
 		"ends in the line": {program(t, "printf model >&2; printf garbage; exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake; its last words: "},
 		"hangs":            {program(t, "exec sleep 1000"), "the core waited 0.3 s for its start from trainer0"},
 		"stops at birth":   {program(t, "kill -STOP $$"), "the core waited 0.3 s for its start from trainer0"},
