@@ -17,6 +17,9 @@ type namedCriterion struct {
 
 func (c *namedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	loss, err := c.Criterion.Forward(output, targets)
+	if err != nil && len(targets) == 0 {
+		err = fmt.Errorf("%w (a trainer computes the loss by sdk.Loss, which knows targets that are numbers)", err)
+	}
 	return loss, fault.Of(c.title, "Forward", err)
 }
 
