@@ -168,7 +168,7 @@ func TestNCCLThatDoesNotWork(t *testing.T) {
 		{"no group", "PSBENCH_DOUBLE_NCCL_FAIL=ncclCommInitRankConfig:1:3", " cannot join its group: rank "},
 		{"one card", "PSBENCH_CUDA_DEVICE=0", "of 2 on cuda:0: ncclCommInitRankConfig: invalid usage (ncclResult_t 5)"},
 		{"a call that fails", "PSBENCH_DOUBLE_NCCL_FAIL=ncclAllReduce:7:1", "ncclAllReduce of 10920 elements on cuda:"},
-		{"work that fails", "PSBENCH_DOUBLE_NCCL_BREAK=8:6", "work of NCCL on cuda:"},
+		{"work that fails", "PSBENCH_DOUBLE_NCCL_BREAK=9:6", "work of NCCL on cuda:"},
 		{"work that hangs", "PSBENCH_DOUBLE_NCCL_BREAK=8:0", "s for the sum of bucket 1 by NCCL from trainer"},
 		{"an end that fails", "PSBENCH_DOUBLE_NCCL_FAIL=ncclCommFinalize:1:3", "ncclCommFinalize: internal error (ncclResult_t 3)"},
 	} {

@@ -187,10 +187,10 @@ func TestNCCL(t *testing.T) {
 
 	// What is refused stays with a communicator, which nothing but Abort ends then.
 	left := join(t, n, c, 1, soon())
-	for _, operation := range []Operation{99, Sum} {
-		expect(t, left.AllReduce(s, memory, memory, 1, operation, soon()), "ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
+	expect(t, left.AllReduce(s, memory, memory, 1, Operation(99), soon()), "ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
+	for _, err := range []error{left.AllReduce(s, memory, memory, 1, Sum, soon()), left.Err()} {
+		expect(t, err, "work of NCCL on cuda:0: invalid argument (ncclResult_t 4)")
 	}
-	expect(t, left.Err(), "work of NCCL on cuda:0: invalid argument (ncclResult_t 4)")
 	must(t, left.Abort())
 	must(t, left.Abort())
 	expect(t, left.Err(), "the communicator was aborted")

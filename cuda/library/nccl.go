@@ -107,6 +107,9 @@ func (n *NCCL) Join(c *driver.Context, id [128]byte, ranks, rank int, deadline t
 // receive may be one. The work is on the stream when it returns, which may take the first time until other ranks
 // have called it, the deadline at most. Cost: 2 (ranks-1)/ranks of the bytes over the slowest link.
 func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer, elements int, op Operation, deadline time.Time) error {
+	if err := c.Err(); err != nil { // which the call would answer as if it were its own
+		return err
+	}
 	c.mu.Lock()
 	if c.c == nil {
 		c.mu.Unlock()
