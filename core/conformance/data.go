@@ -77,6 +77,9 @@ type reading struct{ trainers, epochs, batchSize int }
 // alone is that of one trainer.
 var alone = reading{trainers: 1, epochs: 1, batchSize: 5}
 
+// ofNumbers is a criterion that takes numbers as targets.
+const ofNumbers = "mse"
+
 // read has trainers read the data, with a criterion that takes classes or, if no model takes those, one that takes
 // numbers.
 func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
@@ -100,7 +103,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 	}
 	o["ntrainer"], o["epochs"], o["batch_size"] = how.trainers, how.epochs, how.batchSize
 	if c.numbers {
-		o["create_criterion"] = "mse"
+		o["create_criterion"] = ofNumbers
 	}
 	if c.Model {
 		return c.run(ctx, o)

@@ -136,6 +136,9 @@ func (c *Check) training(part sdk.Part, measured string) (options, error) {
 		if !c.Model {
 			c.fit(o)
 		}
+		if c.numbers {
+			o["create_criterion"] = ofNumbers
+		}
 		switch in := c.inputs; {
 		case in == nil || measured == part.Key:
 		case measured == "dummy":
