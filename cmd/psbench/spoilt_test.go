@@ -50,6 +50,11 @@ func (h *spoiltHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 
 func (h *spoiltHook) Reset() {}
 
+// askedHook says itself that it averages.
+type askedHook struct{ spoiltHook }
+
+func (h *askedHook) Answer(x *sdk.Exchange, answer *tensor.Gradient) error { return x.Average(answer) }
+
 // spoiltServer averages element by element.
 type spoiltServer struct {
 	spoiling
@@ -74,8 +79,11 @@ func spoiltParts() []sdk.Part {
 	}, sdk.LinkGroup)
 	hook := silent
 	hook.Key = "spoilt"
+	asked := sdk.Answering(sdk.AnswersOwn, sdk.NewHook("asked", spoiling{}, func(s spoiling, env sdk.HookEnv) (sdk.Hook, error) {
+		return &askedHook{spoiltHook{s, env.Group}}, nil
+	}, sdk.LinkGroup))
 	return []sdk.Part{
-		silent, sdk.Answering(sdk.AnswersMean, hook),
+		silent, asked, sdk.Answering(sdk.AnswersMean, hook),
 		sdk.Answering(sdk.AnswersMean, sdk.NewElementwiseServer("spoilt_server", sdk.OnArrival, spoiling{}, func(s spoiling, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
 			return &spoiltServer{s, env.Trainers}, nil
 		})),
@@ -99,6 +107,8 @@ func TestPluginCheckComparesValues(t *testing.T) {
 		{"go", "spoilt_server", "--set server.fault=divide", "FAIL  answers .* that is the mean of 3 gradients"},
 		{"go", "silent", "--set hook.fault=last --expect mean", "FAIL  answers .* that is the mean of 3 gradients"},
 		{"go", "silent", "--set hook.fault=last", "--    values +values were not checked: it does not declare what it answers, and --expect does not say it"},
+		{"go", "asked", "", "ok    values +every element is what the part itself says that it answers"},
+		{"go", "asked", "--set hook.fault=row", "FAIL  values +row [0-9]+ of round 0 on trainer[0-2] is missing, which is not what its Answer says"},
 		{"go", "silent", "--expect avg", `hook silent: --expect is "avg", but must be mean, sum, own, or "as KEY"`},
 		{"go", "counting", "--expect mean", "--expect says what a hook or a server of gradients answers, but no such part is checked"},
 		{"python", "spoilt", "", "ok    values "},

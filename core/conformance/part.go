@@ -109,6 +109,9 @@ func (c *Check) trials(part sdk.Part) (trials []trial) {
 		if t.run == nil {
 			t.run = func(ctx context.Context) error { return c.point(ctx, part, p) }
 		}
+		if t.name == points.Values && c.asks(part) {
+			t.promise = askedPromise
+		}
 		if t.name == "leftovers" {
 			t.promise = "a part that has been closed leaves no process, no temporary file and, of a plugin in Go, no goroutine"
 		}

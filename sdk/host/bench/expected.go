@@ -63,11 +63,6 @@ func (w *work) askServer() error {
 	switch {
 	case err != nil:
 		return err
-	case t.elementwise != nil:
-		w.check = func(number int64) (where, how string, err error) {
-			where, how = w.values.MismatchWith(t.answer, w.bucket, number, w.round.Partners)
-			return where, how, nil
-		}
 	case t.answerer != nil:
 		w.check = func(number int64) (where, how string, err error) {
 			x, err := w.exchange(number, w.round.Partners)
@@ -75,6 +70,11 @@ func (w *work) askServer() error {
 				return "", "", err
 			}
 			return w.compare(x, t.answerer, w.Part().Title())
+		}
+	case t.elementwise != nil:
+		w.check = func(number int64) (where, how string, err error) {
+			where, how = w.values.MismatchWith(t.answer, w.bucket, number, w.round.Partners)
+			return where, how, nil
 		}
 	default:
 		w.unknown = t.silent()

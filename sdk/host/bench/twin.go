@@ -11,7 +11,7 @@ type twin struct {
 	title       string
 	elementwise sdk.ElementwiseServer // or
 	server      sdk.Server
-	answerer    sdk.Answerer // the server; nil if it cannot say
+	answerer    sdk.Answerer // the server; nil if it cannot say, of an elementwise one if its methods do
 	timing      sdk.Timing   // of an elementwise one
 }
 
@@ -41,6 +41,7 @@ func (r *Role) serverTwin(trainers int) (*twin, error) {
 	}
 	if part.Timing != 0 {
 		t.elementwise, err = process.Build[sdk.ElementwiseServer](r.Process, r.Part(), env)
+		t.answerer, _ = t.elementwise.(sdk.Answerer)
 	} else if t.server, err = process.Build[sdk.Server](r.Process, r.Part(), env); err == nil {
 		t.server.Reset()
 		t.answerer, _ = t.server.(sdk.Answerer)
