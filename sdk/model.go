@@ -34,7 +34,13 @@ type InputSpec struct {
 	// that a trainer looks up for the model, one row of each of the Tables. The data then
 	// has the indices, and Features-LookedUp numbers.
 	LookedUp int
+	// BagLength is how many indices every bag has where there are Rows. 0: any number. EquallyLong:
+	// any number, but all bags of a batch have as many.
+	BagLength int
 }
+
+// EquallyLong is the InputSpec.BagLength of a model that takes bags as a matrix.
+const EquallyLong = -1
 
 // Model computes outputs and gradients. The host owns parameters and gradients
 // and hands them over once, by Bind; the model reads the first and writes the

@@ -39,6 +39,10 @@ type Part struct {
 	RanksDiffer bool
 	// Targets is what a criterion takes as targets; see WithTargets.
 	Targets TargetKind
+	// Stochastic says that a model draws random numbers, and SmallestBatch how many samples it needs, 0
+	// for 1; see the functions of these names.
+	Stochastic    bool
+	SmallestBatch int
 	// Protocol says that the part is called by the frames of docs/protocol.md, in a process of its
 	// own beside one of psbench: parts in other languages are, parts in Go are not.
 	Protocol bool

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,6 +91,7 @@ func describe(p *screen.Page, cmd *cobra.Command, item registry.Item) error {
 	field(p, "key", string(item.Kind)+" "+item.Key)
 	field(p, "aliases", strings.Join(item.Aliases, ", "))
 	field(p, "about", quote.Message(item.Description))
+	field(p, "declares", strings.Join(declarations(part), ", "))
 	identity(p, item.Plugin)
 	if part.Kind == sdk.KindHook || part.Kind == sdk.KindServer && part.Serves == sdk.ServiceGradients {
 		field(p, "answers", declared(part))
@@ -106,4 +108,15 @@ func describe(p *screen.Page, cmd *cobra.Command, item registry.Item) error {
 	return p.Grid([]screen.Column{
 		screen.Left("setting"), screen.Left("type").Yields(1), screen.Left("default"), screen.Left("description"),
 	}, rows, false)
+}
+
+// declarations are what a model declares of itself.
+func declarations(part sdk.Part) (list []string) {
+	if part.Stochastic {
+		list = append(list, "stochastic")
+	}
+	if part.SmallestBatch > 1 {
+		list = append(list, fmt.Sprintf("a smallest batch of %d samples", part.SmallestBatch))
+	}
+	return list
 }

@@ -61,6 +61,9 @@ func (r *resolver) configureParts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if c.Kind == sdk.KindModel && d.SmallestBatch > r.BatchSize {
+			return &RuleError{fmt.Errorf("%s is %d but model %s trains on batches of %d samples or more", r.name("batch_size"), r.BatchSize, c.Key, d.SmallestBatch)}
+		}
 		assignments, err := r.assignments(c, d)
 		if err != nil {
 			return err

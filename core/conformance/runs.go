@@ -188,6 +188,7 @@ func (c *Check) trying(part sdk.Part, point string) map[string]any {
 	return map[string]any{
 		"point": point, "kind": string(part.Kind), "serves": string(part.Serves), "links": links, "timing": int(part.Timing), "asynchronous": part.Asynchronous,
 		"answers": string(c.answers(part)), "targets": string(part.Targets), "ranks_differ": c.RanksDiffer || part.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
+		"stochastic": part.Stochastic, "smallest": part.SmallestBatch,
 	}
 }
 

@@ -26,6 +26,8 @@ type trainerSettings struct {
 	RanksDiffer  bool     `json:"ranks_differ" doc:"results may differ from rank to rank"`
 	DenseOnly    bool     `json:"dense_only" doc:"gradients are dense"`
 	Largest      int      `json:"largest" doc:"samples of the largest batch; 0: as many as the point says"`
+	Stochastic   bool     `json:"stochastic" doc:"the model that is tested draws random numbers"`
+	Smallest     int      `json:"smallest" doc:"samples of the smallest batch that the model that is tested takes"`
 }
 
 // trainer carries a point out in the first iteration of each pass.
@@ -38,7 +40,7 @@ type trainer struct {
 }
 
 func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
-	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous, Answers: sdk.Answers(s.Answers), Targets: sdk.TargetKind(s.Targets)}
+	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous, Answers: sdk.Answers(s.Answers), Targets: sdk.TargetKind(s.Targets), Stochastic: s.Stochastic, SmallestBatch: s.Smallest}
 	for _, link := range s.Links {
 		part.Links = append(part.Links, sdk.Link(link))
 	}

@@ -51,6 +51,8 @@ class Inputs:
         for each table, in order.
     looked_up: of the features, the last ones: rows that a hybrid trainer looks up.
     outputs: columns of the output, one for each number of a target that is no class; 0: not said.
+    bag_length: indices of every bag; 0: any number; -1: any number, but all bags of a batch have as
+        many, as a matrix has.
     """
 
     features: int = 0
@@ -60,6 +62,7 @@ class Inputs:
     tables: Sequence[int] = ()
     looked_up: int = 0
     outputs: int = 0
+    bag_length: int = 0
 
 
 class Batch:
@@ -97,6 +100,10 @@ class Model(Part):
 
     ranks_differ: whether trainers may end with unequal parameters, since step changes them in another
         way on each.
+    stochastic: whether it draws random numbers, as dropout does, so that the same batch has other outputs
+        each time. initialize must begin them anew.
+    smallest_batch: how many samples the smallest batch has that it can train on: 2 with batch
+        normalization, for one.
 
     Order of calls: setup, parameters, inputs, bind, then for each pass reset and initialize, and
     for each iteration forward and backward; evaluate between epochs.
@@ -105,6 +112,8 @@ class Model(Part):
     kind = "model"
     Environment = ModelEnv
     ranks_differ: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = False
+    smallest_batch: ClassVar[int] = 1
 
     env: ModelEnv
     values: Sequence[NDArray[np.float32]]

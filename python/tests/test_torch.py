@@ -343,6 +343,8 @@ class Inputs(unittest.TestCase):
             (lambda: nn.Linear(3, 4), {"classes": 3}, psbench.Inputs(features=3, classes=3, outputs=4)),
             (Bags, {}, psbench.Inputs(rows=9, classes=2, outputs=2)),
             (Rows, {"inputs": lambda b: torch.zeros(b.size, 2, dtype=torch.int64)}, psbench.Inputs(rows=9, classes=2, outputs=2)),
+            (Rows, {"classes": 2}, psbench.Inputs(rows=9, classes=2, bag_length=-1)),
+            (Rows, {"length": 2}, psbench.Inputs(rows=9, classes=2, outputs=2, bag_length=2)),
             (lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), {"features": (1, 4, 4)}, psbench.Inputs(features=16, classes=8, outputs=8)),
         ]
         for build, options, want in cases:

@@ -391,6 +391,8 @@ type PartDescription struct {
 	// Hooks, and servers of gradients: what is left in a bucket, or answered: mean, sum, own (the part
 	// says it itself) or "as KEY", a built-in part; empty where the part does not say.
 	Answers       string `protobuf:"bytes,15,opt,name=answers,proto3" json:"answers,omitempty"`
+	Stochastic    bool   `protobuf:"varint,16,opt,name=stochastic,proto3" json:"stochastic,omitempty"`                            // models: a batch has other outputs each time
+	SmallestBatch int64  `protobuf:"varint,17,opt,name=smallest_batch,json=smallestBatch,proto3" json:"smallest_batch,omitempty"` // models: samples of the smallest batch that they train on; 0 counts as 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -528,6 +530,20 @@ func (x *PartDescription) GetAnswers() string {
 		return x.Answers
 	}
 	return ""
+}
+
+func (x *PartDescription) GetStochastic() bool {
+	if x != nil {
+		return x.Stochastic
+	}
+	return false
+}
+
+func (x *PartDescription) GetSmallestBatch() int64 {
+	if x != nil {
+		return x.SmallestBatch
+	}
+	return 0
 }
 
 type SettingDescription struct {
@@ -1778,13 +1794,14 @@ func (x *ModelDescription) GetEvaluates() bool {
 // Inputs are the limits of a batch.
 type Inputs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`                         // bound of the indices; 0 without bags
-	Classes       int64                  `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`                   // bound of the targets
-	Features      int64                  `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`                 // numbers of a sample
-	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`                   // of a sample
-	Tables        []int64                `protobuf:"varint,5,rep,packed,name=tables,proto3" json:"tables,omitempty"`              // rows of each table where there are several: bounds of a bag's indices
-	LookedUp      int64                  `protobuf:"varint,6,opt,name=looked_up,json=lookedUp,proto3" json:"looked_up,omitempty"` // of the features, the last ones: rows that a trainer looks up
-	Outputs       int64                  `protobuf:"varint,7,opt,name=outputs,proto3" json:"outputs,omitempty"`                   // columns of the model's output; 0: not said
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`                            // bound of the indices; 0 without bags
+	Classes       int64                  `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`                      // bound of the targets
+	Features      int64                  `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`                    // numbers of a sample
+	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`                      // of a sample
+	Tables        []int64                `protobuf:"varint,5,rep,packed,name=tables,proto3" json:"tables,omitempty"`                 // rows of each table where there are several: bounds of a bag's indices
+	LookedUp      int64                  `protobuf:"varint,6,opt,name=looked_up,json=lookedUp,proto3" json:"looked_up,omitempty"`    // of the features, the last ones: rows that a trainer looks up
+	Outputs       int64                  `protobuf:"varint,7,opt,name=outputs,proto3" json:"outputs,omitempty"`                      // columns of the model's output; 0: not said
+	BagLength     int64                  `protobuf:"varint,8,opt,name=bag_length,json=bagLength,proto3" json:"bag_length,omitempty"` // indices of every bag; 0: any number, below 0: as many as other bags of the batch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1864,6 +1881,13 @@ func (x *Inputs) GetLookedUp() int64 {
 func (x *Inputs) GetOutputs() int64 {
 	if x != nil {
 		return x.Outputs
+	}
+	return 0
+}
+
+func (x *Inputs) GetBagLength() int64 {
+	if x != nil {
+		return x.BagLength
 	}
 	return 0
 }
@@ -5889,7 +5913,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\xc2\x03\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\x89\x04\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5906,7 +5930,11 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04adds\x18\f \x01(\bR\x04adds\x12!\n" +
 	"\franks_differ\x18\r \x01(\bR\vranksDiffer\x12\x18\n" +
 	"\atargets\x18\x0e \x01(\tR\atargets\x12\x18\n" +
-	"\aanswers\x18\x0f \x01(\tR\aanswers\"q\n" +
+	"\aanswers\x18\x0f \x01(\tR\aanswers\x12\x1e\n" +
+	"\n" +
+	"stochastic\x18\x10 \x01(\bR\n" +
+	"stochastic\x12%\n" +
+	"\x0esmallest_batch\x18\x11 \x01(\x03R\rsmallestBatch\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -6011,7 +6039,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06inputs\x18\x04 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12)\n" +
 	"\x10feature_gradient\x18\x05 \x01(\bR\x0ffeatureGradient\x12\x14\n" +
 	"\x05steps\x18\x06 \x01(\bR\x05steps\x12\x1c\n" +
-	"\tevaluates\x18\a \x01(\bR\tevaluates\"\xbb\x01\n" +
+	"\tevaluates\x18\a \x01(\bR\tevaluates\"\xda\x01\n" +
 	"\x06Inputs\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x18\n" +
 	"\aclasses\x18\x02 \x01(\x03R\aclasses\x12\x1a\n" +
@@ -6019,7 +6047,9 @@ const file_psbench_proto_rawDesc = "" +
 	"\atargets\x18\x04 \x01(\x03R\atargets\x12\x16\n" +
 	"\x06tables\x18\x05 \x03(\x03R\x06tables\x12\x1b\n" +
 	"\tlooked_up\x18\x06 \x01(\x03R\blookedUp\x12\x18\n" +
-	"\aoutputs\x18\a \x01(\x03R\aoutputs\"M\n" +
+	"\aoutputs\x18\a \x01(\x03R\aoutputs\x12\x1d\n" +
+	"\n" +
+	"bag_length\x18\b \x01(\x03R\tbagLength\"M\n" +
 	"\tParameter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x03R\x05shape\x12\x16\n" +

@@ -98,6 +98,9 @@ def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
         targets = getattr(part, "targets", "classes") if part.kind == "criterion" else "classes"
         if targets not in TARGETS:
             raise DeclarationError(f"{part.__name__} has targets {targets!r}: they are one of {TARGETS}")
+        smallest = getattr(part, "smallest_batch", 1)
+        if type(smallest) is not int or smallest < 1:
+            raise DeclarationError(f"{part.__name__} has smallest_batch {smallest!r}: it is a whole number of samples, 1 or more")
         if declared(part) is not None:
             describe(part)
     return list(parts)

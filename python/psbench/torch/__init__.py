@@ -59,6 +59,9 @@ def parts(
     rows: int | None = None,
     classes: int | None = None,
     targets: str | None = None,
+    length: int | None = None,
+    stochastic: bool = False,
+    smallest_batch: int = 1,
 ) -> list[type[psbench.Part]]:
     """The parts that a module makes: a model, and a criterion if a loss is given.
 
@@ -81,14 +84,18 @@ def parts(
     classes: what bounds the targets, and columns of the output.
     targets: what the loss takes as targets, "classes", "numbers", "shares" or "probabilities" (see
         psbench.Criterion); needed of a function that takes numbers, such as ``F.mse_loss``.
+    length: how many indices every bag has, for a module that takes a matrix of that many columns.
+    stochastic: whether the module draws random numbers as it trains, as dropout does.
+    smallest_batch: samples of the smallest batch that the module can train on: 2 with nn.BatchNorm1d.
 
     What is not given is taken from the module: if it begins with a linear layer or an embedding, its
     size is known, and classes is how many columns the output of one sample has (two if it is one).
     """
     shape = features if features is None else _shape(features)
-    recipe = Recipe(build_model, optimizer, inputs, shape, rows, classes)
+    recipe = Recipe(build_model, optimizer, inputs, shape, rows, classes, length)
     key = key or os.path.splitext(os.path.basename(sys.argv[0]))[0] or "torch"
-    model = type("Model", (TorchModel,), {"key": key, "recipe": recipe, "Settings": recipe.settings()})
+    model = type("Model", (TorchModel,), {
+        "key": key, "recipe": recipe, "Settings": recipe.settings(), "stochastic": stochastic, "smallest_batch": smallest_batch})
     if optimizer is not None:
         model.step = TorchModel._step  # only of a model that steps itself
     if loss is None:

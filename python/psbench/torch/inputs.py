@@ -56,10 +56,12 @@ class Samples:
 
     shape: of a sample's numbers; None without.
     rows: the bound of its indices; 0 without.
+    length: indices of its bag; 0: any number.
     """
 
     shape: tuple[int, ...] | None
     rows: int
+    length: int = 0
 
     @property
     def features(self) -> int:
@@ -75,21 +77,22 @@ class Samples:
         return Batch(source.size, features, indices, offsets)
 
     def one(self) -> Batch:
-        """A batch of one sample whose numbers are zeros and whose bag has index 0."""
+        """A batch of one sample whose numbers are zeros and whose bag has index 0, as often as it must."""
         features = None if self.shape is None else torch.zeros(1, *self.shape)
-        indices, offsets = (torch.zeros(1, dtype=torch.int64), torch.tensor([0, 1])) if self.rows else (None, None)
+        length = max(1, self.length)
+        indices, offsets = (torch.zeros(length, dtype=torch.int64), torch.tensor([0, length])) if self.rows else (None, None)
         return Batch(1, features, indices, offsets)
 
 
-def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | None) -> Samples:
+def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | None, length: int | None) -> Samples:
     """What the samples of a module are: as its author says, or as its first layer tells."""
     if shape is not None or rows is not None:
-        return Samples(shape, rows or 0)
+        return Samples(shape, rows or 0, length or 0)
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
             return Samples((layer.in_features,), 0)
         if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
-            return Samples(None, layer.num_embeddings)
+            return Samples(None, layer.num_embeddings, length or 0)
         if next(layer.children(), None) is None and next(layer.parameters(recurse=False), None) is not None:
             break  # a convolution, say, does not tell the size of its images
     raise ValueError(
@@ -104,13 +107,18 @@ def caller(module: nn.Module, samples: Samples, inputs: Callable[[Batch], Any] |
     if not samples.rows:
         return lambda batch: module(batch.features)
     with_features = samples.shape is not None
-    if _takes(module) < (3 if with_features else 2):
+    if takes_matrix(module, samples):
         if with_features:
             return lambda batch: module(batch.features, batch.matrix())
         return lambda batch: module(batch.matrix())
     if with_features:
         return lambda batch: module(batch.features, batch.indices, batch.offsets[:-1])
     return lambda batch: module(batch.indices, batch.offsets[:-1])
+
+
+def takes_matrix(module: nn.Module, samples: Samples) -> bool:
+    """Whether a module without inputs= gets bags as a matrix, and not as indices and offsets."""
+    return samples.rows > 0 and _takes(module) < (2 if samples.shape is None else 3)
 
 
 def _called(module: nn.Module, arguments: Any) -> Any:

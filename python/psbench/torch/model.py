@@ -15,7 +15,7 @@ from torch import nn
 
 import psbench
 
-from .inputs import Batch, Samples, caller, samples_of
+from .inputs import Batch, Samples, caller, samples_of, takes_matrix
 from .linear import place_weights
 from .parameters import Gradients, trained, view
 
@@ -30,6 +30,7 @@ class Recipe:
     shape: tuple[int, ...] | None = None
     rows: int | None = None
     classes: int | None = None
+    length: int | None = None
 
     def settings(self) -> type | None:
         """The dataclass that build_model takes, None if it takes nothing."""
@@ -73,7 +74,10 @@ class TorchModel(psbench.Model):
         module = self.recipe.module(self.settings, self.env.seed)
         self._title = type(module).__name__
         self._specs = [psbench.Parameter(p.name, p.shape, p.sparse) for p in trained(module)]
-        self._samples = samples_of(module, self.recipe.shape, self.recipe.rows)
+        self._samples = samples_of(module, self.recipe.shape, self.recipe.rows, self.recipe.length)
+        self._length = self._samples.length
+        if not self._length and self.recipe.inputs is None and takes_matrix(module, self._samples):
+            self._length = -1
         self._columns = self._columns_of(module)
         self._module: nn.Module | None = None
         self._output: torch.Tensor | None = None
@@ -102,7 +106,7 @@ class TorchModel(psbench.Model):
 
     def inputs(self) -> psbench.Inputs:
         return psbench.Inputs(rows=self._samples.rows, features=self._samples.features,
-                              classes=self.recipe.classes or max(2, self._columns or 0), outputs=self._columns or 0)
+                              classes=self.recipe.classes or max(2, self._columns or 0), outputs=self._columns or 0, bag_length=self._length)
 
     def facts(self) -> dict[str, str]:
         return {"torch": torch.__version__, "torch_threads": str(torch.get_num_threads())}

@@ -87,6 +87,9 @@ func (c *Checker) checkBag(bag []int64, i int) error {
 		return nil
 	}
 	rows := c.In.Rows
+	if want := c.In.BagLength; want > 0 && len(bag) != want {
+		return fmt.Errorf("%s: the bag has %d indices but must have %d, as the model takes them", c.whole(i), len(bag), want)
+	}
 	for p, v := range bag {
 		switch {
 		case rows == 0:

@@ -76,7 +76,7 @@ func ModelFromProto(d *proto.ModelDescription) layout.Model {
 func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 	out := &proto.Inputs{
 		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features), Targets: int64(max(1, in.Targets)),
-		LookedUp: int64(in.LookedUp), Outputs: int64(in.Outputs),
+		LookedUp: int64(in.LookedUp), Outputs: int64(in.Outputs), BagLength: int64(in.BagLength),
 	}
 	for _, rows := range in.Tables {
 		out.Tables = append(out.Tables, int64(rows))
@@ -88,7 +88,7 @@ func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 func InputsFromProto(in *proto.Inputs) sdk.InputSpec {
 	out := sdk.InputSpec{
 		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()), Targets: int(in.GetTargets()),
-		LookedUp: int(in.GetLookedUp()), Outputs: int(in.GetOutputs()),
+		LookedUp: int(in.GetLookedUp()), Outputs: int(in.GetOutputs()), BagLength: int(in.GetBagLength()),
 	}
 	for _, rows := range in.GetTables() {
 		out.Tables = append(out.Tables, int(rows))

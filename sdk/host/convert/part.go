@@ -16,7 +16,8 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),
 		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum, Protocol: p.Protocol, Adds: p.Adds,
 		RanksDiffer: p.RanksDiffer, Answers: string(p.Answers),
-		Targets: string(p.Targets),
+		Targets:    string(p.Targets),
+		Stochastic: p.Stochastic, SmallestBatch: int64(p.SmallestBatch),
 	}
 	for _, link := range p.Links {
 		out.Links = append(out.Links, string(link))
@@ -33,7 +34,8 @@ func PartFromProto(d *proto.PartDescription) sdk.Part {
 		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()),
 		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(), Adds: d.GetAdds(),
 		RanksDiffer: d.GetRanksDiffer(), Answers: sdk.Answers(d.GetAnswers()),
-		Targets: sdk.TargetKind(d.GetTargets()),
+		Targets:    sdk.TargetKind(d.GetTargets()),
+		Stochastic: d.GetStochastic(), SmallestBatch: int(d.GetSmallestBatch()),
 	}
 	for timing, sent := range timings {
 		if sent == d.GetTiming() {

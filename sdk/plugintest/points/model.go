@@ -45,7 +45,7 @@ var modelPoints = []Point{
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
 			for _, n := range []int{1, 7} {
-				_, _ = r.step(Batch(r.Model.Inputs(), n, 0)) // its errors are the business of other points
+				_, _ = r.step(Batch(r.Model.Inputs(), r.atLeast(n), 0)) // its errors are the business of other points
 			}
 			return nil
 		},
@@ -56,7 +56,7 @@ var modelPoints = []Point{
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
 			emitted := make([]string, len(r.Gradients))
-			if _, err := r.stepEmitting(Batch(r.Model.Inputs(), 4, 0), func(k int) { emitted[k] = digest(r.Gradients[k]) }); err != nil {
+			if _, err := r.stepEmitting(Batch(r.Model.Inputs(), r.atLeast(4), 0), func(k int) { emitted[k] = digest(r.Gradients[k]) }); err != nil {
 				return err
 			}
 			for k, g := range r.Gradients {
@@ -74,8 +74,8 @@ var modelPoints = []Point{
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
 			for _, n := range []int{1, min(7, r.Samples), r.Samples, min(2, r.Samples)} {
-				if _, err := r.step(Batch(r.Model.Inputs(), n, n)); err != nil {
-					return fmt.Errorf("a batch of %d: %w", n, err)
+				if _, err := r.step(Batch(r.Model.Inputs(), r.atLeast(n), n)); err != nil {
+					return fmt.Errorf("a batch of %d: %w%s", r.atLeast(n), err, r.smallestHint(n))
 				}
 			}
 			return nil
@@ -86,7 +86,7 @@ var modelPoints = []Point{
 		Promise: "a batch, and the parameters, are only read",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			b := Batch(r.Model.Inputs(), 6, 0)
+			b := Batch(r.Model.Inputs(), r.atLeast(6), 0)
 			before := sdk.Batch{Indices: slices.Clone(b.Indices), Offsets: slices.Clone(b.Offsets), Features: slices.Clone(b.Features), Targets: slices.Clone(b.Targets)}
 			var values []string
 			for _, v := range r.Values {
@@ -111,16 +111,17 @@ var modelPoints = []Point{
 		Promise: "Backward overwrites gradients, whatever they held, and the same batch has the same gradients again",
 		rank: func(r *Rank) error {
 			r.Model.Initialize(1)
-			b := Batch(r.Model.Inputs(), 5, 0)
+			b := Batch(r.Model.Inputs(), r.atLeast(5), 0)
 			defer func(pass int) { r.Pass = pass }(r.Pass)
 			for round := range 2 {
+				r.restart()
 				if _, err := r.step(b); err != nil {
 					return err
 				}
 				for k, g := range r.Gradients {
 					r.Pass = round
 					if err := r.again("the gradient of parameter "+r.Model.Parameters()[k].Name, g); err != nil {
-						return fmt.Errorf("of the same batch twice, %w, where a pass is a backward pass", err)
+						return fmt.Errorf("of the same batch twice, %w, where a pass is a backward pass%s", err, r.stochasticHint())
 					}
 				}
 				for _, g := range r.Gradients {
@@ -139,7 +140,7 @@ var modelPoints = []Point{
 		rank: func(r *Rank) error {
 			r.Model.Initialize(11)
 			for step := range 2 {
-				loss, err := r.step(Batch(r.Model.Inputs(), 5, 0))
+				loss, err := r.step(Batch(r.Model.Inputs(), r.atLeast(5), 0))
 				if err != nil {
 					return err
 				}
@@ -174,9 +175,7 @@ func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 			}
 			b.Append(bag, targets...)
 		case in.Rows > 0:
-			row := int64((i*5 + salt) % in.Rows)
-			bag := [][]int64{{row}, {}, {row, row}, {row, 0, int64(in.Rows - 1)}}[i%4]
-			b.Append(bag, targets...)
+			b.Append(bagOf(in, i, salt), targets...)
 		default:
 			b.Targets = append(b.Targets, targets...)
 		}
@@ -185,6 +184,57 @@ func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 		}
 	}
 	return b
+}
+
+// bagOf is the bag of sample i, of the length that the model takes.
+func bagOf(in sdk.InputSpec, i, salt int) []int64 {
+	row, last := int64((i*5+salt)%in.Rows), int64(in.Rows-1)
+	length := in.BagLength
+	switch {
+	case length == 0:
+		return [][]int64{{row}, {}, {row, row}, {row, 0, last}}[i%4]
+	case length < 0:
+		length = 4
+	}
+	bag := make([]int64, length)
+	for k := range bag {
+		bag[k] = []int64{row, row, 0, last}[(k+i)%4]
+	}
+	return bag
+}
+
+// atLeast is n samples, or as many as the smallest batch has that the model takes.
+func (r *Rank) atLeast(n int) int { return max(n, r.subject.Part.SmallestBatch) }
+
+// restart has a model that draws random numbers draw the same ones again, with the parameters that it
+// has.
+func (r *Rank) restart() {
+	if !r.subject.Part.Stochastic {
+		return
+	}
+	kept := make([][]float32, len(r.Values))
+	for k, v := range r.Values {
+		kept[k] = slices.Clone(v.Data)
+	}
+	r.Model.Initialize(1)
+	for k, v := range r.Values {
+		copy(v.Data, kept[k])
+	}
+}
+
+// The hints say what a model may have to declare that does not keep a point.
+func (r *Rank) stochasticHint() string {
+	if r.subject.Part.Stochastic {
+		return ""
+	}
+	return "; a model that draws random numbers, as dropout does, must declare that it is stochastic"
+}
+
+func (r *Rank) smallestHint(n int) string {
+	if n > 1 || r.subject.Part.SmallestBatch > 1 {
+		return ""
+	}
+	return "; a model that needs several samples, as batch normalization does, must declare its smallest batch"
 }
 
 // step computes a batch: the loss is the output, weighted; its gradient goes backward.

@@ -15,6 +15,8 @@ __all__ = ["Role", "described", "make"]
 def described(part: type[Part]) -> dict[str, Any]:
     """What Describe says of a part beside its settings."""
     said: dict[str, Any] = {"ranks_differ": getattr(part, "ranks_differ", False)}
+    if part.kind == "model":
+        said |= {"stochastic": part.stochastic, "smallest_batch": part.smallest_batch}  # type: ignore[attr-defined]
     if part.kind == "hook":
         said |= {"links": list(part.links), "answers": part.answers}  # type: ignore[attr-defined]
     if part.kind == "criterion":

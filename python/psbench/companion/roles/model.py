@@ -50,6 +50,7 @@ class ModelRole(Role):
         said.inputs.rows, said.inputs.classes, said.inputs.features = i.rows, i.classes, i.features
         said.inputs.targets, said.inputs.looked_up, said.inputs.outputs = i.targets, i.looked_up, i.outputs
         said.inputs.tables.extend(i.tables)
+        said.inputs.bag_length = i.bag_length
         said.feature_gradient = type(model).backward_input is not Model.backward_input
         said.steps = type(model).step is not Model.step
         said.evaluates = type(model).evaluate is not Model.evaluate
