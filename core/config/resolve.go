@@ -244,7 +244,7 @@ func (r *resolver) noServer() {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("place"), r.name("nserver"))
 	}
 	for _, a := range r.Config.settings {
-		if a.isFor(sdk.KindServer, "") && !(a.flag && r.takes != nil) {
+		if a.isFor(sdk.KindServer, "") && (!a.flag || r.takes == nil) {
 			r.warn("%s has no effect: there are no servers (%s)", a.label, r.name("nserver"))
 		}
 	}

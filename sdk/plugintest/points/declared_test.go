@@ -20,10 +20,10 @@ type wide struct {
 	smallest      int
 	bags          int // indices of each, which count as no numbers; 0: none are taken
 
-	weight, output tensor.Tensor
-	gradient       *tensor.Gradient
-	left           float32 // of the numbers of the batch
-	batch          *sdk.Batch
+	weight   tensor.Tensor
+	gradient *tensor.Gradient
+	left     float32 // of the numbers of the batch
+	batch    *sdk.Batch
 }
 
 func (m *wide) Parameters() []sdk.ParameterSpec {
