@@ -53,7 +53,7 @@ func (d *Data) Load() (*sdk.Samples, error) {
 	if err := d.limits.put(d.link, limits); err != nil {
 		return nil, err
 	}
-	if err := d.link.show(roleLimits, 0, d.limits.at[:len(limits)]); err != nil {
+	if err := d.link.show(roleLimits, 0, d.limits.at[:len(limits)], lineBytes); err != nil {
 		return nil, err
 	}
 	h, err := d.link.call(&wire.Header{Op: opLoad})

@@ -91,13 +91,15 @@ func (h *Hook) showBuckets(store *comm.Store) error {
 	}
 	for i, b := range store.Buckets {
 		values := b.Gradient.Values[:cap(b.Gradient.Values)]
-		if err := h.link.show(roleBucket, i, tensor.Float32Bytes(values)); err != nil {
+		at := tensor.Float32Bytes(values)
+		if err := h.link.show(roleBucket, i, at, toLine(at)); err != nil {
 			return err
 		}
 		if !b.Sparse {
 			continue
 		}
-		if err := h.link.show(roleBucketRows, i, tensor.Int32Bytes(b.Shown)); err != nil {
+		rows := tensor.Int32Bytes(b.Shown)
+		if err := h.link.show(roleBucketRows, i, rows, toLine(rows)); err != nil {
 			return err
 		}
 	}
@@ -192,6 +194,9 @@ func (h *Hook) take(f *wire.Header) error {
 	}
 	if err := h.takeBack(r, f); err != nil {
 		return err
+	}
+	if !h.link.intact(roleBucket, f.Bucket) || !h.link.intact(roleBucketRows, f.Bucket) {
+		return h.link.wrong("wrote past the end of bucket %d in batch %d", f.Bucket, f.Batch)
 	}
 	if b := r.stored; b.Sparse {
 		if err := b.TakeRows(int(f.Rows)); err != nil {

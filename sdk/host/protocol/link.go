@@ -33,6 +33,7 @@ type link struct {
 	mu       sync.Mutex
 	segments []*segment       // by number
 	tensors  map[place][]byte // that the part has announced
+	guards   map[place][]byte // canaries behind tensors of the host
 	err      error            // why it ended; nil before
 	debts    []*debt
 	armed    time.Time // the deadline in force
@@ -63,7 +64,7 @@ type kind struct {
 func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
 	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
 	l := &link{process: p, kind: k, answers: make(chan wire.Header, k.gradients+1), closed: make(chan struct{}), read: make(chan struct{})}
-	l.tensors = map[place][]byte{}
+	l.tensors, l.guards = map[place][]byte{}, map[place][]byte{}
 	l.owes(&l.calling)
 	read, err := l.readAll, error(nil)
 	if l.take == nil || l.debtor {
@@ -146,7 +147,10 @@ func (l *link) next() (wire.Header, error) {
 	if !ok {
 		return h, l.failure()
 	}
-	return h, nil
+	if h.Op == opGradient {
+		return h, nil
+	}
+	return h, l.allIntact()
 }
 
 // send sends a frame. What the part said last explains more than that it does not listen any

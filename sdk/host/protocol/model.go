@@ -53,6 +53,9 @@ func NewModel(p *process.Process, peer process.Peer, d *layout.Model, memory Mem
 			return nil, 0, err
 		}
 	}
+	if err := l.guardBuckets(memory.Store); err != nil {
+		return nil, 0, err
+	}
 	made := &model{
 		link: l, specs: d.Parameters, inputs: d.Inputs, evaluates: d.Evaluates, sparse: layout.SparseBuckets(len(d.Parameters), memory.Store),
 		emissions: hosted.NewEmissions(peer.Name, d.Parameters),
@@ -76,17 +79,19 @@ func (m *model) Inputs() sdk.InputSpec           { return m.inputs }
 func (m *model) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	m.gradients = gradients
 	for k, v := range values {
-		if err := m.link.show(roleValues, k, tensor.Float32Bytes(v.Data)); err != nil {
+		at := tensor.Float32Bytes(v.Data)
+		if err := m.link.show(roleValues, k, at, toLine(at)); err != nil {
 			return err
 		}
 		g := gradients[k].Values
 		if b := m.sparse[k]; b != nil {
 			g = g[:cap(g)]
-			if err := m.link.show(roleGradientRows, k, tensor.Int32Bytes(b.Shown)); err != nil {
+			rows := tensor.Int32Bytes(b.Shown)
+			if err := m.link.show(roleGradientRows, k, rows, toLine(rows)); err != nil {
 				return err
 			}
 		}
-		if err := m.link.show(roleGradient, k, tensor.Float32Bytes(g)); err != nil {
+		if err := m.link.show(roleGradient, k, tensor.Float32Bytes(g), 0); err != nil { // others follow in its bucket
 			return err
 		}
 	}

@@ -117,11 +117,13 @@ func (s *Server) show(index int, g *tensor.Gradient) error {
 		}
 		slot.shown = b
 		if b.Sparse {
-			if err := s.link.show(rolePushRows, index, tensor.Int32Bytes(b.Shown)); err != nil {
+			rows := tensor.Int32Bytes(b.Shown)
+			if err := s.link.show(rolePushRows, index, rows, toLine(rows)); err != nil {
 				return err
 			}
 		}
-		return s.link.show(rolePush, index, tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)]))
+		values := tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)])
+		return s.link.show(rolePush, index, values, toLine(values))
 	}
 	return fmt.Errorf("a push of bucket %d lies in no memory of %s", index%len(s.specs), s.link.conn.Peer())
 }
@@ -202,6 +204,9 @@ func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, err
 		return nil, s.link.wrong("answered batch %d, bucket %d of %s with %s", slot.push.Batch, h.Bucket, s.trainers[h.Arg], fmt.Sprintf(format, args...))
 	}
 	spec := &s.specs[h.Bucket]
+	if index := int32(h.Arg)*int32(len(s.specs)) + h.Bucket; !s.link.intact(rolePush, index) || !s.link.intact(rolePushRows, index) { // #nosec G115 -- of a slot
+		return nil, s.link.wrong("wrote past the end of batch %d, bucket %d of %s", slot.push.Batch, h.Bucket, s.trainers[h.Arg])
+	}
 	g, n, rows := &slot.given, spec.Elements, int(h.Rows)
 	switch {
 	case spec.Sparse && (rows < 0 || rows > spec.Capacity):

@@ -93,14 +93,16 @@ func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 	return at[:r.size()*n], nil
 }
 
-// show announces a tensor of the host, which lies in a segment of the link and fills memory.
-func (l *link) show(r role, index int, memory []byte) error {
+// show announces a tensor of the host, which lies in a segment of the link and fills memory. So many bytes behind it
+// are nobody's, and are guarded.
+func (l *link) show(r role, index int, memory []byte, free int) error {
 	h := wire.Header{Op: opTensor, Flags: uint8(r), Bucket: int32(index), Arg2: int64(len(memory)) / r.size()} // #nosec G115 -- counts of a run
 	if len(memory) > 0 {
 		var err error
 		if h.Rows, h.Arg, err = l.find(memory); err != nil {
 			return err
 		}
+		l.guard(place{r, h.Bucket}, h.Rows, h.Arg+int64(len(memory)), free)
 	}
 	l.post(&h)
 	return nil
@@ -115,15 +117,16 @@ type room struct {
 // in makes room for n bytes, which the part sees, and gives them.
 func (r *room) in(l *link, n int) ([]byte, error) {
 	if n > len(r.at) {
-		s, err := l.newSegment(max(n, 2*len(r.at)))
+		size := max(n, 2*len(r.at))
+		s, err := l.newSegment(size + lineBytes)
 		if err != nil {
 			return nil, err
 		}
 		if err := l.share(s, false, 0); err != nil {
 			return nil, err
 		}
-		r.at = s.Bytes()
-		if err := l.show(r.role, 0, r.at); err != nil {
+		r.at = s.Bytes()[:size]
+		if err := l.show(r.role, 0, r.at, lineBytes); err != nil {
 			return nil, err
 		}
 	}

@@ -353,6 +353,24 @@ func TestPartsThatLie(t *testing.T) {
 	}
 }
 
+// A part that writes past the end of a push is named, with the push.
+func TestPartsThatWritePastTheEnd(t *testing.T) {
+	for _, transport := range []string{"shm", "tcp"} {
+		t.Run(transport, func(t *testing.T) {
+			role, links, stores, _ := openPart(t, transport, 1, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
+				at := p.Of(protocoltest.Push, pushIndex(h))
+				at[:len(at)+1][len(at)] = 1
+				return p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2})
+			})
+			links[0].PushPull(0, stores[0].Buckets[0])
+			want := "wrote past the end of batch 0, bucket 0 of trainer0"
+			if err := fault.Told("server9", hosttest.Failure(t, role.Process)); !strings.Contains(err.Error(), want) {
+				t.Errorf("it ended with %v, want %q", err, want)
+			}
+		})
+	}
+}
+
 // What is answered twice, or before others have pushed, the host of all servers notices.
 func TestPartsThatAnswerWrongly(t *testing.T) {
 	for want, times := range map[string]int{

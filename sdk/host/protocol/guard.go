@@ -1,0 +1,78 @@
+package protocol
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// lineBytes is a cache line. Parameters, pushes and buckets begin on one, so what is left of their last line is
+// nobody's.
+const lineBytes = 64
+
+// canary is what the host leaves behind the tensors that it lays out, in memory that nothing else takes. A part
+// that writes past the end of a tensor damages it.
+var canary = bytes.Repeat([]byte{0xa5}, lineBytes)
+
+// toLine is how many bytes are left of the last line of a tensor that begins on one.
+func toLine(memory []byte) int { return -len(memory) & (lineBytes - 1) }
+
+// guard puts a canary of so many bytes, at most a line, behind a tensor that ends at a byte of a segment.
+func (l *link) guard(at place, number int32, end int64, size int) {
+	segment := l.numbered(number).Bytes()
+	behind := segment[end:min(end+int64(size), int64(len(segment)))]
+	copy(behind, canary)
+	l.mu.Lock()
+	l.guards[at] = behind
+	l.mu.Unlock()
+}
+
+// guardBuckets guards what is behind the buckets in which gradients lie one after the other.
+func (l *link) guardBuckets(store *comm.Store) error {
+	for i, b := range store.Buckets {
+		values := tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)])
+		if len(values) == 0 {
+			continue
+		}
+		number, offset, err := l.find(values)
+		if err != nil {
+			return err
+		}
+		l.guard(place{roleBucket, int32(i)}, number, offset+int64(len(values)), toLine(values)) // #nosec G115 -- an index
+	}
+	return nil
+}
+
+// intact says whether nothing was written behind a tensor of the host.
+func (l *link) intact(r role, index int32) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	behind := l.guards[place{r, index}]
+	return bytes.Equal(behind, canary[:len(behind)])
+}
+
+// allIntact says behind which tensor of the host the part has written, if behind any.
+func (l *link) allIntact() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at, behind := range l.guards {
+		if !bytes.Equal(behind, canary[:len(behind)]) {
+			return l.wrong("wrote past the end of %s", at)
+		}
+	}
+	return nil
+}
+
+// String names a tensor of the host.
+func (p place) String() string {
+	name := map[role]string{
+		roleValues: "the values of parameter", roleGradientRows: "the row numbers of the gradient of parameter",
+		roleBucket: "the gradients of bucket", roleOutputGradient: "the output gradient, tensor", roleFeatureGradient: "the feature gradient, tensor",
+	}[p.role]
+	if name == "" {
+		return fmt.Sprintf("tensor %d of role %d", p.index, p.role)
+	}
+	return fmt.Sprintf("%s %d", name, p.index)
+}
