@@ -15,6 +15,7 @@ import (
 var signs = []struct{ by, size, rank string }{
 	{"PyTorch", "WORLD_SIZE", "RANK"},
 	{"PyTorch", "PET_NNODES", "PET_NODE_RANK"},
+	{"PyTorch", "LOCAL_WORLD_SIZE", "LOCAL_RANK"},
 	{"PyTorch", "NNODES", "NODE_RANK"},
 	{"Lightning", "NUM_NODES", "NODE_RANK"},
 	{"Horovod", "HOROVOD_SIZE", "HOROVOD_RANK"},
