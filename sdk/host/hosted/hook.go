@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/psbench/psbench/comm"
@@ -42,6 +43,15 @@ func AnswererOf(h sdk.Hook) sdk.Answerer {
 	}
 	answerer, _ := h.(sdk.Answerer)
 	return answerer
+}
+
+// Unawaited is an error that names an operation which a hook, as its host hands it on, has started and nobody has waited
+// for; nil if there is none. It is for where buckets are not what they should be, since a hook may wait later.
+func Unawaited(h sdk.Hook) error {
+	if named, ok := h.(*namedHook); ok {
+		return cmp.Or(named.watch.err(), named.watch.unawaited())
+	}
+	return nil
 }
 
 var errNoFuture = errors.New("it returns no future: it must return one that is done once the bucket is reduced")

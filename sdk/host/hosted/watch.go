@@ -40,6 +40,18 @@ func (w *watch) err() error {
 	return nil
 }
 
+// unawaited is the error of an operation that nobody has waited for yet; nil if there is none.
+func (w *watch) unawaited() error {
+	for _, l := range w.all {
+		for i, last := range l.last {
+			if last.future != nil && !last.future.Awaited() {
+				return &forgotten{last.operation, l.name, last.batch, i}
+			}
+		}
+	}
+	return nil
+}
+
 // newWatch puts watched links in the place of a hook's own.
 func newWatch(env *sdk.HookEnv) *watch {
 	w := &watch{}

@@ -74,6 +74,9 @@ func (r *Rank) compareAnswers(answerer sdk.Answerer, batch int64, fill filling) 
 	}
 	for _, b := range r.Buckets {
 		if err := r.compareAnswer(answerer, batch, b, fill); err != nil {
+			if forgotten := hosted.Unawaited(r.Hook); forgotten != nil {
+				err = fmt.Errorf("%w; %w", err, forgotten)
+			}
 			return fmt.Errorf("batch %d, bucket %d: %w", batch, b.Index, err)
 		}
 	}

@@ -207,3 +207,33 @@ func TestPartsThatDeclareNothing(t *testing.T) {
 		})
 	}
 }
+
+// forgettingHook starts an operation that nobody waits for.
+type forgettingHook struct{ of comm.Group }
+
+func (h *forgettingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	h.of.Average(state.Batch(), b)
+	return comm.Completed(nil)
+}
+
+func (h *forgettingHook) Reset() {}
+
+// A hook that forgets its operation is told so, also where its declaration has values compared first.
+func TestHooksThatForget(t *testing.T) {
+	part := sdk.NewHook("tested", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
+		return &forgettingHook{env.Group}, nil
+	}, sdk.LinkGroup)
+	for name, part := range map[string]sdk.Part{"that declares nothing": part, "that declares the mean": sdk.Answering(sdk.AnswersMean, part)} {
+		t.Run(name, func(t *testing.T) {
+			s := &Subject{Part: part}
+			for _, p := range s.Points() {
+				if p.Name != "answers" {
+					continue
+				}
+				if err := p.Check(s); err == nil || !strings.Contains(err.Error(), "nobody waited for it") {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+}
