@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Generator, Sequence
 from typing import ClassVar, Union
 
@@ -72,13 +73,14 @@ _NAMES = {
 }
 
 
-def check_asked(bucket: Bucket) -> None:
+def check_asked(hook: Hook, bucket: Bucket) -> None:
     """Raises if the hook made an operation on the bucket that its reduction never asked for."""
     if bucket._made:
         forgotten = bucket._made[0]
+        word = "yield" if inspect.isgeneratorfunction(hook.reduce) else "return"
         raise RuntimeError(
             f"it made {forgotten!r} of bucket {bucket.index} and neither returned nor yielded it, so psbench never ran it: "
-            f'write "return {forgotten!r}"')
+            f'write "{word} {forgotten!r}"')
 
 
 class Server:

@@ -107,7 +107,7 @@ def reduce(hook: Hook, bucket: Bucket, batch: int = 0) -> list[str]:
             reduction = end.value
     if reduction is not None:
         asked.append(_name(reduction, bucket))
-    check_asked(bucket)
+    check_asked(hook, bucket)
     return asked
 
 

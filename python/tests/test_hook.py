@@ -183,7 +183,7 @@ class HookTest(unittest.TestCase):
             (raises_later, "hook half, reduce: OSError: late"),
             (forgets, 'hook half, reduce: RuntimeError: it made self.group.average(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "return self.group.average(bucket)"'),
             (forgets_one_of_two, 'hook half, reduce: RuntimeError: it made self.server.push_pull(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "return self.server.push_pull(bucket)"'),
-            (forgets_to_yield, 'hook half, reduce: RuntimeError: it made self.default.broadcast(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "return self.default.broadcast(bucket)"'),
+            (forgets_to_yield, 'hook half, reduce: RuntimeError: it made self.default.broadcast(bucket) of bucket 0 and neither returned nor yielded it, so psbench never ran it: write "yield self.default.broadcast(bucket)"'),
             (lambda self, state, bucket: 3, "hook half, reduce: TypeError: it returns 3: it must return None, or an operation such as self.group.average(bucket), or be a generator of operations"),
             (lambda self, state, bucket: (yield bucket.values), "hook half, reduce: TypeError: it yields a ndarray: it must yield operations, such as self.group.average(bucket)"),
             (lambda self, state, bucket: self.group.average(bucket.values), "hook half, reduce: TypeError: an operation is on a bucket, not on float32 [1]: give it the one that reduce was given"),

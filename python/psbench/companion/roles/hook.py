@@ -66,7 +66,7 @@ class HookRole(Role):
     def _last(self, asked: Any, state: HookState, bucket: Bucket) -> None:
         """Ends a reduction: with a last operation, or none."""
         if asked is None:
-            check_asked(bucket)
+            check_asked(self.part, bucket)  # type: ignore[arg-type]
             self.process.link.send(frames.REDUCED, 0, state.batch, bucket.index, bucket._count())  # type: ignore[union-attr]
         elif type(asked) is Operation:
             self._ask(asked, asked.flags | frames.DONE, state, bucket)
@@ -78,7 +78,7 @@ class HookRole(Role):
             raise ValueError(f"it was given {bucket} and asks for an operation on {operation.bucket}: each reduction is of its own bucket")
         operation._asked()
         if flags & frames.DONE:
-            check_asked(bucket)
+            check_asked(self.part, bucket)  # type: ignore[arg-type]
         self.process.link.send(operation.op, flags, state.batch, bucket.index, bucket._count(), operation.arg)  # type: ignore[union-attr]
 
     def _bucket(self, index: int) -> Bucket:
