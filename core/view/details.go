@@ -88,7 +88,7 @@ func (m *maker) detail(run *study.Run) (*Detail, error) {
 	}
 	d := &Detail{
 		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise, Hosts: hostsOf(r),
-		Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
+		ArrivalOrder: r.ArrivalOrder, Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
 	for i, word := range d.Command {
 		d.Command[i] = shortened(word, mostValue)

@@ -225,6 +225,8 @@ type Detail struct {
 	Plugins   []result.Plugin `json:"plugins"`
 	Warnings  []string        `json:"warnings"`
 	Checks    *result.Checks  `json:"checks,omitempty"`
+	// ArrivalOrder is why the loss depends on the order in which gradients arrived, "" if it does not.
+	ArrivalOrder string `json:"arrival_order,omitempty"`
 	// Lanes are the iterations of each trainer over time.
 	Lanes []Lane `json:"lanes"`
 	// Quantiles are 201 of the iterations of all trainers, in ms, from the shortest to the longest; empty

@@ -5,6 +5,7 @@ import { verdictOf } from './table.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
 import { bytes, changeText, count, duration, endsOf, held, nothing, number, quantity, share, spreadOf, there } from './format.js';
+import { sentence } from './mention.js';
 import { swatch } from './swatch.js';
 
 /** details mounts a section for each cell; open(i) opens one. */
@@ -71,7 +72,7 @@ function contents(d, state, at) {
     cell.warnings.length > 0 ? h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, cell.warnings.map((text) => h('li', null, held(text)))) : null,
     cell.failed.map(failure),
     cell.runs.length > 0 ? [figures(d, state, at), runs(d, state, at)] : null,
-    detail ? [h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail, nameOf(d, at)), hosts(detail, nameOf(d, at)), checked(detail)] : null,
+    detail ? [h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail, nameOf(d, at)), order(detail), hosts(detail, nameOf(d, at)), checked(detail)] : null,
     cell.environment >= 0 && d.environments.length > 0 ? environment(d, cell) : null,
   ];
 }
@@ -144,6 +145,9 @@ function ran(detail, name) {
   return part('What ran where', grid(`Processes of ${name}`, ['process', 'rank', ...(placed ? ['where'] : []), 'kind', 'part', 'plugin', 'start', 'memory', 'facts'], rows, placed ? [1, 6, 7] : [1, 5, 6]),
     plugins.length > 0 ? grid(`Plugins of ${name}`, ['plugin', 'command', 'SHA-256', 'registry'], plugins) : null);
 }
+
+// Why runs that are equal differ in their losses.
+const order = (detail) => (detail.arrival_order ? part('Equal runs', h('p', null, held(`${sentence(detail.arrival_order, [])}.`))) : null);
 
 // The hosts of a run on several, and what their links carried and can do.
 function hosts(detail, name) {
