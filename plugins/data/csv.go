@@ -61,7 +61,8 @@ func (f *csvFile) parse(out *fileSamples) error {
 	}
 }
 
-// next is the next row that is not blank; nil after the last one.
+// next is the next row that is not blank, as the rows of delimiters alone are that spreadsheets leave after
+// a table; nil after the last one.
 func (f *csvFile) next() ([]string, error) {
 	for {
 		row, err := f.rows.Read()
@@ -80,7 +81,7 @@ func (f *csvFile) next() ([]string, error) {
 			}
 			continue
 		}
-		if len(row) > 1 || strings.TrimSpace(row[0]) != "" {
+		if !isBlank(row) {
 			return row, nil
 		}
 	}
@@ -197,9 +198,14 @@ func appendNumber(to []number, text string, column int) ([]number, error) {
 
 // isHeader says whether no field of the first row is a number and some field is not empty.
 func isHeader(row []string) bool {
-	return strings.TrimSpace(strings.Join(row, "")) != "" && !slices.ContainsFunc(row, func(field string) bool {
+	return !isBlank(row) && !slices.ContainsFunc(row, func(field string) bool {
 		return numeral.Like(numeral.Truth(field))
 	})
+}
+
+// isBlank says whether all fields of a row are empty.
+func isBlank(row []string) bool {
+	return !slices.ContainsFunc(row, func(field string) bool { return strings.TrimSpace(field) != "" })
 }
 
 // csvError gives a syntax error or a failed read the form of the other errors.

@@ -231,6 +231,9 @@ func TestDelimiters(t *testing.T) {
 	want := sdk.Batch{Features: []float32{0.5, -1, 3, 1e-3}, Targets: []int64{2, 0}}
 	for name, c := range map[string]struct{ file, delimiter, decimal, content string }{
 		"semicolons":                   {"a.csv", ";", ".", "x;y;z\n0.5;-1;2\n3;1e-3;0\n"},
+		"empty rows":                   {"a.csv", ";", ".", ";;\nx;y;z\n0.5;-1;2\n ; ;\n3;1e-3;0\n;;\r\n;\n"},
+		"empty rows of quotes":         {"a.csv", "auto", ".", "x,y,z\n0.5,-1,2\n3,1e-3,0\n\"\",\"\",\"\"\n"},
+		"empty rows of tabs":           {"a.tsv", "auto", ".", "x\ty\tz\n0.5\t-1\t2\n3\t1e-3\t0\n\t\t\n"},
 		"semicolons and decimal comma": {"a.csv", ";", ",", "x;y;z\r\n0,5;-1;2\r\n3,0;1e-3;0,0\r\n\r\n"},
 		"tabs by the name":             {"a.tsv", "auto", ".", "x\ty\tz\n0.5\t-1\t2\n3\t 1e-3\t0\n"},
 		"tabs, compressed":             {"a.TSV.bz2", "auto", ".", bzip2OfTabs},

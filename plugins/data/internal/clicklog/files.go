@@ -99,6 +99,7 @@ func (r *Reader) begin(line []byte) {
 			r.parser.separator = '\t'
 		}
 	}
+	r.lines.separator = r.parser.separator
 	if !isHeader(line, r.parser.separator) {
 		r.lines.unread()
 	}

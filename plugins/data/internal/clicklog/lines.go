@@ -23,6 +23,8 @@ type lines struct {
 	line     int64 // that next returned last, from 1
 	end      error // what ended the stream
 	blank    bool  // a blank line was passed over
+	// separator is what a line of nothing else is blank by too; 0: none.
+	separator byte
 }
 
 // next returns the next line that is not blank, without its line end, valid until the next call, and
@@ -30,11 +32,16 @@ type lines struct {
 func (l *lines) next() ([]byte, error) {
 	for {
 		line, err := l.any()
-		if err != nil || len(line) > 0 && line[0] > ' ' || len(bytes.Trim(line, " \r")) > 0 {
+		if err != nil || len(line) > 0 && line[0] > ' ' && line[0] != l.separator || !l.isBlank(line) {
 			return line, err
 		}
 		l.blank = true
 	}
+}
+
+// isBlank says whether a line has spaces and separators alone, as those that spreadsheets leave after a table.
+func (l *lines) isBlank(line []byte) bool {
+	return !bytes.ContainsFunc(line, func(c rune) bool { return c != ' ' && c != '\r' && c != rune(l.separator) })
 }
 
 // any returns the next line, as next does.

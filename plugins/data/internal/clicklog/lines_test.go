@@ -14,7 +14,7 @@ import (
 func TestLines(t *testing.T) {
 	broken := errors.New("broken")
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab \r\n\n")), 0, 200, -1).Draw(t, "text")
+		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab ,\r\n\n")), 0, 200, -1).Draw(t, "text")
 		all := strings.SplitAfter(text, "\n")
 		end, in := io.EOF, io.Reader(strings.NewReader(text))
 		if rapid.Bool().Draw(t, "breaks") {
@@ -26,7 +26,7 @@ func TestLines(t *testing.T) {
 		blank := rapid.Bool().Draw(t, "slow")
 		for i, line := range all {
 			switch {
-			case strings.Trim(line, " \r\n") != "":
+			case strings.Trim(line, " ,\r\n") != "":
 				want, numbers = append(want, line), append(numbers, int64(i+1))
 			case line != "":
 				blank = true
@@ -35,7 +35,7 @@ func TestLines(t *testing.T) {
 		in = rapid.SampledFrom([]func(io.Reader) io.Reader{
 			iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader, func(r io.Reader) io.Reader { return r },
 		}).Draw(t, "pieces")(in)
-		l := lines{in: in, block: make([]byte, len(text)+1)}
+		l := lines{in: in, block: make([]byte, len(text)+1), separator: ','}
 		for at := 0; ; {
 			if n := rapid.IntRange(0, 5).Draw(t, "skip"); n > 0 {
 				skipped, err := l.skip(int64(n), blank)

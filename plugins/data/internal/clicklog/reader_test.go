@@ -39,6 +39,9 @@ func numbered(t *rapid.T, n int) (l *Log, malformed int) {
 			text = append(text, "1\t2\tx\n"...)
 		}
 		text = append(text, sampleLine(sample)+"\n"...)
+		if rapid.IntRange(0, 9).Draw(t, "empty row") == 0 {
+			text = append(text, strings.Repeat("\t", columns-1)+"\r\n"...)
+		}
 		if sample == n-1 || rapid.IntRange(0, 9).Draw(t, "ends a file") == 0 {
 			content := text
 			if form != "none" {
