@@ -157,12 +157,13 @@ func cutAssignment(list string) (item, rest string, err error) {
 		}
 		return list[:start+comma], value[comma+1:], nil
 	}
-	dec := json.NewDecoder(strings.NewReader(value))
+	written, place := numeral.InJSON(value)
+	dec := json.NewDecoder(strings.NewReader(written))
 	var v json.RawMessage
 	if err := dec.Decode(&v); err != nil {
 		return "", "", fmt.Errorf("has the value %s, which is no JSON: %w", quote.Text(value), err)
 	}
-	end := start + int(dec.InputOffset())
+	end := start + place(int(dec.InputOffset()))
 	after, comma := strings.CutPrefix(strings.TrimSpace(list[end:]), ",")
 	if !comma && after != "" {
 		return "", "", fmt.Errorf("has %s after %s but must have a comma there", quote.String(after), quote.Text(list[:end]))
@@ -216,6 +217,10 @@ func plainValue(text string, value any, typ string) (any, error) {
 			return json.Number(number), nil
 		}
 		return value, err
+	case "list":
+		if _, is := value.([]any); !is && numeral.Grouped(text) {
+			return value, numeral.ErrComma
+		}
 	case "bool":
 		if truth := numeral.Truth(text); truth != text { // 1 itself is a number
 			return truth == "1", nil

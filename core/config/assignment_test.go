@@ -20,6 +20,8 @@ func TestParseAssignments(t *testing.T) {
 		{"model.sparse=true, trainer.lr=0.1,", []string{"model.sparse=true", "trainer.lr=0.1"}},
 		{`data.inputs=[[1,2],[3]],data.targets=[4, 5]`, []string{"data.inputs=[[1,2],[3]]", "data.targets=[4, 5]"}},
 		{`data.path="a,b.csv",data.format=csv`, []string{`data.path="a,b.csv"`, "data.format=csv"}},
+		{"model.sizes=[+3, .5,[True]],trainer.lr=.5", []string{"model.sizes=[+3, .5,[True]]", "trainer.lr=.5"}},
+		{"model.sizes=[.5,nan]", []string{"error"}},
 		{"data.path=a=b,data.format=", []string{"data.path=a=b", "data.format="}},
 		{"data.path=a,b.csv", []string{"error"}},
 	} {
@@ -71,6 +73,7 @@ func TestAsType(t *testing.T) {
 		{option.Text(`[.5, +1, 2., True, "True .5", [1_0]]`), "list", []any{json.Number("0.5"), json.Number("1"), json.Number("2"), true, "True .5", []any{json.Number("10")}}},
 		{option.Text(`[1,,2]`), "list", nil},
 		{json.Number("1e3"), "integer", json.Number("1000")},
+		{option.Text("[1,000]"), "list", nil},
 		{json.Number("1.5"), "integer", nil},
 		{option.Text("5 6"), "number", nil},
 		{option.Text("true"), "bool", true},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"strings"
 
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
@@ -15,7 +16,7 @@ const mostOfRange = Most
 // mostDigits is more than a float64 tells apart.
 const mostDigits = 20
 
-// A number of a range, which no point ends: 1...5 is 1 to .5.
+// A number of a range, which no point ends.
 const number = `([+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?)`
 
 // aRange is FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR.
@@ -32,6 +33,9 @@ func parseRange(text string) (numbers []string, isRange bool, err error) {
 			return nil, true, fmt.Errorf("range %s must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2", quote.String(text))
 		}
 		return nil, false, nil
+	}
+	if strings.Contains(text, "...") && !strings.HasPrefix(strings.TrimLeft(text, "+-"), ".") {
+		return nil, true, fmt.Errorf("range %s could end at %s or at 0%s: write two points, and a 0 before a third", quote.String(text), parts[2][1:], parts[2])
 	}
 	first, last, step := decimal(parts[1]), decimal(parts[2]), big.NewRat(1, 1)
 	next := (*big.Rat).Add

@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/core/config/option"
 	"github.com/psbench/psbench/core/jsonfile"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )
@@ -82,6 +83,9 @@ func (s *Spec) AddAxis(text string) error {
 	}
 	if err := a.known(); err != nil {
 		return err
+	}
+	if numeral.Grouped(list) {
+		return fmt.Errorf("%s is %s%s", a.place, quote.String(list), numeral.Why(numeral.ErrComma))
 	}
 	for _, item := range splitValues(list) {
 		values, err := a.expand(option.Text(item))

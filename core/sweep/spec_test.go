@@ -38,6 +38,8 @@ func TestRange(t *testing.T) {
 		{"1..1e309*10", `range "1..1e309*10" has numbers that are too large`},
 		{"1e-30..1*10", `range "1e-30..1*10" has values of more than 20 decimals`},
 		{"1e..5", ""},
+		{"1e-5...1e-2*10", `range "1e-5...1e-2*10" could end at 1e-2 or at 0.1e-2: write two points, and a 0 before a third`},
+		{"0...5+.1", `range "0...5+.1" could end at 5 or at 0.5: write two points, and a 0 before a third`},
 		{"1...5x", `range "1...5x" must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2`},
 		{"1_000..2_000", `range "1_000..2_000" must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2`},
 		{"1..10000000", `range "1..10000000" has more than 20000 values`},

@@ -32,7 +32,7 @@ func Decode(raw []byte, dst any) error {
 	}
 	err := decode(raw, dst)
 	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) && values != nil { // which 1.0 is for an integer
-		values, _ = whole(values, reflect.TypeOf(dst).Elem()).(map[string]any)
+		values, _ = plain(values, reflect.TypeOf(dst).Elem(), false).(map[string]any)
 		if written, e := json.Marshal(values); e == nil {
 			err = decode(written, dst)
 		}
@@ -55,10 +55,14 @@ func decode(raw []byte, dst any) error {
 	return dec.Decode(dst)
 }
 
-// whole is a value with the digits of whole numbers where a t holds integers: encoding/json does not take 1.0 or 1e3
-// for them.
-func whole(value any, t reflect.Type) any {
+// plain is a value with the digits of whole numbers where a t holds integers, for which encoding/json does not take
+// 1.0 or 1e3, and with 1 and 0 for true and false in lists of numbers.
+func plain(value any, t reflect.Type, inList bool) any {
 	switch v := value.(type) {
+	case bool:
+		if kind := JSONType(t); inList && (kind == "integer" || kind == "number") {
+			return json.Number(map[bool]string{false: "0", true: "1"}[v])
+		}
 	case json.Number:
 		if digits, err := numeral.Whole(string(v)); err == nil && JSONType(t) == "integer" {
 			return json.Number(digits)
@@ -66,13 +70,13 @@ func whole(value any, t reflect.Type) any {
 	case []any:
 		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 			for i := range v {
-				v[i] = whole(v[i], t.Elem())
+				v[i] = plain(v[i], t.Elem(), true)
 			}
 		}
 	case map[string]any:
 		for name := range v {
 			if element := elementOf(t, name); element != nil {
-				v[name] = whole(v[name], element)
+				v[name] = plain(v[name], element, false)
 			}
 		}
 	}

@@ -73,6 +73,7 @@ func TestFile(t *testing.T) {
 		"with a header":  {"A.CSV", "a,b,c,target\n3,1,4,2\n1,0\n"},
 		"floats":         {"a.csv", "3.0,+1,4e0,2.\n1,0.0\n"},
 		"floats of json": {"a.jsonl", "{\"input\": [3.0, 1e0, 40e-1], \"target\": 2.0}\n{\"target\": false, \"input\": [true]}"},
+		"no JSON":        {"a.jsonl", "{\"input\": [+3, True, 4.], \"target\": 2}\n{\"input\": [1_0e-1], \"target\": False}"},
 		"Python's truth": {"a.csv", "3,True,4,2\nTrue,False"},
 		"with a mark":    {"a.csv", "\uFEFF3,1,4,2\n1,0"},
 	} {
@@ -348,6 +349,9 @@ func TestFileErrors(t *testing.T) {
 		{"a.csv", "1,2\n\"3,4\n", `data file a.csv, line 2, column 6: extraneous or missing " in quoted-field`},
 		{"a.csv", "1;2;3\n1;2;3\n", `data file a.csv, line 1, column 1: the row has one column, "1;2;3": set delimiter to ; if that separates the columns`},
 		{"a.csv", "0,5;1\n", `data file a.csv, line 1, column 3: "5;1" is not an integer; ` + rule + "; set delimiter to ; if that separates the columns"},
+		{"a.jsonl", `{"input": [+1, .5], "target": 2}`, `data file a.jsonl, line 1, column 16: "0.5" is not an integer; ` + rule},
+		{"a.jsonl", `{"features": [1, -Infinity], "target": 2}`, `data file a.jsonl, line 1, column 18: "-Infinity" is not a finite number`},
+		{"a.jsonl", `{"features": [.5, nan], "target": 2}`, `data file a.jsonl, line 1, column 19: "nan" is not a finite number`},
 		{"a.csv", "", "data file a.csv holds no samples"},
 		{"a.csv", "a,b\n", "data file a.csv holds no samples"},
 		{"a.jsonl", "\n \n", "data file a.jsonl holds no samples"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/internal/settings"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -100,6 +101,18 @@ func TestInline(t *testing.T) {
 	}
 	if index, target := got.Origin(0, 1), got.Origin(1, -1); index != "setting inputs[0][1]" || target != "setting targets[1]" {
 		t.Errorf("origins are %s and %s", index, target)
+	}
+}
+
+func TestInlineTruth(t *testing.T) {
+	var s InlineSettings
+	raw := `{"inputs": [[true, 2.0]], "features": [[false, true]], "targets": [true, [false], 3]}`
+	want := InlineSettings{Inputs: [][]int64{{1, 2}}, Features: [][]float32{{0, 1}}, Targets: inlineTargets(1, 0, 3)}
+	if err := settings.Decode([]byte(raw), &s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error(diff)
 	}
 }
 

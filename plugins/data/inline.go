@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -24,8 +25,11 @@ var DefaultInline = InlineSettings{Inputs: [][]int64{}, Features: [][]float32{},
 // InlineTarget is a target of a sample, or a list of all of them.
 type InlineTarget []float64
 
-// UnmarshalJSON takes a number or a list of numbers.
+// UnmarshalJSON takes a number, or truth for 1 or 0, or a list of numbers.
 func (t *InlineTarget) UnmarshalJSON(raw []byte) error {
+	if truth := numeral.Truth(string(raw)); truth != string(raw) {
+		raw = []byte(truth)
+	}
 	if bytes.HasPrefix(raw, []byte("[")) {
 		return json.Unmarshal(raw, (*[]float64)(t))
 	}

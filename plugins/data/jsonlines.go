@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -22,7 +24,11 @@ func parseJSONLines(r io.Reader, out *fileSamples) error {
 		}
 		if len(bytes.TrimSpace(text)) > 0 {
 			s := newSampleReader(text, out.wanted)
-			if err := s.read(); err != nil {
+			err := s.read()
+			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+				s, err = readLoosely(text, s, err)
+			}
+			if err != nil {
 				return at(line, s.column(), err)
 			}
 			if err := out.add(line, &s.sample); err != nil {
@@ -51,6 +57,40 @@ func newSampleReader(line []byte, w wanted) *sampleReader {
 	tokens := json.NewDecoder(bytes.NewReader(line))
 	tokens.UseNumber()
 	return &sampleReader{line: line, tokens: tokens, wanted: w}
+}
+
+// readLoosely reads a line again that is no JSON as it is, with its numbers and constants as JSON has them.
+func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, error) {
+	written, place := numeral.InJSON(string(line))
+	if written == string(line) {
+		return strict, strict.noNumber(why)
+	}
+	s := newSampleReader([]byte(written), strict.wanted)
+	err := s.read()
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		err = s.noNumber(err)
+	}
+	s.start = place(s.start)
+	for i := range s.bag {
+		s.bag[i].column = place(s.bag[i].column-1) + 1
+	}
+	for i := range s.features {
+		s.features[i].column = place(s.features[i].column-1) + 1
+	}
+	for i := range s.targets {
+		s.targets[i].column = place(s.targets[i].column-1) + 1
+	}
+	return s, err
+}
+
+// noNumber names the word, as NaN, of which JSON shows the first letter alone; other errors stay as they are.
+func (s *sampleReader) noNumber(err error) error {
+	rest := s.line[s.start:]
+	word := rest[:len(rest)-len(bytes.TrimLeftFunc(rest, func(c rune) bool { return unicode.IsLetter(c) || c == '-' || c == '+' }))]
+	if len(word) < 2 {
+		return err
+	}
+	return fmt.Errorf("%s is not a finite number", quote.String(string(word)))
 }
 
 // column is where the current token starts, counted in bytes from 1.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // AddFlags adds the flags of the options to a set, or only those of the keys
@@ -111,7 +113,8 @@ type Text string
 // numeral reads them, and truth as Python writes it.
 func (t Text) Value() any {
 	if text := strings.TrimSpace(string(t)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
-		t = Text(asJSON(text))
+		written, _ := numeral.InJSON(text)
+		t = Text(written)
 	}
 	dec := json.NewDecoder(strings.NewReader(string(t)))
 	dec.UseNumber()
