@@ -2,6 +2,7 @@ package checked
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
@@ -186,5 +187,57 @@ func TestPlacesReachTheWholeBucket(t *testing.T) {
 				t.Fatalf("%s: %+v has %d elements, among them the first %v and the last %v", o, p, len(has), has[0], has[1099])
 			}
 		}
+	}
+}
+
+// A slice of rows has the last ones of a gradient in iteration 0, wherever these lie in the table, and often the
+// first ones, also where the keeper keeps only some iterations; over a pass it reaches every row.
+func TestPlacesReachBothEndsOfATable(t *testing.T) {
+	for name, spec := range map[string]tensor.BucketSpec{
+		"all rows of a table":     {Sparse: true, TableRows: 4000, Width: 16, Capacity: 4000},
+		"few rows of a large one": {Sparse: true, TableRows: 3_000_000, Width: 16, Capacity: 1200},
+		"wide rows":               {Sparse: true, TableRows: 5000, Width: 1024, Capacity: 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec.Elements = spec.TableRows * spec.Width
+			g := tensor.NewBucket(spec).Gradient
+			if err := g.SetRows(spec.Capacity); err != nil {
+				t.Fatal(err)
+			}
+			for i := range g.Rows {
+				g.Rows[i] = int32(i) // #nosec G115 -- a row
+				g.Values[i*g.Width] = float32(i)
+			}
+			reached, first, last := map[int32]bool{}, 0, 0
+			const batches, stride = 40000, 4
+			for batch := int64(0); batch < batches; batch += stride {
+				s := record.Slice{Values: make([]float32, elements), Rows: make([]int32, elements)}
+				p := PlaceOf(7, batch, &spec, record.Average, 2, true)
+				if !p.cut(&s, &g) || !p.Fits(&s) {
+					t.Fatalf("%+v does not cut what fits", p)
+				}
+				for i, row := range s.Rows {
+					reached[row] = true
+					if got := s.Values[i*p.Span]; p.Column == 0 && got != float32(row) {
+						t.Fatalf("row %d has the values of row %v", row, got)
+					}
+				}
+				switch {
+				case slices.Contains(s.Rows, g.Rows[len(g.Rows)-1]):
+					last++
+				case batch == 0:
+					t.Errorf("%+v of iteration 0 has not the last row", p)
+				}
+				if slices.Contains(s.Rows, g.Rows[0]) {
+					first++
+				}
+			}
+			if least := batches / stride / 4; first < least || last < least {
+				t.Errorf("of %d slices %d have the first row and %d the last", batches/stride, first, last)
+			}
+			if spec.TableRows == spec.Capacity && len(reached) != len(g.Rows) {
+				t.Errorf("%d of %d rows are in some slice", len(reached), len(g.Rows))
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@
 package checked
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -23,19 +24,22 @@ const elements = SliceBytes / 4
 //	            From on, and the last Edge
 //	all-to-all  the same of each of Blocks blocks of Stride elements
 //	sparse      the first Rows that the gradient has of the Table rows from From on, those before
-//	            From after the last one, and of each Span columns from Column on
+//	            From after the last one, and of each Span columns from Column on; where Down is set, those
+//	            from From down to the first row
 type Place struct {
 	From, Span, Edge    int
 	Blocks, Stride      int
 	Column, Rows, Table int
+	Down                bool
 }
 
 // edge is how many of the first and of the last elements are in every dense slice.
 const edge = 16
 
 // PlaceOf draws a place. Of an all-to-all members are those of the group. With edges it has the first
-// and the last elements of a dense bucket, and often the first or the last rows of a table; plugins of versions
-// before 2.5 keep slices without.
+// and the last elements of a dense bucket, and of a sparse one the last rows in iteration 0 and a third of
+// the others, whatever the keeper's stride, and the first ones in another third; plugins of versions before 2.5 keep
+// slices without.
 func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int, edges bool) Place {
 	drawn := splitmix.New(seed, uint64(batch)<<20+uint64(spec.Index)) // #nosec G115 -- not negative
 	if spec.Sparse {
@@ -44,10 +48,10 @@ func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operati
 		p.Rows = elements / (p.Span + 1) // with the number of each
 		if spec.Capacity > p.Rows {
 			p.From = drawn.IntN(spec.TableRows)
-			if sort := drawn.IntN(4); edges && sort == 0 {
+			if end := bits.OnesCount64(uint64(batch)) % 3; edges && end == 0 { // #nosec G115 -- not negative
+				p.From, p.Down = spec.TableRows-1, true
+			} else if edges && end == 1 {
 				p.From = 0
-			} else if edges && sort == 1 {
-				p.From = max(0, spec.TableRows-p.Rows)
 			}
 		}
 		return p
@@ -82,6 +86,9 @@ func (p *Place) Element(e int) int {
 
 // After is how far a row of the table is from the first one of a sparse slice.
 func (p *Place) After(row int32) int {
+	if p.Down {
+		return p.From - int(row)
+	}
 	if after := int(row) - p.From; after >= 0 {
 		return after
 	}
@@ -115,15 +122,16 @@ func (p *Place) cutRows(s *record.Slice, g *tensor.Gradient) bool {
 		return false
 	}
 	at, _ := slices.BinarySearch(g.Rows, int32(p.From)) // #nosec G115 -- a row
-	n := min(p.Rows, len(g.Rows))
+	n, next := min(p.Rows, len(g.Rows)), 1
+	if p.Down {
+		at, next = len(g.Rows)-1, len(g.Rows)-1 // which is a step back
+	}
 	s.Rows, s.Values, s.Until = s.Rows[:n], s.Values[:n*p.Span], p.Table
 	for i := range n {
-		if at == len(g.Rows) {
-			at = 0
-		}
+		at %= len(g.Rows)
 		s.Rows[i] = g.Rows[at]
 		copy(s.Values[i*p.Span:][:p.Span], g.Values[at*g.Width+p.Column:])
-		at++
+		at += next
 	}
 	if n < len(g.Rows) {
 		s.Until = p.After(g.Rows[at%len(g.Rows)])
