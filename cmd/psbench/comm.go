@@ -132,8 +132,10 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 		}
 	}
 	plan.Timeout, plan.Listen, plan.ListenName, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.ListenName, exp.InsecureNetwork
-	if a.lone != "" {
-		plan.Warnings = append(plan.Warnings, a.lone)
+	for _, warning := range []string{a.lone, exp.Endless} {
+		if warning != "" {
+			plan.Warnings = append(plan.Warnings, warning)
+		}
 	}
 	if err := plan.Check(); err != nil {
 		return nil, none, usageError{err}

@@ -66,6 +66,8 @@ type Experiment struct {
 	Values []result.Value
 	// Warnings are one sentence each.
 	Warnings []string
+	// Endless is the one of them that says that no wait ends by itself; "" where waits have a limit.
+	Endless string
 }
 
 // Origin says where the value of a key comes from; "" of a key that the experiment does not have.

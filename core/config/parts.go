@@ -250,7 +250,8 @@ func (r *resolver) finish(context.Context) error {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
 		if o.ZeroIsMax && values[o.Key] == json.Number(strconv.FormatUint(o.Max, 10)) {
-			r.warn("%s is %d s, a year, as 0 means: a run in which a process hangs may last that long", r.name(o.Key), o.Max)
+			r.exp.Endless = fmt.Sprintf("%s is %d s, a year, as 0 means: a run in which a process hangs may last that long", r.name(o.Key), o.Max)
+			r.warn("%s", r.exp.Endless)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
 		case o.Stands != "" || r.replaced(o.Key):

@@ -2,8 +2,10 @@ package config
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,6 +68,9 @@ func configSchema() *jsonschema.Schema {
 			allowed = p.Items
 		case option.Integer:
 			p.Minimum, p.Maximum = number(o.Min), number(o.Max)
+			if o.Max == math.MaxUint64 { // a seed
+				p.Minimum = json.Number(strconv.Itoa(math.MinInt64))
+			}
 		case option.Size:
 			p.Pattern = "^[0-9]+([KMGkmg]([Ii][Bb])?|[Bb])?$"
 		case option.Number:

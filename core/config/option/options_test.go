@@ -1,9 +1,24 @@
 package option
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
+
+// A seed below 0 is what PyTorch makes of it.
+func TestSeedsBelowZero(t *testing.T) {
+	for _, o := range All() {
+		if o.Key != "torch_seed" && o.Key != "cuda_seed" {
+			continue
+		}
+		for text, want := range map[string]uint64{"-1": math.MaxUint64, " -5.0 ": math.MaxUint64 - 4, "-9223372036854775808": 1 << 63, "-0": 0} {
+			if got, err := o.Parse(Text(text)); got != want {
+				t.Errorf("%s %q is %v (%v), not %d", o.Key, text, got, err, want)
+			}
+		}
+	}
+}
 
 func TestEveryOptionIsDescribed(t *testing.T) {
 	groups := map[string]bool{}

@@ -46,13 +46,16 @@ func digitsOf(raw any) string {
 
 func (o Option) parseInteger(raw any) (any, error) {
 	n, err := numeral.Uint(digitsOf(raw))
+	if signed, wrong := numeral.Int(digitsOf(raw)); wrong == nil && signed < 0 && o.Max == math.MaxUint64 {
+		n, err = uint64(signed), nil // #nosec G115 -- PyTorch, too, takes the bits of a seed below 0
+	}
 	switch {
 	case err == nil && n == 0 && o.ZeroIsMax:
 		return o.Max, nil
 	case err == nil && n >= o.Min && n <= o.Max:
 		return n, nil
 	case o.Max == math.MaxUint64:
-		return nil, fmt.Errorf("is %s but must be a whole number of %d or more that fits in 64 bits%s", Show(raw), o.Min, numeral.Why(err))
+		return nil, fmt.Errorf("is %s but must be a whole number that fits in 64 bits%s", Show(raw), numeral.Why(err))
 	default:
 		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d%s", Show(raw), o.Min, o.Max, numeral.Why(err))
 	}
