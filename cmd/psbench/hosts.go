@@ -89,13 +89,18 @@ func (a *app) linger(ctx context.Context, err error) error {
 // rollCall has the tasks of a launcher that lets them talk tell each other who they are. Rank 0 gets them; the
 // others, and tasks of other launchers, get none.
 func (a *app) rollCall(ctx context.Context, f *launchers.Finding, timeout time.Duration) (tasks []rollcall.Task, err error) {
-	if !f.Speaks() {
-		return nil, nil
-	}
-	err = overPMI(ctx, f, timeout, func(client *pmi.Client) (err error) {
+	call := func(client *pmi.Client) (err error) {
 		tasks, err = rollcall.Call(ctx, client, task(f.Place))
 		return err
-	})
+	}
+	switch {
+	case f.Speaks():
+		err = overPMI(ctx, f, timeout, call)
+	case f.SpeaksPMIx():
+		if err = overPMIx(ctx, timeout, call); errors.Is(err, errNoPMIx) {
+			return nil, nil
+		}
+	}
 	return tasks, err
 }
 

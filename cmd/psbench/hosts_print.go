@@ -30,7 +30,9 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 		for _, read := range sources(f) {
 			p.Line(4, "  "+read)
 		}
-		if f.Place.Several() {
+		if crowded := f.Crowded(); crowded != nil {
+			p.Line(2, "psbench run: refuses: "+crowded.Error())
+		} else if f.Place.Several() {
 			p.Line(2, "psbench run: goes over the hosts of all tasks")
 		} else {
 			p.Line(2, "psbench run: runs here, as a single task")
@@ -39,7 +41,7 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 			p.Line(2, "warning: "+f.Lone)
 		}
 		if tasks == nil {
-			p.Line(2, "tasks: not asked, since there is no connection by PMI-1 (srun --mpi=pmi2 and mpiexec of MPICH make one)")
+			p.Line(2, "tasks: not asked, since there is no connection by PMI-1 or PMIx (srun --mpi=pmi2, mpiexec of MPICH and mpirun of Open MPI make one)")
 			return nil
 		}
 		p.Line(2, fmt.Sprintf("tasks: %s, with the same psbench", screen.Count(len(tasks), "task")))
