@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -22,14 +23,15 @@ func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, 
 	if parts, ok := r.described[p.Name]; ok {
 		return parts, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, r.exp.Timeout)
+	late := fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
+	limited, cancel := context.WithTimeoutCause(ctx, r.exp.Timeout, late)
 	defer cancel()
 	parts, err := r.catalogue(limited, p)
 	switch {
 	case err == nil:
 		r.described[p.Name] = parts
-	case limited.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
+	case limited.Err() != nil && ctx.Err() == nil && !errors.Is(err, late):
+		err = late
 	}
 	return parts, err
 }

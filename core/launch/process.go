@@ -136,6 +136,9 @@ func (p *Process) call() (err error) {
 
 func (p *Process) startError(ctx context.Context, err error, silent bool) error {
 	if cause := context.Cause(ctx); cause != nil {
+		if said := p.LastWords(); said != "" && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("%w; its last words: %s", cause, said)
+		}
 		return cause
 	}
 	p.child.kill()

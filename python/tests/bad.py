@@ -7,6 +7,9 @@ import time
 
 import psbench
 
+if os.environ.get("MODE") == "closed":
+    os.close(1)
+
 
 class Bad(psbench.Hook):
     key = "bad"
@@ -15,7 +18,7 @@ class Bad(psbench.Hook):
         mode = os.environ["MODE"]
         if mode == "setup":
             raise ValueError("not today")
-        if mode == "print":
+        if mode in ("print", "closed"):
             print("printed by setup")
             os.write(1, b"written to 1\n")
         if mode == "left":

@@ -145,11 +145,12 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(p.log(), "the last words\n")
 
     def test_what_is_printed_goes_to_standard_error(self):
-        with Plugin("print") as p:
-            p.configure()
-            log = p.end()
-            self.assertEqual(sorted(log.splitlines()), ["printed by setup", "written to 1"])
-            self.assertEqual(p.process.stdout.read(), "")
+        for mode in ("print", "closed"):
+            with self.subTest(mode), Plugin(mode) as p:
+                p.configure()
+                log = p.end()
+                self.assertEqual(sorted(log.splitlines()), ["printed by setup", "written to 1"])
+                self.assertEqual(p.process.stdout.read(), "")
 
     def test_threads_that_stay_are_named(self):
         with Plugin("left") as p:

@@ -16,7 +16,7 @@ from ..parts import DeclarationError, Part
 from ..settings import declared, describe
 from .allocator import keep_freed_memory
 from .faults import print_traceback
-from .stdout import COOKIE, flush, shake_hands
+from .stdout import COOKIE, flush, reopen, shake_hands
 
 _CONTRACTS = ("2005", "2001")  # versions of the contract that the package speaks; 2001 has no targets that are numbers
 _CALLS = 8  # that may be open at once: Watch is one, as long as the run lasts
@@ -34,6 +34,7 @@ def serve(parts: Sequence[type[Part]]) -> None:
     except DeclarationError as error:
         sys.exit(f"{script}: {error}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the core's business
+    reopen()
 
     try:
         import grpc

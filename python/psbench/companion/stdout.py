@@ -20,13 +20,22 @@ def keep() -> None:
             _kept = os.dup(1)
 
 
+def reopen() -> None:
+    """Opens the descriptor of standard output again if the script has closed it: what opens next would get its number."""
+    try:
+        os.fstat(1)
+    except OSError:
+        os.dup2(2, 1)
+
+
 def shake_hands(handshake: str) -> None:
     """Writes the handshake. Whatever is printed after it goes to standard error, line by line."""
     flush()
     if _kept is not None:
         os.write(_kept, f"{handshake}\n".encode())
+        if os.path.sameopenfile(_kept, 1):  # else it is the script's own
+            os.dup2(2, 1)
         os.close(_kept)
-    os.dup2(2, 1)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.closed:
         sys.stdout.reconfigure(line_buffering=True)
 
