@@ -121,8 +121,8 @@ func TestCriteoErrors(t *testing.T) {
 		{"\xff\xfe1\x00\t\x00", nil, "data file log: its text is in UTF-16: save it as UTF-8"},
 		{"PAR1...", nil, "data file log: it is a Parquet file, which psbench does not read: write the samples as CSV or JSON lines"},
 		{"\xfd7zXZ\x00...", nil, "data file log: it is compressed by xz, which psbench does not read: decompress it first, by xz -d"},
-		{packed("gzip", good) + strings.Repeat("\x00", 10) + "x", nil, "data file log, after line 1: the gzip stream ends too early"},
-		{packed("gzip", good) + strings.Repeat("x", 10), nil, "data file log, after line 1: the gzip stream is broken: gzip: invalid header"},
+		{packed("gzip", good) + strings.Repeat("\x00", 10) + "x", nil, "data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
+		{packed("gzip", good) + strings.Repeat("x", 10), nil, "data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
 	} {
 		t.Chdir(t.TempDir())
 		if err := os.WriteFile("log", []byte(c.content), 0o600); err != nil {
@@ -157,7 +157,7 @@ func TestCriteoPaths(t *testing.T) {
 		t.Errorf("a folder of three files has the labels %v, and %v", got.Targets, err)
 	}
 	for path, want := range map[string]string{
-		"none":        "data folder none holds no files",
+		"none":        "data folder none holds folders alone, whose files are not read: give the path of one of them",
 		"marks":       "data folder marks holds no files but 1 whose names begin with . or _, which are left out",
 		"half":        "data folder half is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended",
 		"away":        "data file away does not exist",

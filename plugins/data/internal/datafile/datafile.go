@@ -74,7 +74,23 @@ func (f File) OpenText(form string) (io.ReadCloser, error) {
 		_ = content.Close()
 		return nil, fmt.Errorf("data file %s: %w", f.Shown(), err)
 	}
+	if start, _ := text.Peek(text.Buffered()); bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 {
+		return &both{returns{text}, content, nopCloser{}}, nil
+	}
 	return &both{text, content, nopCloser{}}, nil
+}
+
+// returns reads a text whose lines end with CR alone, as spreadsheets write it for Macintosh, with LF instead.
+type returns struct{ io.Reader }
+
+func (r returns) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i, c := range p[:n] {
+		if c == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // both reads from one stream and closes it and what it comes from.
@@ -172,7 +188,7 @@ func List(path string, timeout time.Duration) ([]File, error) {
 		return nil, fmt.Errorf("data folder %s cannot be read: %w", quote.Word(path), cause(err))
 	}
 	var files []File
-	hidden, unfinished, finished := 0, false, false
+	hidden, folders, unfinished, finished := 0, false, false, false
 	for _, e := range entries {
 		name := e.Name()
 		finished = finished || name == "_SUCCESS"
@@ -180,13 +196,17 @@ func List(path string, timeout time.Duration) ([]File, error) {
 		switch {
 		case strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_"):
 			hidden++
-		case !e.IsDir():
+		case e.IsDir():
+			folders = true
+		default:
 			files = append(files, OnDisk(filepath.Join(path, name), timeout))
 		}
 	}
 	switch {
 	case unfinished && !finished:
 		return nil, fmt.Errorf("data folder %s is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended", quote.Word(path))
+	case len(files) == 0 && folders:
+		return nil, fmt.Errorf("data folder %s holds folders alone, whose files are not read: give the path of one of them", quote.Word(path))
 	case len(files) == 0 && hidden > 0:
 		return nil, fmt.Errorf("data folder %s holds no files but %d whose names begin with . or _, which are left out", quote.Word(path), hidden)
 	case len(files) == 0:

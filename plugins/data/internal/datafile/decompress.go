@@ -152,8 +152,17 @@ func (m *members) Read(p []byte) (int, error) {
 	if err := m.skipZeros(); err != nil {
 		return n, err
 	}
+	switch start, err := m.in.Peek(len(magic["gzip"])); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return n, err
+	case !bytes.HasPrefix(magic["gzip"], start):
+		return n, errAfter
+	}
 	return n, m.begin()
 }
+
+// errAfter is an error about what follows the last member.
+var errAfter = errors.New("it has ended, and what follows it is no gzip")
 
 // skipZeros returns io.EOF where nothing comes after the zeros.
 func (m *members) skipZeros() error {
