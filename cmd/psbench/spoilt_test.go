@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/core/micro"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -114,6 +115,9 @@ func TestPluginCheckComparesValues(t *testing.T) {
 		{"python", "spoilt", "", "ok    values "},
 		{"python", "spoilt", "--set hook.fault=huge", "FAIL  values .* element 1000002 is "},
 		{"python", "spoilt", "--set hook.fault=nan", "FAIL  answers .* has NaN at element"},
+		{"python", "asked", "", "ok    values +every element is what the part itself says that it answers"},
+		{"python", "asked", "--set hook.fault=huge", "FAIL  values +element 1000002 of round [0-9]+ on trainer[0-2] is .* which is not what its Answer says"},
+		{"python", "asked_server", "--set server.fault=row", "FAIL  values +row [0-9]+ of round [0-9]+ on trainer[0-2] is missing, which is not what its Answer says"},
 		{"python", "spoilt_server", "--set server.fault=row", "FAIL  answers .* row 7 is missing: that is the mean of 3 gradients"},
 	} {
 		t.Run(strings.Join([]string{c.language, c.part, c.args}, " "), func(t *testing.T) {
@@ -152,6 +156,37 @@ func TestRunsAreHeldToWhatPartsDeclare(t *testing.T) {
 			status, stdout, stderr := psbenchMain(t, append(strings.Fields(args), "--registry", inFile(t, []byte(registry)))...)
 			if all := stdout + stderr; !regexp.MustCompile(want).MatchString(all) || (status == 0) != (want == "") || want == "" && strings.Contains(all, "unchecked") {
 				t.Errorf("status %d: %s", status, all)
+			}
+		})
+	}
+}
+
+// psbench comm asks parts in Python that declare that they say what they answer, a hook what its server
+// answers too.
+func TestCommAsksPartsInPython(t *testing.T) {
+	t.Setenv("PATH", withPython(t))
+	file, err := filepath.Abs(filepath.Join("testdata", "spoilt", "spoilt.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := inFile(t, []byte(fmt.Sprintf(`{"plugins": {"py": {"command": [%q]}}, "ddp_hook_map": {"pushing": {"plugin": "py"}}, "server_map": {"asked_server": {"plugin": "py"}}}`, file)))
+	for args, fails := range map[string]string{
+		"hook pushpull --ntrainer 3":                             "",
+		"hook --sparse --ntrainer 4 --nserver 2 --transport tcp": "",
+		"hook --set server.fault=last":                           "rows are void: element 1535 of round 0 on trainer0 is",
+		"pushpull --set server.fault=last":                       "rows are void: element 1535 of round 0 on trainer0 is",
+	} {
+		t.Run(args, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "comm.json")
+			args := "comm --ddp-hook pushing --server asked_server --sizes 6K --no-limits --rounds 2 --repeat 1 --quiet --registry " + registry + " --json " + file + " " + args
+			status, stdout, stderr := psbenchMain(t, strings.Fields(args)...)
+			if (status == 0) != (fails == "") || !strings.Contains(stderr, fails) {
+				t.Fatalf("exit status %d: %s%s", status, stdout, stderr)
+			}
+			for _, row := range readComm(t, file).Rows {
+				if row.Unchecked != "" || fails == "" && row.Verified != micro.EveryRound {
+					t.Errorf("a row is verified: %s, %s", row.Verified, row.Unchecked)
+				}
 			}
 		})
 	}

@@ -14,7 +14,7 @@ func TestDeclaredAnswers(t *testing.T) {
 		"mean":    "",
 		"as rpc":  "",
 		"averge":  `hook h of plugin p declares that it answers "averge", but must be mean, sum, own, or "as KEY" with one of allreduce, hybrid, noop, rpc, sparse_rpc`,
-		"own":     "by which nobody asks a part what it answers",
+		"own":     "",
 		"as ours": `"as ours", but must be`,
 	} {
 		err := CheckDeclared(registry.Item{Kind: sdk.KindHook, Key: "h", Plugin: registry.Plugin{Name: "p"}}, sdk.Part{Kind: sdk.KindHook, Key: "h", Protocol: true, Answers: answers})

@@ -72,8 +72,6 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 		return fmt.Errorf("%s is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous", part)
 	case d.Adds && d.Timing == 0:
 		return fmt.Errorf("%s is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding", part)
-	case d.Protocol && d.Answers == sdk.AnswersOwn:
-		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, by which nobody asks a part what it answers: it must declare mean, sum, \"as KEY\" or nothing, and not %q", part, string(sdk.AnswersOwn))
 	case d.CheckAnswers() != nil:
 		return fmt.Errorf("%s declares that it answers %w", part, d.CheckAnswers())
 	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):

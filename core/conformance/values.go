@@ -79,10 +79,10 @@ func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Contex
 const askedPromise = "every element is what the part itself says that it answers, the first and the last of a bucket too: of 1, 17 and 1,000,003 elements and of rows, for 3 trainers"
 
 // asks says that a part is asked what it answers, since nobody else knows it: one in Go may be an
-// sdk.Answerer. What an elementwise server says that declares nothing is what it does.
+// sdk.Answerer, one in another language declares that it says it. What an elementwise server says that declares nothing is what it does.
 func (c *Check) asks(part sdk.Part) bool {
 	part.Answers = c.answers(part)
-	return part.Answerer() == nil && c.Expect != ExpectAny && !part.Protocol && (part.Timing == 0 || part.Answers == sdk.AnswersOwn)
+	return part.Answerer() == nil && c.Expect != ExpectAny && (!part.Protocol || part.Answers == sdk.AnswersOwn) && (part.Timing == 0 || part.Answers == sdk.AnswersOwn)
 }
 
 // asked compares every element with what the part itself says that it answers, in rounds of psbench

@@ -12,6 +12,8 @@ import (
 	"github.com/psbench/psbench/core/config"
 	"github.com/psbench/psbench/core/registry"
 	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
 )
 
 // A server and a hook that speak the protocol are in companions of psbench's own processes, which are
@@ -59,8 +61,23 @@ func TestPartsBesideThoseThatMeasure(t *testing.T) {
 	for _, c := range p.cells() {
 		unchecked = append(unchecked, p.unchecked(c))
 	}
-	if d := cmp.Diff([]string{"server s speaks the protocol, which has no word for its answers", "hook h speaks the protocol, which has no word for what it leaves"}, unchecked); d != "" {
+	if d := cmp.Diff([]string{"server s speaks the protocol, and does not declare that it says what it answers", "hook h speaks the protocol, and does not declare that it says what it leaves"}, unchecked); d != "" {
 		t.Error(d)
+	}
+	p.Server.Answers, p.Hook.Answers = sdk.AnswersOwn, sdk.AnswersOwn
+	if s, h := p.unchecked(p.cells()[0]), p.unchecked(p.cells()[1]); s != "" || h != "" {
+		t.Errorf("parts that say what they answer are unchecked: %s, %s", s, h)
+	}
+	s = newSession(p)
+	host, asked := s.ranks[0].trainers[1], s.ranks[0].trainers[1].asked
+	if asked == nil || asked.Name != "trainer1.server" || s.connectRequest(host).GetBench().GetAsked().GetName() != asked.Name {
+		t.Fatalf("the server is not asked beside %s", host.Name)
+	}
+	if its := s.configureRequest(asked); its.GetPart().GetKey() != "s" || its.GetCompanion().GetTrainers() != 2 || s.configureRequest(host).GetPart().GetKey() != "s" {
+		t.Errorf("%s becomes %v", asked.Name, its)
+	}
+	if q := s.measureRequest(host, p.cells()[1], 1); q.GetExpect() != proto.MeasureRequest_EXPECT_PART || q.GetServer() != proto.MeasureRequest_EXPECT_PART {
+		t.Errorf("%s is to measure %v", host.Name, q)
 	}
 	p.Places = []Place{Copied}
 	p.Width, p.Density, p.Seconds, p.Repeat = 1, 1, 1, 1

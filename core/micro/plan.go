@@ -170,51 +170,6 @@ func (p *Plan) some(such func(*bench.Operation) bool) bool {
 // serves says whether servers take part.
 func (p *Plan) serves() bool { return p.some(served) || p.some(hooked) && p.HookLinks.Server }
 
-// measuring is the plugin of the processes that measure: any can, that of the hook has the hook,
-// and that of the server can say what this must answer, beside the hook if it has that as well. What
-// speaks the protocol is in a process beside them, and cannot say it.
-func (p *Plan) measuring() registry.Plugin {
-	asks := p.Expect == Part && p.serves() && !p.Server.Protocol
-	switch {
-	case p.some(hooked) && p.Hook.Protocol:
-		return registry.Plugin{Name: registry.Builtin}
-	case asks && (!p.some(hooked) || p.Server.Plugin.Has(p.Hook.Plugin.Name)):
-		return p.Server.Plugin
-	case p.some(hooked):
-		return p.Hook.Plugin
-	default:
-		return registry.Plugin{Name: registry.Builtin}
-	}
-}
-
-// asksServer says whether the server itself says, to those who measure, what it must answer.
-func (p *Plan) asksServer() bool {
-	return p.Expect == Part && p.serves() && !p.Server.Protocol && p.measuring().Has(p.Server.Plugin.Name)
-}
-
-// serverExpect is what those who measure compare the server's answer with.
-func (p *Plan) serverExpect() Expect {
-	if p.Expect == Part && !p.asksServer() {
-		return Any
-	}
-	return p.Expect
-}
-
-// unchecked is why no value of a cell is compared, as far as the plan says so.
-func (p *Plan) unchecked(c cell) string {
-	switch o := c.operation; {
-	case o.Served && p.Expect == Any, o.Hooked && p.HookExpect == Any:
-		return "--expect is any"
-	case o.Served && p.Expect == Part && p.Server.Protocol:
-		return fmt.Sprintf("server %s speaks the protocol, which has no word for its answers", p.Server.Key)
-	case o.Hooked && p.HookExpect == Part && p.Hook.Protocol:
-		return fmt.Sprintf("hook %s speaks the protocol, which has no word for what it leaves", p.Hook.Key)
-	case o.Served && p.serverExpect() == Any:
-		return fmt.Sprintf("hook %s measures, whose plugin %s does not have server %s", p.Hook.Key, p.Hook.Plugin.Name, p.Server.Key)
-	}
-	return ""
-}
-
 func served(o *bench.Operation) bool     { return o.Served }
 func hooked(o *bench.Operation) bool     { return o.Hooked }
 func collective(o *bench.Operation) bool { return !o.Served && !o.Hooked }

@@ -29,6 +29,7 @@ type process struct {
 	rank   int
 	serves bool     // it is a server, or the part of one; the others measure
 	part   *process // the companion with its server or hook; nil if it holds that itself
+	asked  *process // a second server in a companion, which says what the one that serves must answer; nil unless it is asked
 	host   *process // of a companion: the process that calls it
 }
 
@@ -47,9 +48,10 @@ func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 		q.Env = q.environment
 		if held.Protocol {
 			q.Plugin = registry.Plugin{Name: registry.Builtin}
-			q.part = &process{Member: &cluster.Member{Name: q.Name + ".part", Plugin: held.Plugin, Part: title, Protocol: true, Host: q.Name}, ranks: r, rank: rank, serves: serves, host: q}
-			q.part.Env = q.part.environment
-			r.parts = append(r.parts, q.part)
+			q.part = q.beside(".part", held.Plugin, title, serves)
+		}
+		if !serves && p.Server.Protocol && p.asksServer() {
+			q.asked = q.beside(".server", p.Server.Plugin, "server "+p.Server.Key, true)
 		}
 		return q
 	}
@@ -63,6 +65,14 @@ func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 		r.servers = append(r.servers, newProcess(rank, p.Server.Plugin, true))
 	}
 	return r
+}
+
+// beside makes a companion of a process.
+func (p *process) beside(suffix string, plugin registry.Plugin, title string, serves bool) *process {
+	part := &process{Member: &cluster.Member{Name: p.Name + suffix, Plugin: plugin, Part: title, Protocol: true, Host: p.Name}, ranks: p.ranks, rank: p.rank, serves: serves, host: p}
+	part.Env = part.environment
+	p.ranks.parts = append(p.ranks.parts, part)
+	return part
 }
 
 func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.servers, r.parts) }

@@ -29,7 +29,7 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 		req.Part = hookChoice
 		if p.serves {
 			req.Part = serverChoice
-			trainers = int32(len(s.plan.World.TrainersOf(p.rank))) // #nosec G115 -- a count of ranks
+			trainers = int32(len(s.plan.World.TrainersOf(s.plan.serverOf(p)))) // #nosec G115 -- a count of ranks
 		}
 		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Seed: s.plan.Seed}}
 	case p.serves:
@@ -91,16 +91,25 @@ func (s *session) hookLinks(p *process) *proto.HookLinks {
 	return links
 }
 
-// partOf is the companion of a process, if it has one.
-func partOf(p *process) *proto.Peer {
-	if p.part == nil {
+// peerOf is a companion of a process, if it has that.
+func peerOf(companion *process) *proto.Peer {
+	if companion == nil {
 		return nil
 	}
-	return convert.PeerToProto(p.part.Peer())
+	return convert.PeerToProto(companion.Peer())
+}
+
+// serverOf is the rank of the server that a companion holds, which its host is or pushes to.
+func (p *Plan) serverOf(companion *process) int {
+	if companion.host.serves {
+		return companion.rank
+	}
+	rank, _ := p.World.ServerOf(companion.rank)
+	return rank
 }
 
 func (s *session) serverLinks(p *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Companion: partOf(p)}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Companion: peerOf(p.part)}
 	for _, t := range cluster.FirstOf(p.ranks.together(s.plan, p)) {
 		links.Trainers = append(links.Trainers, convert.PeerToProto(t.LinkPeer(p.ranks.fabric, p)))
 	}
@@ -111,7 +120,7 @@ func (s *session) serverLinks(p *process) *proto.ServerLinks {
 func (s *session) benchLinks(p *process) *proto.BenchLinks {
 	w := p.ranks
 	position := int32(p.rank) // #nosec G115 -- a rank
-	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}, Companion: partOf(p)}
+	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}, Companion: peerOf(p.part), Asked: peerOf(p.asked)}
 	if rank, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
 		server := w.servers[rank-w.servers[0].rank]
 		links.Server = convert.PeerToProto(server.LinkPeer(w.fabric, p))
@@ -155,7 +164,7 @@ func (s *session) measureRequest(p *process, c cell, rounds int) *proto.MeasureR
 	}
 	req.Rounded = c.operation.Served && foreign(s.plan.Server) || c.operation.Hooked && foreign(s.plan.Hook)
 	if c.operation.Hooked {
-		req.Expect, req.Server = expectCodes[s.plan.HookExpect], req.Expect
+		req.Expect, req.Server = expectCodes[s.plan.hookExpect()], req.Expect
 	}
 	if server, ok := s.plan.World.ServerOf(p.rank); ok {
 		for _, rank := range s.plan.World.TrainersOf(server) {

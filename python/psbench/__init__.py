@@ -24,6 +24,7 @@ from __future__ import annotations
 from .companion import stdout
 from .criterion import Criterion, CriterionEnv
 from .data import Data, DataEnv, Limits, Samples
+from .exchange import Exchange
 from .gradients import Bucket, BucketSpec, Gradient, Span
 from .hook import Group, Hook, HookEnv, HookState, Operation
 from .hook import Server as ServerLink
@@ -39,7 +40,7 @@ __version__ = "2.1.0"
 
 __all__ = [
     "Batch", "Bucket", "BucketSpec", "Counter", "Criterion", "CriterionEnv", "Data", "DataEnv",
-    "DeclarationError", "Emit", "Env", "Gauge", "Gradient", "Group", "Histogram", "Hook", "HookEnv",
+    "DeclarationError", "Emit", "Env", "Exchange", "Gauge", "Gradient", "Group", "Histogram", "Hook", "HookEnv",
     "HookState", "Inputs", "Limits", "Model", "ModelEnv", "Operation", "OwnGradient", "Parameter", "Part",
     "Push", "Recorder", "Samples", "Series", "Server", "ServerEnv", "ServerLink", "Span", "SynchronousServer",
     "now", "serve", "setting",

@@ -66,9 +66,28 @@ class Gradient:
         if count != len(self._rows):
             self._rows, self._values = self._all_rows[:count], self._all_values[:count]
 
+    def _take(self, title: str, values: Any, rows: Any, wanted: str) -> None:
+        """Copies values, and the rows of sparse ones, that title says something is answered with."""
+        shape = getattr(values, "shape", None)
+        if shape is None or not floating(values):
+            raise TypeError(f"{title} is answered with a {type(values).__name__}{'' if shape is None else f' of {values.dtype}'}: it must be {wanted}")
+        if self.sparse != (rows is not None):
+            raise ValueError(f"{title} is {'sparse: its answer needs rows' if self.sparse else 'dense: its answer has no rows'}")
+        if rows is not None:
+            self.set_rows(len(rows))
+            self.rows[:] = rows  # type: ignore[index]
+        if shape != self.values.shape:
+            raise ValueError(f"{title} is answered with {list(shape)}: it must be {list(self.values.shape)}")
+        self.values[...] = values
+
     def _count(self) -> int:
         """Its rows, as frames say it."""
         return 0 if self._rows is None else len(self._rows)
+
+
+def floating(values: Any) -> bool:
+    """Whether values are of a type that float32 stands for: float16 and float64 are converted."""
+    return bool(getattr(getattr(values, "dtype", None), "kind", "") == "f")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Generator, Sequence
 from typing import ClassVar, Union
 
+from .exchange import Answer, Exchange
 from .gradients import Bucket, BucketSpec
 from .parts import Env, Part
 
@@ -144,8 +145,9 @@ class Hook(Part):
     ranks_differ: whether trainers may end with unequal parameters, as those that gossip do. If it
         does not say so and they do, the result has a warning.
     answers: what it leaves in a bucket, which psbench compares with what came out: ``"mean"`` or
-        ``"sum"`` over the trainers, or ``"as KEY"``, of a built-in hook (``"as rpc"``). A hook
-        that only comes near to one of these, as one that compresses does, says nothing.
+        ``"sum"`` over the trainers, ``"as KEY"``, of a built-in hook (``"as rpc"``), or ``"own"``,
+        what ``answer`` says. A hook that only comes near to one of these, as one that compresses
+        does, says nothing, or has an ``answer``.
 
     Order of calls: setup, then for each pass reset, and reduce for every bucket of every batch.
     """
@@ -176,6 +178,15 @@ class Hook(Part):
         (of a generator: until it ends), but for the time of an operation.
         """
         raise NotImplementedError(f"hook {self.key} has no method reduce(self, state, bucket)")
+
+    def answer(self, exchange: Exchange) -> Answer:
+        """Says what it leaves in a bucket, of a hook with ``answers = "own"``; see Exchange for what it returns.
+
+        ``psbench plugin check`` and ``psbench comm`` compare that with what came out. They ask the hook
+        itself, once a bucket is reduced, for every bucket of every batch in order; so what it keeps
+        from batch to batch it keeps once more for this, of all trainers.
+        """
+        raise NotImplementedError(f"hook {self.key} has no method answer(self, exchange)")
 
     def _connect(self) -> None:
         for name in self.links:

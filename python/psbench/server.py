@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .gradients import BucketSpec, Gradient
+from .exchange import Answer, Exchange
+from .gradients import BucketSpec, Gradient, floating
 from .parts import Env, Part, now
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Push(Gradient):
         if self._answered:
             raise ValueError(f"{self} was answered before: each push is answered once")
         if not (gradient is None or isinstance(gradient, (Push, OwnGradient))):
-            self._take(gradient, rows)
+            self._take(str(self), gradient, rows, "another push, or an array of float32")
             gradient = None
         if gradient is not None and gradient._all_values.shape != self._all_values.shape:
             raise ValueError(f"{self} is answered with {list(gradient._all_values.shape)}: it must be of the same bucket, {list(self._all_values.shape)}")
@@ -74,21 +75,6 @@ class Push(Gradient):
             raise ValueError(f"{self} is answered with {gradient}, which was answered before and may hold the next push: answer it last")
         self._answered = True
         self._server._answer(self, gradient if gradient is not None else self)
-
-    def _take(self, values: Any, rows: Any) -> None:
-        """Copies what is to be answered into the push's own memory."""
-        shape = getattr(values, "shape", None)
-        if shape is None or not _floating(values):
-            raise TypeError(f"{self} is answered with a {type(values).__name__}{'' if shape is None else f' of {values.dtype}'}: "
-                            "it must be another push, or an array of float32")
-        if self.sparse != (rows is not None):
-            raise ValueError(f"{self} is {'sparse: its answer needs rows' if self.sparse else 'dense: its answer has no rows'}")
-        if rows is not None:
-            self.set_rows(len(rows))
-            self.rows[:] = rows  # type: ignore[index]
-        if shape != self.values.shape:
-            raise ValueError(f"{self} is answered with {list(shape)}: it must be {list(self.values.shape)}")
-        self.values[...] = values
 
     def __repr__(self) -> str:
         return f"the push of batch {self.batch}, bucket {self.bucket.index} of trainer {self.trainer}"
@@ -117,7 +103,7 @@ class Server(Part):
         them different answers.
 
     answers: what it answers, which psbench compares with what came out: ``"mean"`` or ``"sum"``
-        over its trainers; nothing where it is something else.
+        over its trainers, or ``"own"``, what ``answer`` says; nothing where nobody says it.
 
     Order of calls: setup, then for each pass reset, and receive for each push.
     """
@@ -134,6 +120,14 @@ class Server(Part):
     def receive(self, push: Push) -> None:
         """Takes a push: answers it, or keeps it to answer it later. It must not wait for another."""
         raise NotImplementedError(f"server {self.key} has no method receive(self, push)")
+
+    def answer(self, exchange: Exchange) -> Answer:
+        """Says what the server answers, of one with ``answers = "own"``; see Exchange for what it returns.
+
+        ``psbench plugin check`` and ``psbench comm`` compare that with what came out. They ask a second
+        server, which gets no pushes, for every bucket of every batch in order, after a reset.
+        """
+        raise NotImplementedError(f"server {self.key} has no method answer(self, exchange)")
 
     def memory(self, bucket: BucketSpec) -> OwnGradient:
         """Memory for a gradient of a bucket, for as long as the run lasts, that pushes can be answered with."""
@@ -198,7 +192,7 @@ class SynchronousServer(Server):
         if getattr(combined, "shape", None) != gradients[0].shape:
             given = list(combined.shape) if hasattr(combined, "shape") else f"a {type(combined).__name__}"
             raise ValueError(f"combine returns {given}: it must return an array of {list(gradients[0].shape)}, as each gradient has")
-        if not _floating(combined):
+        if not floating(combined):
             raise TypeError(f"combine returns {combined.dtype}: it must return an array of float32")
         return combined
 
@@ -224,8 +218,3 @@ class SynchronousServer(Server):
     def _connect(self) -> None:
         self._pushed: dict[tuple[int, int], list[Push]] = {}
         self._computing = self.recorder.series("server_metric", f"{self.key} computation")
-
-
-def _floating(values: Any) -> bool:
-    """Whether values are of a type that float32 stands for: float16 and float64 are converted."""
-    return bool(getattr(getattr(values, "dtype", None), "kind", "") == "f")

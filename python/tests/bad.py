@@ -67,5 +67,9 @@ class Averge(Bad):
     answers = "averge"
 
 
+class Wordless(Bad):
+    answers = "own"
+
+
 if __name__ == "__main__":
     psbench.serve(*[globals()[name] for name in sys.argv[1:]])

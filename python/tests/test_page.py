@@ -25,7 +25,7 @@ def parts():
 
 class PageTest(unittest.TestCase):
     def test_all_can_be_served(self):
-        self.assertEqual(sorted(parts()), ["counting", "lately", "linear", "noise", "sign", "squares", "trimmed"])
+        self.assertEqual(sorted(parts()), ["clip", "counting", "lately", "linear", "noise", "sign", "squares", "trimmed"])
         plugin.check(list(parts().values()))
 
     def test_hooks(self):
@@ -41,6 +41,12 @@ class PageTest(unittest.TestCase):
             self.assertEqual(c.host.call(0x68, batch=1), Frame(0x69, flags=0x80, batch=1))
             gauge, series, counter, histogram = c.service._role.recorder
             self.assertEqual((list(gauge), len(list(series)), counter.value, histogram.counts), ([((1, 0), 4.0)], 1, 8, [1, 0, 0]))
+
+    def test_a_hook_says_what_it_answers(self):
+        with Companion(parts()["clip"], buckets=[dense(2)]) as c:
+            asked, _ = c.host.tensor(25, 0, np.float32([3, -1, -2, 0.5, 0, 0])), c.host.tensor(27, 0, np.int64([0, 0, 0]))
+            self.assertEqual(c.host.call(0x65, arg2=2), Frame(0x65, arg=0x6B))
+            self.assertEqual(asked.tolist(), [1, -1, -1, 0.5, 0, 0])
 
     def test_servers(self):
         trimmed = parts()["trimmed"](env=psbench.ServerEnv(trainers=3))

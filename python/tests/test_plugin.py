@@ -111,7 +111,8 @@ class PluginTest(unittest.TestCase):
             (("Keyless",), 'Keyless has no key: write key = "..." in the class, which users choose it by'),
             (("Bad", "Twin"), "Twin and Bad are both hook bad: give one of them another key"),
             (("Unset",), "Unset.Settings must be a dataclass: put @dataclasses.dataclass above it"),
-            (("Averge",), "Averge has answers 'averge': it is \"mean\", \"sum\", or \"as KEY\", of a built-in hook"),
+            (("Averge",), "Averge has answers 'averge': it is \"mean\", \"sum\", \"own\", or \"as KEY\", of a built-in hook"),
+            (("Wordless",), 'Wordless has answers "own", but no method answer(self, exchange), which says what it answers'),
             (("os",), "psbench.serve was given a module: give it classes that derive from psbench.Hook, Model, Criterion, Data or Server"),
         ):
             with self.subTest(want), Plugin(parts=parts) as p:

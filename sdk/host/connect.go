@@ -127,7 +127,7 @@ func benchPeers(q *proto.BenchLinks) bench.Peers {
 	return bench.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: peerOrNil(q.GetServer()),
 		Group: groupOrNil(q.GetGroup()), Default: groupOrNil(q.GetDefault()), Sync: group(q.GetSync()),
-		Together: groupOrNil(q.GetTogether()), Part: convert.PeerFromProto(q.GetCompanion()),
+		Together: groupOrNil(q.GetTogether()), Part: convert.PeerFromProto(q.GetCompanion()), Asked: peerOrNil(q.GetAsked()),
 	}
 }
 

@@ -3185,6 +3185,7 @@ type BenchLinks struct {
 	Default       *Group                 `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"`     // a second group, if it measures a hook that uses it
 	Companion     *Peer                  `protobuf:"bytes,6,opt,name=companion,proto3" json:"companion,omitempty"` // with the hook, if that is called by frames
 	Together      *Group                 `protobuf:"bytes,7,opt,name=together,proto3" json:"together,omitempty"`   // as that of HookLinks
+	Asked         *Peer                  `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`         // a companion with the server, called by frames, that says what that must answer; if it is asked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3264,6 +3265,13 @@ func (x *BenchLinks) GetCompanion() *Peer {
 func (x *BenchLinks) GetTogether() *Group {
 	if x != nil {
 		return x.Together
+	}
+	return nil
+}
+
+func (x *BenchLinks) GetAsked() *Peer {
+	if x != nil {
+		return x.Asked
 	}
 	return nil
 }
@@ -6152,7 +6160,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x0eCompanionLinks\x12*\n" +
 	"\atrainer\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\atrainer\x12,\n" +
 	"\abuckets\x18\x02 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12)\n" +
-	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xc0\x02\n" +
+	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xe8\x02\n" +
 	"\n" +
 	"BenchLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12(\n" +
@@ -6161,7 +6169,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\x04sync\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\x04sync\x12+\n" +
 	"\adefault\x18\x05 \x01(\v2\x11.psbench.v1.GroupR\adefault\x12.\n" +
 	"\tcompanion\x18\x06 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\x12-\n" +
-	"\btogether\x18\a \x01(\v2\x11.psbench.v1.GroupR\btogether\"a\n" +
+	"\btogether\x18\a \x01(\v2\x11.psbench.v1.GroupR\btogether\x12&\n" +
+	"\x05asked\x18\b \x01(\v2\x10.psbench.v1.PeerR\x05asked\"a\n" +
 	"\x06Lookup\x12)\n" +
 	"\x06tables\x18\x01 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12\x12\n" +
 	"\x04bags\x18\x02 \x01(\x03R\x04bags\x12\x18\n" +
@@ -6585,78 +6594,79 @@ var file_psbench_proto_depIdxs = []int32{
 	34,  // 65: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
 	33,  // 66: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
 	34,  // 67: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
-	21,  // 68: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	87,  // 69: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	88,  // 70: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	53,  // 71: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 72: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 73: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	64,  // 74: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	61,  // 75: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	53,  // 76: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	63,  // 77: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	62,  // 78: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	76,  // 79: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	66,  // 80: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	67,  // 81: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	68,  // 82: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	69,  // 83: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	70,  // 84: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
-	72,  // 85: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
-	60,  // 86: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
-	65,  // 87: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	65,  // 88: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	65,  // 89: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	89,  // 90: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 91: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
-	71,  // 92: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
-	71,  // 93: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
-	74,  // 94: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
-	3,   // 95: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	3,   // 96: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	81,  // 97: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	82,  // 98: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	84,  // 99: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	83,  // 100: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 101: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 102: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	4,   // 103: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	33,  // 104: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	5,   // 105: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	10,  // 106: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	25,  // 107: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	29,  // 108: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	35,  // 109: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	45,  // 110: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	47,  // 111: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	49,  // 112: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	51,  // 113: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	54,  // 114: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	58,  // 115: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	56,  // 116: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	73,  // 117: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
-	77,  // 118: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	79,  // 119: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	6,   // 120: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	20,  // 121: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	26,  // 122: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	31,  // 123: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	44,  // 124: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	46,  // 125: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	48,  // 126: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	50,  // 127: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	52,  // 128: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	55,  // 129: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	59,  // 130: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	57,  // 131: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	75,  // 132: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
-	78,  // 133: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	80,  // 134: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	120, // [120:135] is the sub-list for method output_type
-	105, // [105:120] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	33,  // 68: psbench.v1.BenchLinks.asked:type_name -> psbench.v1.Peer
+	21,  // 69: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	87,  // 70: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	88,  // 71: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	53,  // 72: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 73: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 74: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	64,  // 75: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	61,  // 76: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	53,  // 77: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	63,  // 78: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	62,  // 79: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	76,  // 80: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	66,  // 81: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	67,  // 82: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	68,  // 83: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	69,  // 84: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	70,  // 85: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	72,  // 86: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	60,  // 87: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
+	65,  // 88: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	65,  // 89: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	65,  // 90: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	89,  // 91: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 92: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	71,  // 93: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	71,  // 94: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	74,  // 95: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 96: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 97: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	81,  // 98: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	82,  // 99: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	84,  // 100: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	83,  // 101: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 102: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 103: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 104: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	33,  // 105: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 106: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 107: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	25,  // 108: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	29,  // 109: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	35,  // 110: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	45,  // 111: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	47,  // 112: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	49,  // 113: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	51,  // 114: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	54,  // 115: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	58,  // 116: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	56,  // 117: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	73,  // 118: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	77,  // 119: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	79,  // 120: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 121: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	20,  // 122: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	26,  // 123: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	31,  // 124: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	44,  // 125: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	46,  // 126: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	48,  // 127: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	50,  // 128: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	52,  // 129: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	55,  // 130: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	59,  // 131: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	57,  // 132: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	75,  // 133: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	78,  // 134: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	80,  // 135: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	121, // [121:136] is the sub-list for method output_type
+	106, // [106:121] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }

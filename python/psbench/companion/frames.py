@@ -13,7 +13,7 @@ Header = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
 
 # Of all kinds.
 HELLO, ACKNOWLEDGE, REFUSE = 0x01, 0x02, 0x03
-SEGMENT, TENSOR, PING, FAILED, MEMORY = 0x60, 0x61, 0x62, 0x63, 0x64
+SEGMENT, TENSOR, PING, FAILED, MEMORY, EXPECT = range(0x60, 0x66)
 # Of hooks. Operations are those of psbench.hook, 0x69 to 0x6f.
 REDUCE, ENDED, REDUCED = 0x68, 0x70, 0x71
 DONE = 0x80
@@ -35,10 +35,12 @@ PUSH, PUSH_ROWS, OWN, OWN_ROWS = 13, 14, 15, 16
 LIMITS = 17
 LOADED_INDICES, LOADED_OFFSETS, LOADED_FEATURES, LOADED_TARGETS, LOADED_BATCHES = 18, 19, 20, 21, 22
 FLOAT_TARGETS, LOADED_FLOAT_TARGETS = 23, 24
+ASKED, ASKED_ROWS, ASKED_COUNTS = 25, 26, 27
 
 ELEMENTS = {
     GRADIENT_ROWS: "int32", BUCKET_ROWS: "int32", PUSH_ROWS: "int32", OWN_ROWS: "int32",
     INDICES: "int64", OFFSETS: "int64", TARGETS: "int64", LIMITS: "int64",
     LOADED_INDICES: "int64", LOADED_OFFSETS: "int64", LOADED_TARGETS: "int64", LOADED_BATCHES: "int64",
+    ASKED_ROWS: "int32", ASKED_COUNTS: "int64",
 }
 """What the elements of a role are, where not float32."""

@@ -12,7 +12,9 @@ from concurrent import futures
 from typing import Any
 
 from ..criterion import TARGETS
+from ..hook import Hook
 from ..parts import DeclarationError, Part
+from ..server import Server
 from ..settings import declared, describe
 from .allocator import keep_freed_memory
 from .faults import print_traceback
@@ -94,8 +96,10 @@ def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
         if isinstance(links, str) or any(link not in ("server", "group", "default") for link in links):
             raise DeclarationError(f'{part.__name__} has links {links!r}: they are some of ("server", "group", "default")')
         answers = getattr(part, "answers", "")
-        if not isinstance(answers, str) or not re.fullmatch(r"|mean|sum|as \w+", answers):
-            raise DeclarationError(f'{part.__name__} has answers {answers!r}: it is "mean", "sum", or "as KEY", of a built-in {part.kind}')
+        if not isinstance(answers, str) or not re.fullmatch(r"|mean|sum|own|as \w+", answers):
+            raise DeclarationError(f'{part.__name__} has answers {answers!r}: it is "mean", "sum", "own", or "as KEY", of a built-in {part.kind}')
+        if answers == "own" and getattr(part, "answer", None) in (None, Hook.answer, Server.answer):
+            raise DeclarationError(f'{part.__name__} has answers "own", but no method answer(self, exchange), which says what it answers')
         targets = getattr(part, "targets", "classes") if part.kind == "criterion" else "classes"
         if targets not in TARGETS:
             raise DeclarationError(f"{part.__name__} has targets {targets!r}: they are one of {TARGETS}")

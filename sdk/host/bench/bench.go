@@ -63,6 +63,9 @@ type Peers struct {
 	Together *process.Group
 	Sync     process.Group // all bench processes; where they share a host, at their Unix sockets
 	Part     process.Peer  // the companion with the hook, if it is in one
+	// Asked is a companion with the server, called by frames, which says what that must answer; nil
+	// unless it is asked.
+	Asked *process.Peer
 }
 
 // Connect makes the buckets and joins what the measurements need.
@@ -74,6 +77,11 @@ func (r *Role) Connect(peers Peers) error {
 	r.OwnMemory(r.store)
 	if r.config.Protocol { // before the links, which end first
 		if r.part, _, err = protocol.NewHook(r.Process, peers.Part, r.store); err != nil {
+			return err
+		}
+	}
+	if peers.Asked != nil {
+		if err := r.joinTwin(*peers.Asked); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/protocol"
 )
 
 // twin is a second server of the sort that is measured, which says what that must answer.
@@ -51,6 +52,13 @@ func (r *Role) serverTwin(trainers int) (*twin, error) {
 	}
 	r.twin = t
 	return t, nil
+}
+
+// joinTwin joins a second server in a companion, which is only asked.
+func (r *Role) joinTwin(peer process.Peer) error {
+	s, _, err := protocol.NewServer(r.Process, peer, r.store.Specs(), nil)
+	r.twin = &twin{title: r.Part().Title(), server: s, answerer: s}
+	return err
 }
 
 // take has an elementwise server take others into sum.

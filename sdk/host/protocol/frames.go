@@ -15,6 +15,7 @@ const (
 	opPing
 	opFailed
 	opMemory
+	opExpect
 )
 
 // Those of hooks.
@@ -74,7 +75,7 @@ const (
 const maxText = 1 << 16
 
 var names = map[wire.Op]string{
-	opSegment: "segment", opTensor: "tensor", opPing: "ping", opFailed: "failed", opMemory: "memory",
+	opSegment: "segment", opTensor: "tensor", opPing: "ping", opFailed: "failed", opMemory: "memory", opExpect: "expect",
 	opReduce: "reduce", opPushPull: "push-pull", opAllReduce: "all-reduce", opAverage: "average",
 	opBroadcast: "broadcast", opReduceScatter: "reduce-scatter", opAllGather: "all-gather",
 	opAllToAll: "all-to-all", opEnded: "ended", opReduced: "reduced",
@@ -95,7 +96,7 @@ func nameOf(op wire.Op) string {
 
 // ofBucket says that frames of an operation are about a batch and a bucket.
 func ofBucket(op wire.Op) bool {
-	return op >= opReduce && op <= opReduced || op >= opReceive && op <= opAnswered
+	return op == opExpect || op >= opReduce && op <= opReduced || op >= opReceive && op <= opAnswered
 }
 
 // describe names a frame in errors.

@@ -32,6 +32,7 @@ type Hook struct {
 	kept       bool            // and waits for its operation, which is not in started; likewise
 	started    chan *reduction // whose operation is under way; has room for all
 	waiting    sync.WaitGroup  // the goroutine that waits for those
+	asking     asking
 }
 
 var _ sdk.Hook = (*Hook)(nil)
@@ -66,7 +67,7 @@ func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook,
 		return nil, 0, fmt.Errorf("the buckets of %s are not in memory that can be passed to %s", p.Name(), peer.Name)
 	}
 	n := len(store.Buckets)
-	h = &Hook{line: make([]*reduction, 0, n), started: make(chan *reduction, n)}
+	h = &Hook{asking: newAsking(), line: make([]*reduction, 0, n), started: make(chan *reduction, n)}
 	for _, b := range store.Buckets {
 		r := &reduction{stored: b}
 		r.promise = comm.NewPromise(func() { h.drive(r) })

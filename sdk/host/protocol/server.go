@@ -20,6 +20,7 @@ type Server struct {
 	trainers []string
 	specs    []tensor.BucketSpec
 	slots    []pushSlot // a trainer's of all buckets, then those of the next: as tensors are numbered
+	asking   asking
 }
 
 var _ sdk.Server = (*Server)(nil)
@@ -43,7 +44,7 @@ const mostOwn = 1 << 20
 // NewServer joins a companion with a server, to which these trainers will push these buckets. It
 // measures the median round trip of a no-op call. Take comes next.
 func NewServer(p *process.Process, peer process.Peer, specs []tensor.BucketSpec, trainers []string) (s *Server, tripNS int64, err error) {
-	s = &Server{trainers: trainers, specs: specs, slots: make([]pushSlot, len(trainers)*len(specs))}
+	s = &Server{asking: newAsking(), trainers: trainers, specs: specs, slots: make([]pushSlot, len(trainers)*len(specs))}
 	announces := map[role]int{roleOwn: mostOwn, roleOwnRows: mostOwn}
 	if s.link, err = dial(p, peer, kind{announces: announces, take: s.take, ended: s.ended}); err != nil {
 		return nil, 0, err

@@ -33,13 +33,16 @@ const (
 	roleLoadedBatches
 	roleFloatTargets
 	roleLoadedFloatTargets
+	roleAsked
+	roleAskedRows
+	roleAskedCounts
 	roleEnd
 )
 
 // size is how many bytes an element takes.
 func (r role) size() int64 {
 	switch r {
-	case roleIndices, roleOffsets, roleTargets, roleLimits, roleLoadedIndices, roleLoadedOffsets, roleLoadedTargets, roleLoadedBatches:
+	case roleIndices, roleOffsets, roleTargets, roleLimits, roleLoadedIndices, roleLoadedOffsets, roleLoadedTargets, roleLoadedBatches, roleAskedCounts:
 		return 8
 	}
 	return 4 // float32 and int32

@@ -65,6 +65,8 @@ var exchanges = []exchange{
 	{"the answer to a ping", false, wire.Header{Op: opPing, Arg: 199}, ""},
 	{"memory", false, wire.Header{Op: opMemory, Bucket: 7, Arg: 1 << 20}, ""},
 	{"segment 2, memory 7", true, wire.Header{Op: opSegment, Bucket: 2, Arg: 1 << 20, Arg2: 7}, ""},
+	{"expect, of the trainer at place 1 of 3", true, wire.Header{Op: opExpect, Batch: 5, Bucket: 3, Arg: 1, Arg2: 3}, ""},
+	{"what is expected is an average", false, wire.Header{Op: opExpect, Batch: 5, Bucket: 3, Arg: int64(opAverage)}, ""},
 	{"output in segment 2", false, wire.Header{Op: opTensor, Flags: uint8(roleOutput), Rows: 2, Arg: 64, Arg2: 640}, ""},
 	{"reduce, dense", true, wire.Header{Op: opReduce, Batch: 5, Bucket: 3}, ""},
 	{"reduce, sparse", true, wire.Header{Op: opReduce, Batch: 5, Bucket: 4, Rows: 17}, ""},

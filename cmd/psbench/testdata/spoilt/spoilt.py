@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A hook and servers that declare to average, and spoil the mean as their setting says."""
+"""Hooks and servers that declare to average, or say themselves what they answer, and spoil it as
+their setting says."""
 
 import dataclasses
 import time
@@ -41,6 +42,39 @@ class Hook(psbench.Hook):
         spoil(self.settings.fault, bucket, self.env.trainers)
 
 
+class Asked(Hook):
+    """Averages half of each gradient, and says so."""
+
+    key = "asked"
+    answers = "own"
+
+    def reduce(self, state, bucket):
+        bucket.values *= 0.5
+        return super().reduce(state, bucket)
+
+    def answer(self, exchange):
+        for g in exchange.gradients:
+            g.values *= 0.5
+        return exchange.average()
+
+
+class Pushing(psbench.Hook):
+    """Gets what its server makes of twice the gradient, and says so."""
+
+    key = "pushing"
+    links = ("server",)
+    answers = "own"
+
+    def reduce(self, state, bucket):
+        bucket.values *= 2
+        return self.server.push_pull(bucket)
+
+    def answer(self, exchange):
+        for g in exchange.gradients:
+            g.values *= 2
+        return exchange.push_pull()
+
+
 class Server(psbench.Server):
     key = "spoilt_server"
     answers = "mean"
@@ -76,5 +110,22 @@ class Server(psbench.Server):
         first.answer()
 
 
+class AskedServer(Server):
+    """Averages, and says so by arrays."""
+
+    key = "asked_server"
+    answers = "own"
+
+    def answer(self, exchange):
+        gradients = exchange.gradients
+        if not exchange.bucket.sparse:
+            return np.mean([g.values for g in gradients], axis=0)
+        rows = np.unique(np.concatenate([g.rows for g in gradients]))
+        values = np.zeros((len(rows), exchange.bucket.width), np.float32)
+        for g in gradients:
+            values[np.searchsorted(rows, g.rows)] += g.values / len(gradients)
+        return values, rows
+
+
 if __name__ == "__main__":
-    psbench.serve(Hook, Server)
+    psbench.serve(Hook, Asked, Pushing, Server, AskedServer)

@@ -5,32 +5,26 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any
 
-from ...gradients import Bucket, BucketSpec
+from ...gradients import Bucket
 from ...hook import Hook, HookState, Operation, check_asked
 from .. import frames
 from ..process import Process
-from .role import Role, bucket_specs
+from .reducing import ReducingRole
 
 
-class HookRole(Role):
+class HookRole(ReducingRole):
     """Calls a hook's reduce, and goes on with it as its operations end."""
 
     part: Hook | None
 
     def __init__(self, process: Process, part: Any, request: Any) -> None:
         super().__init__(process, part, request)
-        self._specs: tuple[BucketSpec, ...] = ()
         self._buckets: dict[int, Bucket] = {}
         self._states: dict[int, HookState] = {}
         self._reductions: dict[int, GeneratorType[Any, None, Any]] = {}
         process.moved = lambda role, index: self._buckets.pop(index, None) if role in (frames.BUCKET, frames.BUCKET_ROWS) else None
         process.serve(frames.REDUCE, self._reduce, "reduce")
         process.serve(frames.ENDED, self._ended, "reduce")
-
-    def connect(self, links: Any) -> None:
-        self._specs = bucket_specs(links.buckets)
-        role = self._request.companion
-        self.make(trainers=role.trainers, buckets=self._specs, seed=role.seed)
 
     def _reduce(self, flags: int, batch: int, index: int, rows: int, arg: int, arg2: int) -> None:
         bucket = self._buckets.get(index) or self._bucket(index)

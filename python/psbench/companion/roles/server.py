@@ -9,17 +9,16 @@ from ...gradients import BucketSpec
 from ...server import OwnGradient, Push, Server
 from .. import frames
 from ..process import Process
-from .role import Role, bucket_specs
+from .reducing import ReducingRole
 
 
-class ServerRole(Role):
+class ServerRole(ReducingRole):
     """Calls a server's receive, and passes its answers on."""
 
     part: Server
 
     def __init__(self, process: Process, part: Any, request: Any) -> None:
         super().__init__(process, part, request)
-        self._specs: tuple[BucketSpec, ...] = ()
         self._pushed: dict[int, tuple[Any, Any]] = {}  # values and rows, by the index of the tensor
         self._owned: list[OwnGradient] = []
         self._lent: dict[tuple[int, int, int], OwnGradient] = {}  # by trainer, bucket and number of the push
@@ -27,11 +26,6 @@ class ServerRole(Role):
         process.moved = lambda role, index: self._pushed.pop(index, None)
         process.serve(frames.RECEIVE, self._receive, "receive")
         process.serve(frames.ANSWERED, self._answered, "answered")
-
-    def connect(self, links: Any) -> None:
-        self._specs = bucket_specs(links.buckets)
-        role = self._request.companion
-        self.make(trainers=role.trainers, buckets=self._specs, seed=role.seed)
 
     def _receive(self, flags: int, batch: int, bucket: int, rows: int, trainer: int, number: int) -> None:
         index = trainer * len(self._specs) + bucket

@@ -43,6 +43,7 @@ const (
 	LoadedFeatures uint8 = 20
 	LoadedTargets  uint8 = 21
 	Batches        uint8 = 22
+	AskedCounts    uint8 = 27
 )
 
 // Part is a part that a host calls. Take runs on its goroutine and may send.
@@ -171,7 +172,7 @@ func (p *Part) handle(h wire.Header, fd int) error {
 
 func sizeOf(role uint8) int64 {
 	switch role {
-	case 6, 7, 9, Limits, LoadedIndices, LoadedOffsets, LoadedTargets, Batches:
+	case 6, 7, 9, Limits, LoadedIndices, LoadedOffsets, LoadedTargets, Batches, AskedCounts:
 		return 8
 	}
 	return 4
