@@ -74,7 +74,7 @@ func (m Metric) more(c judge.Change) string {
 	return size + " more"
 }
 
-// text is the floor as a share of what runs have; in the unit of the metric where these are not above 0.
+// text is the floor as a share of what runs have; in the unit of the metric where no share tells anything.
 func (y yardstick) text() string {
 	if !y.isShare() {
 		return y.metric.in(number(y.floor.Change * math.Abs(y.center)))
@@ -82,8 +82,11 @@ func (y yardstick) text() string {
 	return screen.Percent(y.floor.Change)
 }
 
-// isShare says whether what the floor is relative to is above 0, as far as that is one value.
-func (y yardstick) isShare() bool { return !(y.center <= 0) }
+// isShare says whether the floor tells anything as a share: what it is relative to, as far as that is one value, is above
+// 0, and above the floor.
+func (y yardstick) isShare() bool {
+	return math.IsNaN(y.center) || y.center > 0 && y.floor.Change <= 1
+}
 
 // spread is how far runs are apart, as a share of their median where that tells anything, else in the unit of the metric.
 func (m Metric) spread(e judge.Estimate) string {
