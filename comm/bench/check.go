@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/psbench/psbench/comm/tensor"
 )
@@ -95,9 +96,10 @@ func (v *Values) divided(got float32, sum int32) bool {
 	return v.mean && math.Float32bits(got) == math.Float32bits(v.want(sum))
 }
 
-// rounded says that got may be the sum of summands that were divided one by one, where that is as good.
+// rounded says that got may be the sum of summands that were divided one by one, where that is as good. A division
+// by a power of two is exact, and so is the sum then.
 func (v *Values) rounded(got float32, sum int32, keys []uint64, at int) bool {
-	if !v.mean || !v.Rounded {
+	if !v.mean || !v.Rounded || bits.OnesCount(uint(len(keys))) == 1 {
 		return false
 	}
 	magnitude := 0.0

@@ -40,8 +40,12 @@ func (n *Network) Over(name string, dialed, accepted Raise) *Network {
 	return &Network{name: name, socket: n.socket, dialed: dialed.forPsbench(), accepted: accepted.forPsbench(), insecure: n.insecure}
 }
 
-// forPsbench is r whose goroutines, those of a library, are marked as psbench's, whichever part's call they come from.
+// forPsbench is r whose goroutines, those of a library, are marked as psbench's, whichever part's call they come from;
+// nil where nothing is raised.
 func (r Raise) forPsbench() Raise {
+	if r == nil {
+		return nil
+	}
 	return func(nc net.Conn, deadline time.Time) (raised net.Conn, err error) {
 		stack.ForPsbench.Run(func() { raised, err = r(nc, deadline) })
 		return raised, err

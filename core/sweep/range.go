@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/psbench/psbench/internal/numeral"
@@ -97,14 +98,22 @@ func inDecimals(n *big.Rat) (string, bool) {
 // aNumber is one alone.
 var aNumber = regexp.MustCompile(`^` + number + `$`)
 
-// plainNumber writes a number as ranges do, so that 0.1, .1 and 1e-1 are one value; another text stays as it is.
+// mostPlain is how many characters a number without an exponent has at most, for people to read it.
+const mostPlain = 21
+
+// plainNumber writes a number in one way, so that 0.1, .1 and 1e-1 are one value; another text stays as it is.
 func plainNumber(text string) string {
-	if written, err := numeral.JSON(text); err == nil && aNumber.MatchString(written) {
-		if n := decimal(written); n != nil {
-			if plain, ok := inDecimals(n); ok {
-				return plain
-			}
-		}
+	written, err := numeral.JSON(text)
+	if err != nil || !aNumber.MatchString(written) {
+		return text
 	}
-	return text
+	n := decimal(written)
+	if n == nil {
+		return text
+	}
+	if plain, ok := inDecimals(n); ok && len(plain) <= mostPlain {
+		return plain
+	}
+	nearest, _ := n.Float64()
+	return strings.Replace(strconv.FormatFloat(nearest, 'e', -1, 64), "e+", "e", 1)
 }
