@@ -42,10 +42,10 @@ class Npy(psbench.Data):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise ValueError(f"{path} cannot be read as .npy: {error}") from error
-        if not isinstance(array, np.ndarray) or array.ndim == 0 or array.dtype.kind not in "iuf":
+        if not isinstance(array, np.ndarray) or array.ndim == 0 or array.dtype.kind not in "iufb":
             what = f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else "an archive"
             raise ValueError(f"{path} is {what}, but must be an array of numbers, [samples, ...]")
-        return array
+        return array.astype(np.int64) if array.dtype.kind == "b" else array  # True is 1
 
     def samples(self, features, targets, first, last):
         """Those from the first up to the last one."""

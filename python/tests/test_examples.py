@@ -75,6 +75,10 @@ class NpyTest(unittest.TestCase):
         self.assertEqual((samples.targets.tolist(), samples.held_out.targets.tolist()), ([[0.5, -1], [2, 3], [4, 5]], [[6, 7]]))
         self.assertRegex(samples.origin(1, -2), "y.npy, sample 1, number 1")
 
+    def test_truth_is_a_class(self):
+        samples = self.load(np.ones((4, 4), bool), np.array([True, False, True, True]))
+        self.assertEqual((samples.targets.dtype.kind, samples.targets.tolist(), samples.features.tolist()), ("i", [1, 0, 1], np.ones((3, 4)).tolist()))
+
     def test_files_that_do_not_fit(self):
         for features, targets, want in (
             (np.zeros((3, 5)), np.zeros(3, int), r"x.npy has 5 numbers for each sample, but the model takes 4"),
