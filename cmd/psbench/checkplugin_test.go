@@ -97,7 +97,29 @@ func serveCheckPlugin() {
 		}
 		return inHurry{made.(sdk.Trainer)}, nil
 	}))
+	mortal := own(sdk.KindCriterion, "cel", "mortal")
+	mortal.Targets = sdk.ClassTargets
+	parts = append(parts, mortal.Around(func(env any, inner func(any) (any, error)) (any, error) {
+		made, err := inner(env)
+		if err != nil {
+			return nil, err
+		}
+		return &tiring{Criterion: made.(sdk.Criterion)}, nil
+	}))
 	plugin.Serve(parts...)
+}
+
+// tiring ends its process in a training, which calls it more often than any point.
+type tiring struct {
+	sdk.Criterion
+	calls int
+}
+
+func (c *tiring) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	if c.calls++; c.calls > 90 {
+		panic("it is tired")
+	}
+	return c.Criterion.Forward(output, targets)
 }
 
 // inHurry asks for the gradient of the loss twice.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/psbench/psbench/core/launch"
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
@@ -38,11 +39,16 @@ func (c *Check) builtin(part sdk.Part) string {
 }
 
 // speed writes how long an iteration takes with the part, and with psbench's own of its kind. A
-// part that cannot be trained with as it is has no such line.
+// part that cannot be trained with as it is has no such line; one with which a process dies has failed.
 func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	theirs, err := c.iterationMS(ctx, part, part.Key)
 	if errors.Is(err, monitor.ErrInterrupted) {
 		return err
+	}
+	var died *launch.DeathError
+	if errors.As(err, &died) {
+		c.kept, c.failed = c.kept-1, c.failed+1
+		return c.tell(outcome{Kind: part.Kind, Key: part.Key, Point: "speed", Outcome: pointFailed, Promise: "no process of a training with the part dies", Why: err.Error()})
 	}
 	if err != nil {
 		return c.line(20, "  --    %-11s not measured: %s", "speed", quote.Lines(err.Error()))
