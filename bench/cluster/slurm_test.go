@@ -22,7 +22,7 @@ var small = []string{"--model", "mlp", "--data", "dense", "--set", "model.sizes=
 func referenceCases(t *testing.T, s *slurm) {
 	for _, nodes := range []int{2, 4} {
 		out, err := s.srun(nodes, "verify")
-		if err != nil || !strings.Contains(out, "11 of 11 cases agree") {
+		if err != nil || !strings.Contains(out, "13 of 13 cases agree") {
 			t.Errorf("on %d nodes: %v\n%s", nodes, err, out)
 		}
 		s.clean("node1", "node2", "node3", "node4")

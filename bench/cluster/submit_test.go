@@ -82,7 +82,7 @@ func submitted(t *testing.T, s *slurm) {
 		args []string
 		want string
 	}{
-		{"verify", s.submitted("verify", "--nodes", "2"), "11 of 11 cases agree"},
+		{"verify", s.submitted("verify", "--nodes", "2"), "13 of 13 cases agree"},
 		{"refused", s.submitted("run", "-p", "nope"), "psbench: Slurm runs no job: invalid partition specified: nope"},
 		{"fails", s.submitted("run", append([]string{"--nodes", "2", "--set", "trainer.lr=1e38", "--on-nan", "fail"}, small...)...), "psbench: "},
 	} {
