@@ -150,7 +150,9 @@ func (w *world) process(name string, rank int, part process.Choice) (*process.Pr
 		Name: name, Rank: rank, Part: part, Timeout: w.subject.timeout(), Secret: secret, Directory: w.folder, Transport: transport,
 	}, process.NewEvents())
 	if p != nil {
+		w.mu.Lock()
 		w.procs = append(w.procs, p)
+		w.mu.Unlock()
 	}
 	return p, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
@@ -18,7 +19,8 @@ import (
 type world struct {
 	subject *Subject
 	point   Point
-	folder  string // of sockets
+	folder  string     // of sockets
+	mu      sync.Mutex // guards procs, which a world that is late may still add to while it is closed
 	procs   []*process.Process
 	ranks   []*Rank
 	server  *server.Role
@@ -84,7 +86,7 @@ func (w *world) together(step func(rank int) error) error {
 
 // told is what a process found wrong with the part outside of a call, a server's first.
 func (w *world) told() error {
-	for _, p := range w.procs {
+	for _, p := range w.processes() {
 		select {
 		case err := <-p.Events.Failures:
 			return err
@@ -92,6 +94,13 @@ func (w *world) told() error {
 		}
 	}
 	return nil
+}
+
+// processes are those that were made so far.
+func (w *world) processes() []*process.Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.procs)
 }
 
 // reset resets all before a pass, and before a second one twice, which must be as once.
@@ -124,16 +133,17 @@ func (w *world) reset(pass int) error {
 // close ends the parts, then the links of trainers and at last those of servers.
 func (w *world) close() error {
 	var first error
-	for i := range w.procs {
-		if err := w.procs[i].CloseParts(w.subject.timeout()); first == nil {
+	all := w.processes()
+	for _, p := range all {
+		if err := p.CloseParts(w.subject.timeout()); first == nil {
 			first = err
 		}
-		if err := w.procs[i].Recorder.Err(); first == nil {
+		if err := p.Recorder.Err(); first == nil {
 			first = err
 		}
 	}
 	var closing sync.WaitGroup
-	for _, p := range w.procs {
+	for _, p := range all {
 		closing.Go(p.Close)
 	}
 	closing.Wait()
