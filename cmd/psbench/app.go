@@ -216,7 +216,7 @@ func helpArguments(cmd *cobra.Command, args []string) error {
 }
 
 // flagTypes are the values that flags of the types of pflag take.
-var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits", "float64": "a number of at most 1.8e308", "hosts": "the name of a file", percentType: "a percentage from 0% to 1000%, e.g. 5%"}
+var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits", "float64": "a number of at most 1.8e308", "hosts": "the name of a file", percentType: "a percentage from 0% to 1000%, e.g. 5%", partType: "a percentage from 0% to 100%, e.g. 10%"}
 
 // flagError says what a flag takes, and names the flag that is nearest to an unknown one.
 func flagError(cmd *cobra.Command, err error) error {

@@ -23,6 +23,7 @@ type comparing struct {
 	metric, axis string
 	failAbove    percentage
 	sessionNoise percentage
+	mostFailed   mostFailed
 }
 
 func (a *app) compareCommand() *cobra.Command {
@@ -54,6 +55,7 @@ if that cannot be told of one. docs/statistics.md explains all numbers.`,
 	flags.StringVar(&o.metric, "metric", "", "`NAME` of what is compared, by default that of the sweeps, or throughput; of psbench comm comm_time")
 	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
 	flags.Var(&o.failAbove, "fail-above", "exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
+	o.mostFailed.add(cmd)
 	flags.Var(&o.sessionNoise, "session-noise", "what changes between sessions, for runs measured apart where psbench noise has not measured it")
 	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(study.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -115,7 +117,7 @@ func present(paths []string) error {
 }
 
 func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (*study.Comparison, error) {
-	before, err := study.Load(old)
+	before, err := o.mostFailed.loader().Load(old)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +128,7 @@ func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (
 		}
 		return before.Along(o.axis, metric)
 	}
-	after, err := study.Load(fresh)
+	after, err := o.mostFailed.loader().Load(fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -180,10 +182,10 @@ func verdict(c *study.Comparison, above percentage) error {
 	switch {
 	case len(proven) > 0:
 		return fmt.Errorf("%s is proven worse by more than %s in %d of %d: %s",
-			c.Metric.Name, above.String(), len(proven), len(c.Rows), strings.Join(proven, ", "))
+			c.Metric.Name, above.String(), len(proven), len(c.Rows)+len(c.Lost), strings.Join(proven, ", "))
 	case len(open) > 0:
 		return undecidedError{fmt.Errorf("whether %s is worse by more than %s cannot be told of %d of %d: %s",
-			c.Metric.Name, above.String(), len(open), len(c.Rows), strings.Join(open, ", "))}
+			c.Metric.Name, above.String(), len(open), len(c.Rows)+len(c.Lost), strings.Join(open, ", "))}
 	}
 	return nil
 }
@@ -194,10 +196,14 @@ type undecidedError struct{ error }
 // percentType is the type of flags that are percentages.
 const percentType = "PERCENT"
 
+// partType is that of parts of a whole.
+const partType = "PART"
+
 // percentage is a flag such as 5%.
 type percentage struct {
 	share float64
 	given bool
+	part  bool // of a whole, so that it is 100% at most
 }
 
 func (p *percentage) String() string {
@@ -207,13 +213,22 @@ func (p *percentage) String() string {
 	return strconv.FormatFloat(100*p.share, 'g', 6, 64) + "%"
 }
 
-func (p *percentage) Type() string { return percentType }
+func (p *percentage) Type() string {
+	if p.part {
+		return partType
+	}
+	return percentType
+}
 
 func (p *percentage) Set(text string) error {
 	number, ok := strings.CutSuffix(text, "%")
 	v, err := numeral.Float(number, 64)
-	if !ok || err != nil || !(v >= 0 && v <= 1000) {
-		return fmt.Errorf("%s must be a percentage from 0%% to 1000%%, e.g. 5%%", quote.String(text))
+	most := 1000.0
+	if p.part {
+		most = 100
+	}
+	if !ok || err != nil || !(v >= 0 && v <= most) {
+		return fmt.Errorf("%s must be %s", quote.String(text), flagTypes[p.Type()])
 	}
 	p.share, p.given = v/100, true
 	return nil

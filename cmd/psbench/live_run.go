@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/core/monitor"
 	"github.com/psbench/psbench/core/report"
 	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/view"
 	"github.com/psbench/psbench/sdk"
 )
@@ -68,7 +69,7 @@ func (l *liveRun) result(r *result.Result) (err error) {
 			return fmt.Errorf("the live page cannot show the result: %w", err)
 		}
 	}
-	if err := l.show(view.NewMaker(dir, view.Options{})); err != nil {
+	if err := l.show(view.NewMaker(new(study.Loader), dir, view.Options{})); err != nil {
 		return fmt.Errorf("the live page cannot show the result: %w", err)
 	}
 	return nil

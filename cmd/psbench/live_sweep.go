@@ -37,7 +37,7 @@ func (a *app) liveSweep(dir string, p *sweep.Plan, progress *report.Progress, o 
 		return nil, err
 	}
 	runs.follow(progress, nil)
-	maker := view.NewMaker(dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
+	maker := view.NewMaker(o.Answer.mostFailed.loader(), dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
 	return &liveSweep{liveRuns: runs, maker: maker, again: len(p.Cells)}, nil
 }
 

@@ -58,7 +58,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	if err := (study.TextOptions{Metric: f.metric, Target: f.target}).Check(); err != nil {
 		return err
 	}
-	s, err := study.Load(paths)
+	s, err := f.mostFailed.loader().Load(paths)
 	if err != nil {
 		return err
 	}

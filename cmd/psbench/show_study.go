@@ -14,11 +14,15 @@ import (
 )
 
 // studyFlags are the flags of what shows many runs.
-type studyFlags struct{ metric, target string }
+type studyFlags struct {
+	metric, target string
+	mostFailed     mostFailed
+}
 
 func (f *studyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.metric, "metric", "", "`METRIC` that cells of a sweep, or many runs, are compared by; otherwise that of the sweep, or the throughput")
 	cmd.Flags().StringVar(&f.target, "target", "", "`METRIC=VALUE` whose price in seconds and bytes is told, e.g. auc=0.80 or held_out_loss=0.3")
+	f.mostFailed.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("metric", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, m := range study.Metrics {
@@ -37,7 +41,7 @@ func isStudy(paths []string) bool { return len(paths) > 1 || sweep.IsSweep(paths
 // check refuses flags that mean nothing for what is shown.
 func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	many := isStudy(paths)
-	for name, ofMany := range map[string]bool{"metric": true, "target": true, "report": false, "stats": false} {
+	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "report": false, "stats": false} {
 		switch {
 		case !flags.Changed(name) || ofMany == many:
 		case ofMany && missing(paths[0]):
@@ -59,7 +63,7 @@ func missing(path string) bool {
 
 // showStudy prints the cells of a sweep, or of many runs, and what they come to.
 func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) error {
-	s, err := study.Load(paths)
+	s, err := f.mostFailed.loader().Load(paths)
 	if err != nil {
 		return err
 	}

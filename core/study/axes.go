@@ -15,15 +15,15 @@ type slice struct {
 	winner string // its value that is proven to be better than all others, "" without one
 }
 
-// slicesOf are those along an axis with two experiments or more, without cells that are barred
-// and bounds.
+// slicesOf are those along an axis with two experiments or more, without cells that are barred,
+// those that crash, and bounds.
 func (s *Study) slicesOf(axis int, m Metric, barred map[*Cell]bool) []slice {
 	var all []slice
 	places := map[string]int{} // by the values of the other axes
 	bounds := s.bounds()
 	for _, c := range s.Cells {
 		run := s.resolved(c)
-		if len(run.Of(m.Name)) == 0 || barred[run] || bounds[run] {
+		if len(run.Of(m.Name)) == 0 || barred[run] || bounds[run] || s.crashes(run) {
 			continue
 		}
 		values := slices.Clone(c.Values)

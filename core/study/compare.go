@@ -27,6 +27,9 @@ type Comparison struct {
 	Differences []string
 	Warnings    []string
 
+	// Lost are the cells of the new side of which every run failed, so that they are in no row.
+	Lost []string
+
 	along bool
 	held  yardstick
 }
@@ -36,6 +39,8 @@ type CellChange struct {
 	Name     string
 	Old, New judge.Estimate
 	judge.Change
+	// Barred says that so many of the new runs failed that it cannot be better.
+	Barred bool
 }
 
 // Apart is the floor of changes between runs that were not measured in one session, and where it is from.
@@ -76,7 +81,8 @@ func Compare(old, fresh *Study, metric Metric, apart Apart) (*Comparison, error)
 	}
 	c.held = yardstick{metric: metric, floor: c.Floor, center: math.NaN()}
 	c.note(old, fresh)
-	return c, c.judge(pairs)
+	c.lose(fresh.lost())
+	return c, c.judge(pairs, old.mostFailed(), fresh.mostFailed())
 }
 
 // Along judges the cells of a study that differ on one axis alone: each other value of it against the
@@ -115,7 +121,8 @@ func (s *Study) Along(axis string, metric Metric) (*Comparison, error) {
 		c.Warnings = append(c.Warnings, "nothing is proven: "+c.held.none.Error())
 	}
 	c.note(s)
-	return c, c.judge(pairs)
+	c.lose(slices.DeleteFunc(s.lost(), func(cell *Cell) bool { return cell.Values[at] == values[0] }))
+	return c, c.judge(pairs, s.mostFailed(), s.mostFailed())
 }
 
 // cells are what is compared in one row.
@@ -125,8 +132,9 @@ type cells struct {
 }
 
 // judge compares all pairs together.
-func (c *Comparison) judge(all []cells) error {
+func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	var pairs []judge.Pair
+	var crashed []bool // of the old side, by pair
 	var warned sides
 	differ := differences{along: c.along}
 	for _, p := range all {
@@ -141,7 +149,11 @@ func (c *Comparison) judge(all []cells) error {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s", p.name, text))
 		}
 		pairs = append(pairs, pair)
-		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old), New: judge.Of(pair.New)})
+		was, is := tallyOf(p.old), tallyOf(p.new)
+		crashed = append(crashed, was.exceeds(mostOld))
+		c.bar(p.name, "old", was, mostOld)
+		c.bar(p.name, "new", is, mostNew)
+		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old), New: judge.Of(pair.New), Barred: is.exceeds(mostNew)})
 		differ.add(p.old, p.new)
 	}
 	if len(pairs) == 0 {
@@ -150,7 +162,7 @@ func (c *Comparison) judge(all []cells) error {
 	c.Differences = differ.texts()
 	logs := 0.0
 	for i, change := range c.held.compare(pairs) {
-		c.Rows[i].Change = change
+		c.Rows[i].Change = withhold(change, crashed[i], c.Rows[i].Barred)
 		logs += math.Log(c.Rows[i].New.Median / c.Rows[i].Old.Median) // NaN where there is no ratio
 	}
 	c.Mean = math.Exp(logs/float64(len(pairs))) - 1
@@ -239,7 +251,7 @@ func (c *Comparison) nothing(old, fresh *Study, keys []string) error {
 }
 
 // Fails names the cells that are proven worse by more than a share, and those of which that cannot be told:
-// their interval reaches so far, or the floor hides so much.
+// their interval reaches so far, the floor hides so much, or too many of their new runs failed.
 func (c *Comparison) Fails(share float64) (proven, open []string) {
 	for _, r := range c.Rows {
 		worst := -r.Low
@@ -250,11 +262,11 @@ func (c *Comparison) Fails(share float64) (proven, open []string) {
 		switch {
 		case r.Verdict == judge.Worse && math.Abs(r.Change.Change) > share:
 			proven = append(proven, r.Name)
-		case r.Verdict != judge.Better && !within:
+		case r.Barred || r.Verdict != judge.Better && !within:
 			open = append(open, r.Name)
 		}
 	}
-	return proven, open
+	return proven, append(open, c.Lost...)
 }
 
 // MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps; of psbench

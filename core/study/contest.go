@@ -22,7 +22,9 @@ type contest struct {
 	rivals    []rival
 	// barred are those that are worse in held-out loss, and so cannot win.
 	barred []*Cell
-	bounds []*Cell // of this work, which do not compete
+	// crashed are those of which so many runs failed that they cannot win.
+	crashed []*Cell
+	bounds  []*Cell // of this work, which do not compete
 }
 
 // rival is another cell that may win, and what became of its runs in those of the best one.
@@ -110,9 +112,12 @@ func (o *contest) refer() {
 func (o *contest) hold() {
 	var eligible []*Cell
 	for _, c := range o.cells {
-		if o.lossOf(c).barred {
+		switch {
+		case len(o.cells) > 1 && o.study.crashes(c):
+			o.crashed = append(o.crashed, c)
+		case o.lossOf(c).barred:
 			o.barred = append(o.barred, c)
-		} else {
+		default:
 			eligible = append(eligible, c)
 		}
 	}

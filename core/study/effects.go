@@ -42,7 +42,7 @@ func (s *Study) effects(m Metric) effects {
 	noise := 0.0
 	bounds, sized := s.bounds(), s.within() >= 0
 	for _, c := range s.Cells {
-		if bounds[s.resolved(c)] {
+		if bounds[s.resolved(c)] || s.crashes(s.resolved(c)) {
 			continue
 		}
 		e := judge.Of(s.valuesOf(c, m))

@@ -24,6 +24,7 @@ func (l *Loader) Load(paths []string) (*Study, error) {
 	s, err := l.load(paths)
 	if err == nil {
 		s.settleUnseen()
+		s.MostFailed = l.MostFailed
 	}
 	return s, err
 }

@@ -13,6 +13,9 @@ import (
 // Loader loads a sweep again and again while it grows: a run that it has read it reads no more, and gives
 // the same Run again. It is for one goroutine.
 type Loader struct {
+	// MostFailed is that of the studies that are loaded.
+	MostFailed *float64
+
 	mu   sync.Mutex
 	ends map[string]lasting // by folder
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/psbench/psbench/core/judge"
@@ -98,18 +99,26 @@ func (s *Study) addSkipped(add func(label, text string)) {
 	}
 }
 
-// grouped are failures by their reason, in the order of the first of each.
+// grouped are failures by their reason, in the order of the first of each. Reasons are the same that differ in
+// numbers of processes, ranks and addresses alone.
 func grouped(failed []Failure) [][]Failure {
 	var groups [][]Failure
+	places := map[string]int{}
 	for _, f := range failed {
-		if i := slices.IndexFunc(groups, func(g []Failure) bool { return g[0].Reason == f.Reason }); i >= 0 {
-			groups[i] = append(groups[i], f)
-			continue
+		reason := passing.ReplaceAllString(f.Reason, "$1#")
+		at, ok := places[reason]
+		if !ok {
+			at, groups = len(groups), append(groups, nil)
+			places[reason] = at
 		}
-		groups = append(groups, []Failure{f})
+		groups[at] = append(groups[at], f)
 	}
 	return groups
 }
+
+// passing is what is different each time something fails in the same way: which process and rank it was, on which
+// host and goroutine, and what registers and addresses held.
+var passing = regexp.MustCompile(`(?i)\b(process |pid[ =]|rank |goroutine |trainer|server|node)\d+|\b0x[0-9a-f]+|\b(?:\d+\.\d+\.\d+\.\d+|localhost):\d+|\[[0-9a-f:]+\]:\d+`)
 
 // AllWarnings are those of the study, and in which ways its runs were not measured in the same environment.
 func (s *Study) AllWarnings() []string {

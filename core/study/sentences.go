@@ -34,7 +34,9 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 		return out, nil
 	}
 	if s.within() >= 0 {
-		out, contests = append(out, s.bySize(contests)...), nil
+		out = append(out, s.bySize(contests)...)
+		add("barred", s.crashedText(contests))
+		contests = nil
 	}
 	for i, o := range contests {
 		if i == mostWorks {
@@ -42,6 +44,7 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 			break
 		}
 		add(labelOf(m), o.winner())
+		add("barred", s.crashedText(contests[i:i+1]))
 		if !s.isComm() { // which trains nothing
 			add("loss", o.lossText())
 		}
@@ -98,7 +101,7 @@ func (o *contest) winner() string {
 		work = o.name + ": "
 	}
 	if o.best == nil {
-		return work + "nothing can win: every cell is worse in held-out loss than the reference"
+		return work + "nothing can win: every cell is barred " + o.why()
 	}
 	open := o.open()
 	by := ""
@@ -113,7 +116,7 @@ func (o *contest) winner() string {
 	case len(o.cells) == 1:
 		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.best.Name, o.value(o.best))
 	case len(o.rivals) == 0:
-		return fmt.Sprintf("%s%s wins%s with %s: no other cell may win, for their held-out losses", work, o.title(o.best), by, o.value(o.best))
+		return fmt.Sprintf("%sonly %s can win%s, with %s: every other cell is barred %s", work, o.title(o.best), by, o.value(o.best), o.why())
 	case len(open) == 0:
 		second := o.rivals[0]
 		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, o.title(o.best), by, o.value(o.best), o.metric.more(second.change), second.cell.Name, o.proof(second.change))
@@ -142,9 +145,9 @@ func (o *contest) title(c *Cell) string {
 func (o *contest) value(c *Cell) string {
 	e := judge.Of(o.runs(c))
 	if !e.HasInterval {
-		return fmt.Sprintf("%s (%s)", o.metric.quantity(e.Median), screen.Count(e.N, "run"))
+		return fmt.Sprintf("%s (%s)", o.metric.quantity(e.Median), o.counted(c, e.N))
 	}
-	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", o.metric.quantity(e.Median), number(e.Low), number(e.High), screen.Count(e.N, "run"))
+	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", o.metric.quantity(e.Median), number(e.Low), number(e.High), o.counted(c, e.N))
 }
 
 // proof is what stands behind a change that is proven.

@@ -108,6 +108,10 @@ func (s *Study) workBut(c *Cell, at int) string {
 
 // acrossSizes says what contests of one operation, one of each size, come to together.
 func (s *Study) acrossSizes(of []*contest) string {
+	of = slices.DeleteFunc(slices.Clone(of), func(o *contest) bool { return o.best == nil })
+	if len(of) == 0 {
+		return "nothing can win: so many runs of every cell failed"
+	}
 	slices.SortStableFunc(of, func(a, b *contest) int { return cmp.Compare(s.sizeOf(a), s.sizeOf(b)) })
 	contested := slices.DeleteFunc(slices.Clone(of), func(o *contest) bool { return len(o.rivals) == 0 })
 	if len(contested) == 0 {

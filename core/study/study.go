@@ -29,6 +29,9 @@ type Study struct {
 	Seed uint64
 	// Within is the axis along which nothing is compared: of psbench comm that of the sizes, "" of all others.
 	Within string
+	// MostFailed is the share of its runs, from 0 to 1, that may have failed of a cell that can win; nil is
+	// DefaultMostFailed.
+	MostFailed *float64
 	// Folder is that of the sweep, "" of runs that were given together.
 	Folder string
 }

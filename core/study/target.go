@@ -69,6 +69,7 @@ type price struct {
 	cell           *Cell
 	runs, reached  int
 	failed         int       // runs that did not come to their end, which are none of runs
+	barred         bool      // so many that it cannot be the soonest
 	seconds, bytes []float64 // a run each, infinite of those that did not reach it
 }
 
@@ -105,6 +106,9 @@ func (p price) text() string {
 	if p.failed > 0 {
 		counts += fmt.Sprintf(" beside %d that failed", p.failed)
 	}
+	if p.barred {
+		counts += ", for which the cell is barred"
+	}
 	if math.IsInf(middle(p.seconds), 1) {
 		return counts + ", too few for a median"
 	}
@@ -122,6 +126,7 @@ func (s *Study) reach(g goal) []Sentence {
 			runs, failed = slices.Concat(runs, s.Again.Runs), failed+len(s.Again.Failed)
 		}
 		if p := g.priceOf(c, runs, failed); p.runs > 0 {
+			p.barred = s.crashes(c)
 			prices = append(prices, p)
 		}
 	}
@@ -131,6 +136,10 @@ func (s *Study) reach(g goal) []Sentence {
 	slices.SortStableFunc(prices, func(a, b price) int {
 		x, y := middle(a.seconds), middle(b.seconds)
 		switch {
+		case a.barred != b.barred && b.barred:
+			return -1
+		case a.barred != b.barred:
+			return 1
 		case x < y:
 			return -1
 		case x > y:
@@ -140,7 +149,11 @@ func (s *Study) reach(g goal) []Sentence {
 	})
 	first := prices[0]
 	if math.IsInf(middle(first.seconds), 1) {
-		return []Sentence{{label, fmt.Sprintf("no cell reaches a %s in most of its runs; %s comes nearest: %s", what, first.cell.Name, first.text())}}
+		none := "no cell"
+		if prices[len(prices)-1].barred && !first.barred {
+			none = "no cell that is not barred"
+		}
+		return []Sentence{{label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none, what, first.cell.Name, first.text())}}
 	}
 	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.cell.Name, what, first.text(), s.soonest(prices))}}
 	for i, p := range prices[1:] {
@@ -156,6 +169,7 @@ func (s *Study) reach(g goal) []Sentence {
 // soonest says how sure it is that the first of several is. A run that did not reach the goal takes
 // longer than any that did, and how much longer does not matter to the test.
 func (s *Study) soonest(prices []price) string {
+	prices = slices.DeleteFunc(slices.Clone(prices), func(p price) bool { return p.barred })
 	if len(prices) < 2 {
 		return ""
 	}

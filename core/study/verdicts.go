@@ -55,6 +55,7 @@ func (j *Judge) Against(baseline int) *Verdicts {
 	own := baseline == s.Baseline
 	var pairs []judge.Pair
 	var places []int
+	var olds []*Cell
 	for i, c := range s.Cells {
 		values := c.Of(m.Name)
 		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(values)}
@@ -66,12 +67,12 @@ func (j *Judge) Against(baseline int) *Verdicts {
 			continue
 		}
 		if against := s.valuesOf(from, m); len(against) > 0 {
-			pairs, places = append(pairs, judge.Pair{Old: against, New: values}), append(places, i)
+			pairs, places, olds = append(pairs, judge.Pair{Old: against, New: values}), append(places, i), append(olds, from)
 		}
 	}
 	for i, change := range y.compare(pairs) {
 		row := &v.Rows[places[i]]
-		row.Change, row.Compared = change, true
+		row.Change, row.Compared = withhold(change, s.crashes(s.resolved(olds[i])), s.crashes(row.Cell)), true
 	}
 	v.Comparisons = len(places)
 	if s.Again != nil {

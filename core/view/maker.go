@@ -15,12 +15,14 @@ import (
 type Maker struct {
 	path    string
 	options Options
-	loader  study.Loader
+	loader  *study.Loader
 	details map[*study.Run]*Detail // of the last document
 }
 
-// NewMaker is a maker of documents of the folder of a sweep or of a run.
-func NewMaker(path string, o Options) *Maker { return &Maker{path: path, options: o} }
+// NewMaker is a maker of documents of the folder of a sweep or of a run, which l reads.
+func NewMaker(l *study.Loader, path string, o Options) *Maker {
+	return &Maker{path: path, options: o, loader: l}
+}
 
 // Document is the folder as it is now. A document of a run that has not come to its end has no cell.
 func (m *Maker) Document(live *Live) (*Document, error) {
