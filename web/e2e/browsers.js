@@ -105,3 +105,7 @@ export const overflow = (page) => page.evaluate(() => {
   };
   return [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > width + 0.5 && !clipped(e)).slice(0, 5).map((e) => `${e.nodeName}.${e.getAttribute('class') ?? ''} ${Math.round(e.getBoundingClientRect().right)} > ${width}`);
 });
+
+/** sideways is which boxes hide what is wider than they are, or have it scrolled to. */
+export const sideways = (page) => page.evaluate(() => [...document.body.querySelectorAll('main *')].filter((e) => e.clientWidth > 4 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
+  .map((e) => `${e.nodeName}.${e.getAttribute('class') ?? ''} ${e.getAttribute('aria-label') ?? ''}: ${e.scrollWidth} > ${e.clientWidth}`));

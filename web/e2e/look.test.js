@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 
-import { drawn, inBrowsers, open, overflow } from './browsers.js';
+import { drawn, inBrowsers, open, overflow, sideways } from './browsers.js';
 import { lonely } from './print.js';
 import { reports } from './reports.js';
 
@@ -21,8 +21,11 @@ after(() => made?.remove());
 const rgb = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
 const bright = ([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
 
-// Some of the details, which are the longest part of the page by far.
-const unfold = (page) => page.evaluate(() => { for (const d of [...document.querySelectorAll('details.cell')].slice(0, 3)) d.open = true; });
+// Some of the details, which are the longest part of the page by far, and what pictures have drawn as tables.
+const unfold = (page) => page.evaluate(async () => {
+  for (const d of [...[...document.querySelectorAll('details.cell')].slice(0, 3), ...document.querySelectorAll('details.picture-data')]) d.open = true;
+  for (let i = 0; i < 2; i++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+});
 
 async function shoot(page, name) {
   if (!shots) return;
@@ -48,13 +51,13 @@ inBrowsers((name, browser, dark) => {
     });
 
     if (dark) continue;
-    it(`${which} fits windows of 320, 768 and 1920 px`, async () => {
+    it(`${which} fits windows of 320, 400, 768 and 1920 px, and nothing has to be scrolled to sideways`, async () => {
       const { page, wrong } = await open(browser(), made.files[which], { width: 320, height: 800 });
-      for (const width of [320, 768, 1920]) {
+      for (const width of [320, 400, 768, 1920]) {
         await page.setViewport({ width, height: 800 });
         await drawn(page);
         await unfold(page);
-        assert.deepEqual(await overflow(page), [], `at ${width} px`);
+        assert.deepEqual([...(await overflow(page)), ...(await sideways(page))], [], `at ${width} px`);
         await shoot(page, `${name}-${which}-${width}`);
       }
       assert.deepEqual(wrong, []);

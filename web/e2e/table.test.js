@@ -169,26 +169,25 @@ inBrowsers((name, browser) => {
     }
   });
 
-  it('keeps the head of the table in sight, in the window and in a frame', async () => {
+  it('keeps the head of the table in sight, unless the rows are stacked', async () => {
     await fresh();
     for (const width of [1280, 480]) {
-      const wide = width === 480;
+      const narrow = width === 480;
       await page.setViewport({ width, height: 500 });
-      const seen = await page.evaluate(async (framed) => {
+      const seen = await page.evaluate(async (stacked) => {
         const frame = document.querySelector('.cells-frame');
         const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
-        for (let n = 0; n < 60 && frame.classList.contains('framed') !== framed; n++) await painted(); // the page learns its size
+        for (let n = 0; n < 60 && frame.classList.contains('stacked') !== stacked; n++) await painted(); // the page learns its size
         const last = frame.querySelector('tbody tr:last-child a.open');
         last.focus({ preventScroll: true });
         last.scrollIntoView({ block: 'center', behavior: 'instant' });
-        if (frame.classList.contains('framed')) frame.scrollIntoView({ block: 'center', behavior: 'instant' });
         await painted();
-        const [head, row] = [frame.querySelector('thead th[data-column]'), last].map((e) => e.getBoundingClientRect());
-        const button = frame.querySelector('th[data-column] button').getBoundingClientRect();
+        const head = frame.querySelector('thead th[data-column]');
+        const button = head.querySelector('button').getBoundingClientRect();
         const top = document.elementFromPoint(button.left + 4, button.top + button.height / 2);
-        return { framed: frame.classList.contains('framed'), focusable: frame.tabIndex === 0, sticks: Math.abs(head.top - Math.max(0, frame.getBoundingClientRect().top)), below: row.top >= head.bottom, pressed: Boolean(top?.closest('th[data-column]')) };
-      }, wide);
-      assert.deepEqual({ ...seen, sticks: seen.sticks < 2 }, { framed: wide, focusable: wide, sticks: true, below: true, pressed: true }, `at ${width} px: ${JSON.stringify(seen)}`);
+        return { stacked: frame.classList.contains('stacked'), sticks: Math.abs(head.getBoundingClientRect().top) < 2, below: last.getBoundingClientRect().top >= head.getBoundingClientRect().bottom, pressed: Boolean(top?.closest('th[data-column]')) };
+      }, narrow);
+      assert.deepEqual(seen, { stacked: narrow, sticks: !narrow, below: true, pressed: !narrow }, `at ${width} px`);
     }
     await page.emulateMediaType?.('print').catch(() => {});
     if (name === 'chromium') assert.equal(await page.$eval('table.cells thead th', (th) => getComputedStyle(th).position), 'static');
@@ -241,6 +240,34 @@ inBrowsers((name, browser) => {
     const { href } = await active(page);
     await page.keyboard.press('Enter');
     assert.ok(await page.$eval(href, (d) => d.open));
+    assert.deepEqual(wrong, []);
+  });
+
+  it('has of each cell name, median and verdict first on a telephone, and all else below them', async () => {
+    await page?.close();
+    ({ page, wrong } = await open(browser(), made.files.sweep, { width: 400, height: 800 }));
+    const cells = await page.evaluate(() => {
+      const at = (row, name) => {
+        const { left, right, top, bottom } = row.querySelector(name).getBoundingClientRect();
+        return { left, right, top, bottom, text: row.querySelector(name).innerText };
+      };
+      return [...document.querySelectorAll('table.cells tbody tr:has(.verdict .value)')].map((row) => [at(row, '.open'), at(row, '.median'), at(row, '.change'), at(row, '.verdict'), at(row, '.note')]);
+    });
+    assert.ok(cells.length > 3, 'no cell has a verdict');
+    for (const [title, median, change, verdict, note] of cells) {
+      assert.match(title.text, / · .*batch_size \d+$/, 'the name has the values of all axes');
+      assert.match(median.text, /^[\d,]+ samples\/s/);
+      assert.match(verdict.text, /better|worse|cannot tell/);
+      assert.match(note.text, /^[^\w]*(?:partial, )?\d+ (?:of \d+ )?runs?/, 'what has no column of its own is told in the notes');
+      assert.ok([title, median, change, verdict, note].every((e) => e.left >= 0 && e.right <= 400 && e.right > e.left), `${title.text} is not all in the window`);
+      assert.ok(title.bottom <= median.top + 1 && median.top === verdict.top && Math.max(median.bottom, change.bottom, verdict.bottom) <= note.top + 1, `${title.text} is not in order`);
+    }
+    const study = await rows(page);
+    await press(page, 'median');
+    assert.notDeepEqual(await rows(page), study, 'it can be sorted there, too');
+    await page.setViewport({ width: 1280, height: 800 });
+    await page.waitForFunction(() => !document.querySelector('.cells-frame.stacked'), { timeout: 5000 });
+    assert.ok(await page.$$eval('table.cells tbody td', (list) => list.every((td) => td.offsetWidth > 0)), 'a wide window has every column');
     assert.deepEqual(wrong, []);
   });
 });

@@ -41,11 +41,14 @@ export function toldOf(doc, at, ...but) {
   const cell = doc.cells[at];
   const axes = telling(doc, but);
   if (axes.length < 2) return shortOf(doc, at, ...but);
-  const parts = axes.map((i) => {
-    const value = valueOf(doc, i, cell.values[i]);
-    return /^(?!(?:true|false)$)[\p{L}_][\p{L}\p{N}_-]*$/u.test(value) || doc.axes[i].name === doc.within ? value : `${doc.axes[i].name} ${value}`;
-  });
-  return parts.join(' · ') + (cell.again ? ', again' : '');
+  return axes.map((i) => valueTold(doc, i, cell.values[i])).join(' · ') + (cell.again ? ', again' : '');
+}
+
+/** valueTold is a value of an axis in a sentence: what is no word has the name of the axis before it. */
+export function valueTold(doc, axis, value) {
+  const shown = valueOf(doc, axis, value);
+  const { name } = doc.axes[axis];
+  return /^(?!(?:true|false)$)[\p{L}_][\p{L}\p{N}_-]*$/u.test(shown) || name === doc.within ? shown : `${name} ${shown}`;
 }
 
 /** namedBy says what the values in short names are of; empty where they say it. */

@@ -2,6 +2,7 @@
 
 import { h, replace } from './dom.js';
 import { bytes, count, duration, held, nothing, number, share } from './format.js';
+import { frame } from './frame.js';
 
 const text = (key, title = key) => ({ title, of: (r) => r[key], show: (r) => r[key] });
 
@@ -55,7 +56,7 @@ export function comm(doc) {
     replace(section, h('h2', { id: 'comm-title' }, 'What was measured'),
       common.length > 0 ? h('p', { class: 'soft' }, `All with ${common.map(([k, v]) => `${k} ${v}`).join(', ')}.`) : null,
       rows.length < all.length ? h('p', { class: 'soft' }, held(`Of the ${count(all.length, 'row')} each cell has the one here whose latency is the median; the others are in its details.`)) : null,
-      h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Operations' }, h('table', { class: 'plain' },
+      frame('Operations', h('table', { class: 'plain' },
         h('thead', null, h('tr', null, shown.map((c) => h('th', { scope: 'col', class: c.number ? 'number' : null }, c.title)))),
         h('tbody', null, rows.map((r) => h('tr', { class: r.void ? 'is-void' : null }, shown.map((c) => h('td', { class: c.number ? 'number' : null }, c.show(r)))))))));
   };

@@ -5,6 +5,7 @@ import { verdictOf } from './table.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
 import { bytes, changeText, count, duration, endsOf, held, nothing, number, quantity, share, spreadOf, there } from './format.js';
+import { frame } from './frame.js';
 import { sentence } from './mention.js';
 import { swatch } from './swatch.js';
 
@@ -78,8 +79,8 @@ function contents(d, state, at) {
 }
 
 const part = (title, ...children) => h('section', { class: 'part' }, h('h4', null, title), ...children);
-const grid = (name, head, rows, numbers = []) =>
-  h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': name }, h('table', { class: 'plain' },
+const grid = (name, head, rows, numbers = [], kind = '') =>
+  frame(name, h('table', { class: `plain ${kind}`.trim() },
     h('thead', null, h('tr', null, head.map((text, i) => h('th', { scope: 'col', class: numbers.includes(i) ? 'number' : null }, text)))),
     h('tbody', null, rows.map((row) => h('tr', row.attrs ?? null, (row.cells ?? row).map((x, i) => h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: numbers.includes(i) ? 'number' : null }, x)))))));
 
@@ -134,7 +135,7 @@ function configuration(d, state, at, detail) {
     return { attrs: differs ? { class: 'differs' } : v.origin.startsWith('default') ? { class: 'by-default' } : null, cells: [v.key, [v.value, differs ? h('span', { class: 'soft' }, ` (baseline: ${other.get(v.key) ?? 'none'})`) : null], h('span', { class: 'soft' }, v.origin)] };
   });
   const left = rows.filter((row) => row.attrs?.class === 'by-default').length;
-  return part('Configuration', h('pre', { class: 'command', tabindex: '0' }, detail.command.join(' ')), left > 0 ? h('p', { class: 'on-paper' }, held(`${count(left, 'value')} by default ${left === 1 ? 'is' : 'are'} not printed.`)) : null, grid(`Configuration of ${nameOf(d, at)}`, ['key', 'value', 'origin'], rows));
+  return part('Configuration', h('pre', { class: 'command', tabindex: '0' }, detail.command.join(' ')), left > 0 ? h('p', { class: 'on-paper' }, held(`${count(left, 'value')} by default ${left === 1 ? 'is' : 'are'} not printed.`)) : null, grid(`Configuration of ${nameOf(d, at)}`, ['key', 'value', 'origin'], rows, [], 'settings'));
 }
 
 function ran(detail, name) {

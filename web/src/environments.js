@@ -2,6 +2,7 @@
 
 import { h, replace } from './dom.js';
 import { count, held } from './format.js';
+import { frame } from './frame.js';
 
 /** factsOf has a row for each fact: [name, its values by environment, whether they differ]. */
 export function factsOf(environments) {
@@ -23,7 +24,7 @@ export function environments(doc) {
       list.flatMap((e) => e.differences).length > 0
         ? h('ul', { class: 'warnings', 'aria-label': 'Differences' }, list.flatMap((e, i) => e.differences.map((text) => h('li', null, held(`Environment ${i + 1}: ${text}`)))))
         : null,
-      h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Facts of the environments' }, h('table', { class: 'plain facts' },
+      frame('Facts of the environments', h('table', { class: 'plain facts' },
         h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'fact'), list.map((e, i) => h('th', { scope: 'col' }, list.length > 1 ? `environment ${i + 1}` : 'value', h('span', { class: 'unit' }, ` ${count(e.runs, 'run')}`))))),
         h('tbody', null, factsOf(list).map((f) => h('tr', { class: f.differ ? 'differs' : null }, h('th', { scope: 'row' }, f.name), f.values.map((v) => h('td', null, v))))))));
   };

@@ -1,9 +1,10 @@
 // The table of the cells.
 
-import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states, valueOf } from './cells.js';
+import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states, valueOf, valueTold } from './cells.js';
 import { span } from './copy.js';
-import { h, replace } from './dom.js';
+import { append, h, replace } from './dom.js';
 import { changeText, count, endsOf, number, there } from './format.js';
+import { arrange, frame } from './frame.js';
 import { interval, scaleOf } from './interval.js';
 import { swatch } from './swatch.js';
 
@@ -19,9 +20,7 @@ export function table(doc, store, show) {
   const body = h('tbody');
   const shown = h('p', { class: 'shown soft', role: 'status' });
   const grid = h('table', { class: 'cells' }, caption, head, body);
-  const scroll = h('div', { class: 'scroll cells-frame', role: 'region', 'aria-label': 'Table of the cells' }, grid);
-  const sizes = new ResizeObserver(() => framed(scroll, grid.offsetWidth > scroll.clientWidth));
-  for (const each of [scroll, grid]) sizes.observe(each);
+  const box = frame('Table of the cells', grid, { class: 'cells-frame' });
 
   const heads = () => {
     const { state } = store;
@@ -35,7 +34,8 @@ export function table(doc, store, show) {
     const scale = scaleOf(list.map((row) => row.change));
     replace(body, list.map((row) => rowOf(d, store, row, scale, show)));
     shown.textContent = list.length === d.cells.length ? '' : `${list.length} of ${count(d.cells.length, 'cell')} shown`;
-    if (list.length === 0) body.append(h('tr', null, h('td', { class: 'soft', colspan: '20' }, 'No cell passes the filter.')));
+    if (list.length === 0) body.append(h('tr', null, h('td', { class: 'soft nothing', colspan: '20' }, 'No cell passes the filter.')));
+    arrange([box]);
   };
   const fill = () => {
     heads();
@@ -50,19 +50,12 @@ export function table(doc, store, show) {
     rows();
   });
   return {
-    nodes: [scroll, shown],
+    nodes: [box, shown],
     update(next) {
       d = next;
       fill();
     },
   };
-}
-
-// A table that is too wide scrolls in a frame, which keys reach.
-function framed(scroll, wide) {
-  scroll.classList.toggle('framed', wide);
-  if (wide) scroll.setAttribute('tabindex', '0');
-  else scroll.removeAttribute('tabindex');
 }
 
 function columnsOf(d, metric) {
@@ -113,32 +106,46 @@ function tick(body, chosen) {
 
 function rowOf(d, store, row, scale, show) {
   const { cell, at, estimate: e, change: c } = row;
-  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${nameOf(d, at)}`, onclick: () => show(at) });
-  const names = d.axes.length > 0 ? cell.values.map((value, i) => valueOf(d, i, value)) : [cell.name];
-  open.append(names[0] ?? cell.name);
-  const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
-  tr.append(
-    h('td', { class: 'choose' }, chooser(d, store, at, cell)),
-    h('th', { scope: 'row' }, open, cell.again ? h('span', { class: 'tag' }, 'the same again') : null),
-    ...names.slice(1).map((value) => h('td', null, value)),
-  );
-  const [sign, word] = states[cell.state] ?? ['?', cell.state];
-  if (d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state', title: word }, h('span', { 'aria-hidden': 'true' }, `${sign} `), h('span', { class: cell.state === 'done' ? 'hidden' : null }, word)));
-  tr.append(h('td', { class: 'number' }, runsText(cell, e)));
   const many = d.cells.length > 1;
+  const { unit } = metricOf(d, store.state);
+  const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
+  tr.append(h('td', { class: 'choose' }, chooser(d, store, at, cell)), ...named(d, at, show));
+  const [sign, word] = states[cell.state] ?? ['?', cell.state];
+  const mark = h('span', { 'aria-hidden': 'true' }, `${sign} `);
+  if (d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state tucked', title: word }, mark, h('span', { class: cell.state === 'done' ? 'hidden' : null }, word)));
+  tr.append(h('td', { class: 'number tucked' }, runsText(cell, e)));
   if (!there(e?.median)) {
     // Without a value there is only why, which has the room of all.
-    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, notes(row, long) ?? h('span', { class: 'soft' }, 'no value')));
+    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, foldedOf(cell, e, true), notes(row, long) ?? h('span', { class: 'soft' }, 'no value')));
     return tr;
   }
-  tr.append(h('td', { class: 'number' }, h('span', { class: 'value' }, number(e.median)), under(span(e.low, e.high, number))));
+  tr.append(h('td', { class: 'number median' }, h('span', { class: 'value' }, number(e.median)), unit ? h('span', { class: 'unit stacked-only' }, ` ${unit}`) : null, under(span(e.low, e.high, number))));
   if (many) {
-    const { unit } = metricOf(d, store.state);
     const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, changeText(c, unit)), under(span(...endsOf(c, unit)))];
-    tr.append(h('td', { class: 'number' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
+    tr.append(h('td', { class: 'number change' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
   }
-  tr.append(h('td', { class: 'note' }, notes(row, short)));
+  const noted = notes(row, short);
+  tr.append(h('td', { class: 'note' }, foldedOf(cell, e, noted !== null), noted));
   return tr;
+}
+
+// A cell is called by its values, each in the column of its axis. In a stacked table the first one has them all.
+function named(d, at, show) {
+  const { again, name, values } = d.cells[at];
+  const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${nameOf(d, at)}`, onclick: () => show(at) });
+  const shown = d.axes.length > 0 ? values.map((value, i) => valueOf(d, i, value)) : [name];
+  const told = d.axes.length > 0 ? values.map((value, i) => valueTold(d, i, value)) : [name];
+  const only = (text) => (text ? h('span', { class: 'stacked-only' }, text) : null);
+  append(open, [only(told[0].slice(0, told[0].length - shown[0].length)), shown[0], only(told.slice(1).map((text) => ` · ${text}`).join(''))]);
+  return [h('th', { scope: 'row' }, open, again ? h('span', { class: 'tag' }, 'the same again') : null), ...shown.slice(1).map((value) => h('td', { class: 'tucked' }, value))];
+}
+
+// What a stacked table tells of columns that it has no room for, before whatever follows.
+function foldedOf(cell, e, more) {
+  const [sign, word] = states[cell.state] ?? ['?', cell.state];
+  const runs = runsText(cell, e);
+  const parts = [cell.state === 'done' ? '' : `${sign} ${word}`, runs === '–' ? '' : `${runs} ${runs === '1' ? 'run' : 'runs'}`].filter(Boolean);
+  return parts.length > 0 ? h('span', { class: 'stacked-only state' }, parts.join(', '), more ? ' · ' : '') : null;
 }
 
 function notes(row, most) {

@@ -3,6 +3,7 @@
 
 import { h, replace } from '../dom.js';
 import { held } from '../format.js';
+import { arrange, watch } from '../frame.js';
 import { pointing } from './pointing.js';
 import { zooming } from './zooming.js';
 import { swatch } from './swatch.js';
@@ -53,6 +54,7 @@ function drawn(made, into, doc, store) {
   const note = h('p', { class: 'picture-note' });
   const rows = h('div', { class: 'picture-rows', role: 'region', tabindex: '0', 'aria-label': `${made.title}: data` });
   const details = h('details', { class: 'picture-data', ontoggle: () => fillTable() }, h('summary', {}, 'Data as table'), rows);
+  watch(rows);
   replace(into, choices, box, legend, note, details);
   into.classList.add('picture');
 
@@ -75,6 +77,7 @@ function drawn(made, into, doc, store) {
       h('table', {}, h('thead', {}, h('tr', {}, head.map((text) => h('th', { scope: 'col' }, text)))), h('tbody', {}, all.slice(0, mostRows).map((row) => h('tr', {}, row.map((text) => h('td', {}, text)))))),
       left > 0 && h('p', {}, `${left} more rows are left out here.`),
     );
+    arrange([rows]);
   }
 
   function showChoices() {
