@@ -1,0 +1,87 @@
+package judge
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// drawn are n values that a function draws.
+func drawn(n int, draw func(i int) float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = draw(i)
+	}
+	return out
+}
+
+// clustered says whether runs are told to be in two clusters.
+func clustered(runs []float64) bool {
+	for _, w := range RunWarnings(runs) {
+		if strings.HasPrefix(w, "the runs are in two clusters") {
+			return true
+		}
+	}
+	return false
+}
+
+// Noise is in two clusters in about 1 % of cells, with a tail too, of times and of the rates that they make.
+func TestClustersAreRare(t *testing.T) {
+	random := seeded(9)
+	for name, c := range map[string]struct {
+		draw func() float64
+		most float64
+	}{
+		"normal":              {func() float64 { return 1 + 0.05*random.NormFloat64() }, 0.017},
+		"wide normal":         {func() float64 { return 1 + 0.2*random.NormFloat64() }, 0.017},
+		"around 0":            {func() float64 { return random.NormFloat64() }, 0.017},
+		"lognormal":           {func() float64 { return math.Exp(0.3 * random.NormFloat64()) }, 0.017},
+		"wide lognormal":      {func() float64 { return math.Exp(random.NormFloat64()) }, 0.017},
+		"exponential":         {func() float64 { return 1 + 0.1*random.ExpFloat64() }, 0.017},
+		"rates":               {func() float64 { return 1 / (1 + 0.1*random.ExpFloat64()) }, 0.017},
+		"purely exponential":  {func() float64 { return random.ExpFloat64() }, 0.017},
+		"exponential below 0": {func() float64 { return random.ExpFloat64() - 1 }, 0.017},
+		"gamma":               {func() float64 { return 1 + 0.1*(random.ExpFloat64()+random.ExpFloat64()) }, 0.045},
+		"a tenth slowed":      {func() float64 { return slowed(random) }, 0.025},
+		"uniform, by a drift": {func() float64 { return 1 + 0.2*random.Float64() }, 0.030},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range []int{4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200} {
+				share := shareOf(4000, func() bool { return clustered(drawn(n, func(int) float64 { return c.draw() })) })
+				t.Logf("%3d runs: %.4f", n, share)
+				if share > c.most {
+					t.Errorf("%d runs are warned of in %.4f of cells, more than %.3f", n, share, c.most)
+				}
+			}
+		})
+	}
+}
+
+// How often two clusters that are 20 % apart are found, by the noise within each and how many runs are in the smaller one.
+func TestClustersAreFound(t *testing.T) {
+	random := seeded(12)
+	for _, c := range []struct {
+		noise     float64
+		runs, few int
+		least     float64
+	}{
+		{0.04, 6, 3, 0.05}, {0.04, 10, 2, 0.03}, {0.04, 10, 5, 0.11}, {0.04, 20, 4, 0.33}, {0.04, 20, 10, 0.35}, {0.04, 30, 6, 0.63}, {0.04, 30, 15, 0.48}, {0.04, 50, 10, 0.85}, {0.04, 50, 25, 0.7},
+		{0.03, 6, 3, 0.16}, {0.03, 10, 2, 0.13}, {0.03, 10, 5, 0.38}, {0.03, 20, 4, 0.7}, {0.03, 20, 10, 0.8}, {0.03, 30, 6, 0.9}, {0.03, 30, 15, 0.95}, {0.03, 50, 10, 0.99}, {0.03, 50, 25, 0.99},
+		{0.02, 6, 3, 0.45}, {0.02, 10, 2, 0.52}, {0.02, 10, 5, 0.88}, {0.02, 20, 4, 0.97}, {0.02, 20, 10, 0.99}, {0.02, 30, 6, 0.99}, {0.02, 30, 15, 0.99}, {0.02, 50, 10, 0.99}, {0.02, 50, 25, 0.99},
+		{0.01, 6, 3, 0.95}, {0.01, 10, 2, 0.97}, {0.01, 10, 5, 0.99}, {0.01, 20, 4, 0.99}, {0.01, 20, 10, 0.99},
+	} {
+		share := shareOf(2000, func() bool {
+			return clustered(drawn(c.runs, func(i int) float64 {
+				v := 100 * (1 + c.noise*random.NormFloat64())
+				if i < c.few {
+					v *= 1.2
+				}
+				return v
+			}))
+		})
+		t.Logf("noise of %.0f %%, %2d of %2d runs: %.3f", 100*c.noise, c.few, c.runs, share)
+		if share < c.least {
+			t.Errorf("with noise of %.0f %% clusters of %d and %d runs are found in %.3f of cells, less than %.2f", 100*c.noise, c.few, c.runs-c.few, share, c.least)
+		}
+	}
+}
