@@ -86,7 +86,7 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	if r.env.Links, err = r.JoinLinks(peers.Links, port.Stores(0)[0]); err != nil {
 		return nil, err
 	}
-	if r.hook, err = hosted.NewHook(r.Process, r.Part(), r.env); err != nil {
+	if r.hook, err = hosted.NewHookBeside(r.Process, r.Part(), r.env); err != nil {
 		return nil, err
 	}
 	r.buckets = make([]tensor.Bucket, len(specs))
@@ -136,7 +136,7 @@ func (r *HookRole) start(a *comm.Arrival) (started, error) {
 	b, state := &r.buckets[a.Bucket], &r.states[a.Bucket]
 	b.Gradient, state.batch = *a.Gradient, a.Batch
 	r.working.Add(1)
-	return started{a, b, r.hook.Reduce(state, b)}, nil
+	return started{a, b, hosted.ReduceSince(r.hook, state, b, a.AtNS)}, nil
 }
 
 func (r *HookRole) answerInOrder() {

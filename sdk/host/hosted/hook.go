@@ -15,10 +15,24 @@ import (
 type namedHook struct {
 	sdk.Hook
 	watch   *watch
+	stamps  *stamps
 	explain func(error) error // made once, since every bucket of every iteration gets it
 }
 
 func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	return h.reduce(state, b, comm.Now())
+}
+
+// ReduceSince is Reduce of a hook, as its host hands it on, with a bucket that came at a time, in ns of comm.Now.
+func ReduceSince(h sdk.Hook, state sdk.HookState, b *tensor.Bucket, cameNS int64) *comm.Future {
+	if named, ok := h.(*namedHook); ok {
+		return named.reduce(state, b, cameNS)
+	}
+	return h.Reduce(state, b)
+}
+
+func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) *comm.Future {
+	h.stamps.hand(state.Batch(), b, cameNS)
 	f := h.Hook.Reduce(state, b)
 	if f == nil {
 		f = comm.Completed(errNoFuture)
@@ -26,6 +40,7 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if err := h.watch.err(); err != nil {
 		f = comm.Completed(err)
 	}
+	h.stamps.returned(b, f)
 	f.Explain(h.explain)
 	return f
 }
@@ -34,6 +49,7 @@ func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 func (h *namedHook) Reset() {
 	h.Hook.Reset()
 	h.watch.reset()
+	h.stamps.reset()
 }
 
 // AnswererOf is a hook, as its host hands it on, that says what it leaves; nil if it does not.
@@ -62,15 +78,25 @@ func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook
 // PassFacts implements PassDescriber for a hook that does.
 func (h *namedHook) PassFacts() map[string]string { return process.PassFacts(nil, h.Hook) }
 
-// NewHook makes the hook that choice names, as its host hands it on. Who and where it is
-// is added to env.
+// NewHook makes the hook that choice names, as its host hands it on: who calls it is blocked until Reduce returns.
+// Who and where it is is added to env.
 func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
+	return newHook(p, choice, env, true)
+}
+
+// NewHookBeside is NewHook where the trainer goes on while the hook is in Reduce.
+func NewHookBeside(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
+	return newHook(p, choice, env, false)
+}
+
+func newHook(p *process.Process, choice process.Choice, env sdk.HookEnv, onTrainer bool) (sdk.Hook, error) {
 	env.Rank, env.Name, env.Recorder = p.Rank(), p.Name(), p.Recorder
-	w := newWatch(&env)
+	s := newStamps(&env, onTrainer)
+	w := newWatch(&env, s)
 	hook, err := process.Build[sdk.Hook](p, choice, env)
 	if err != nil {
 		return nil, err
 	}
 	title := choice.Title()
-	return &namedHook{hook, w, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
+	return &namedHook{hook, w, s, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
 }

@@ -16,6 +16,7 @@ import (
 // that nobody else holds, and allocates nothing.
 type watch struct {
 	all       []*watchedLink
+	stamps    *stamps
 	forgotten atomic.Pointer[forgotten] // the first one
 }
 
@@ -53,8 +54,8 @@ func (w *watch) unawaited() error {
 }
 
 // newWatch puts watched links in the place of a hook's own.
-func newWatch(env *sdk.HookEnv) *watch {
-	w := &watch{}
+func newWatch(env *sdk.HookEnv, s *stamps) *watch {
+	w := &watch{stamps: s}
 	if l := env.Server; l != nil {
 		env.Server = &watchedServer{l, w.watched(sdk.LinkServer, env)}
 	}
@@ -93,8 +94,9 @@ type begun struct {
 	future    *comm.Future // nil before the first one
 }
 
-// begin looks at the last operation on a bucket before the next one takes its future.
+// begin stamps the call, and looks at the last operation on a bucket before the next one takes its future.
 func (l *watchedLink) begin(b *tensor.Bucket) {
+	l.watch.stamps.called(b)
 	if b.Index < 0 || b.Index >= len(l.last) {
 		return // the link refuses it
 	}
@@ -154,4 +156,9 @@ func (g *watchedGroup) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
 func (g *watchedGroup) AllToAll(batch int64, b *tensor.Bucket) *comm.Future {
 	g.begin(b)
 	return g.note(record.AllToAll, batch, b, g.Group.AllToAll(batch, b))
+}
+
+func (g *watchedGroup) Barrier() error {
+	g.watch.stamps.calledAll()
+	return g.Group.Barrier()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/host/process"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Hook stands for a hook in a companion. A bucket that is to be reduced goes to the part, which asks for
@@ -33,6 +34,7 @@ type Hook struct {
 	started    chan *reduction // whose operation is under way; has room for all
 	waiting    sync.WaitGroup  // the goroutine that waits for those
 	asking     asking
+	beside     *sdk.Series // how long the part has buckets before it asks for an operation
 }
 
 var _ sdk.Hook = (*Hook)(nil)
@@ -45,6 +47,7 @@ type reduction struct {
 	stored  *tensor.Bucket // with the memory that the part sees
 	promise *comm.Promise
 	batch   int64
+	sinceNS int64        // when the trainer handed the bucket over; 0 once the part has asked for an operation
 	asked   wire.Header  // the operation that waits for its turn or is under way
 	held    bool         // it waits
 	ending  *comm.Future // its end
@@ -67,7 +70,10 @@ func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook,
 		return nil, 0, fmt.Errorf("the buckets of %s are not in memory that can be passed to %s", p.Name(), peer.Name)
 	}
 	n := len(store.Buckets)
-	h = &Hook{asking: newAsking(), line: make([]*reduction, 0, n), started: make(chan *reduction, n)}
+	h = &Hook{
+		asking: newAsking(), line: make([]*reduction, 0, n), started: make(chan *reduction, n),
+		beside: p.Recorder.Series(record.HookMetric, record.HookBeside),
+	}
 	for _, b := range store.Buckets {
 		r := &reduction{stored: b}
 		r.promise = comm.NewPromise(func() { h.drive(r) })
@@ -125,7 +131,7 @@ func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 	if !r.promise.Begin() {
 		return comm.Completed(fmt.Errorf("bucket %d is to be reduced while its last reduction is in flight", b.Index))
 	}
-	r.batch = s.Batch()
+	r.batch, r.sinceNS = s.Batch(), comm.Now()
 	h.link.mu.Lock()
 	h.line = append(h.line, r)
 	h.link.mu.Unlock()
@@ -196,6 +202,7 @@ func (h *Hook) take(f *wire.Header) error {
 	if err := h.takeBack(r, f); err != nil {
 		return err
 	}
+	h.stamp(r)
 	if !h.link.intact(roleBucket, f.Bucket) || !h.link.intact(roleBucketRows, f.Bucket) {
 		return h.link.wrong("wrote past the end of bucket %d in batch %d", f.Bucket, f.Batch)
 	}
@@ -220,6 +227,15 @@ func (h *Hook) take(f *wire.Header) error {
 		return err
 	}
 	return h.startHeld()
+}
+
+// stamp records how long the part had a bucket before it asked for something: an operation, which may be held
+// then, or the end.
+func (h *Hook) stamp(r *reduction) {
+	if r.sinceNS != 0 {
+		h.beside.Record(sdk.Key{A: r.batch, B: int64(r.stored.Index)}, r.sinceNS, comm.Now())
+		r.sinceNS = 0
+	}
 }
 
 // startHeld starts what waits at the head of the line, and after what ends the line there.

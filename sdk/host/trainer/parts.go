@@ -130,7 +130,11 @@ func (r *Role) connectHook(links process.HookLinks, beside *companions, facts ma
 		}
 		r.parts.Links = env.Links
 		r.share(refused, facts)
-		r.parts.Hook, err = hosted.NewHook(r.Process, choice, env)
+		newHook := hosted.NewHook
+		if r.staged != nil && r.parts.AwaitShared == nil { // a goroutine of the reducer's calls it
+			newHook = hosted.NewHookBeside
+		}
+		r.parts.Hook, err = newHook(r.Process, choice, env)
 		return err
 	}
 	r.share("the hook has a process of its own", facts)
