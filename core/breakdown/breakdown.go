@@ -59,12 +59,15 @@ type Breakdown struct {
 	Parts []Part
 	// Waiting is nil where no trainers wait for each other.
 	Waiting *Waiting
+	// Hook is nil where no hook stamped when it called its links.
+	Hook *Hook
 
 	reductionNS int64 // of the exposed communication, on all trainers
 }
 
 // Of is the breakdown of a result, or nil if no trainer measured a part of its iterations. It
-// goes through the series one by one; beside them it needs 16 bytes an iteration.
+// goes through the series one by one; beside them it needs 40 bytes an iteration, and 16 for each
+// bucket that a hook has in one.
 func Of(r *result.Result) *Breakdown {
 	b := &Breakdown{}
 	totals := make([]int64, len(parts))
@@ -95,6 +98,7 @@ func Of(r *result.Result) *Breakdown {
 		return nil
 	}
 	b.Waiting = waiting(r)
+	b.Hook = hookOf(r)
 	b.reductionNS = reductionNS(r, b.Waiting)
 	return b
 }

@@ -11,13 +11,13 @@ type Bucket struct {
 	Index int
 	Count int // reductions that trainers saw
 	// The parts of an Exchange, added up.
-	WaitingNS, TransferNS, ReductionNS int64
+	HookNS, WaitingNS, TransferNS, ReductionNS int64
 	// CodecNS is what hooks stamped of encoding and decoding, wherever in an iteration that is.
 	CodecNS int64
 }
 
 // WholeNS is the time from the calls of hooks until results are there.
-func (b Bucket) WholeNS() int64 { return b.WaitingNS + b.TransferNS + b.ReductionNS }
+func (b Bucket) WholeNS() int64 { return b.HookNS + b.WaitingNS + b.TransferNS + b.ReductionNS }
 
 // Buckets are those that hooks stamped, in their order.
 func Buckets(r *result.Result) []Bucket {
@@ -31,7 +31,7 @@ func Buckets(r *result.Result) []Bucket {
 	for e := range Exchanges(r) {
 		b := of(e.Key.B)
 		b.Count++
-		b.WaitingNS, b.TransferNS, b.ReductionNS = b.WaitingNS+e.WaitingNS, b.TransferNS+e.TransferNS, b.ReductionNS+e.ReductionNS
+		b.HookNS, b.WaitingNS, b.TransferNS, b.ReductionNS = b.HookNS+e.HookNS, b.WaitingNS+e.WaitingNS, b.TransferNS+e.TransferNS, b.ReductionNS+e.ReductionNS
 	}
 	for _, p := range r.Processes {
 		if p.Kind == "trainer" {

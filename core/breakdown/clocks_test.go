@@ -67,7 +67,7 @@ func TestExchangesBetweenHosts(t *testing.T) {
 		{110, 120, 0, 10, 35, 5}, {110, 120, 9, 10, 35, 5}, {110, 120, 10, 0, 45, 5}, {100, 120, 10, 0, 45, 5},
 		{110, 147, 0, 10, 37, 3}, {110, 147, 9, 10, 35, 5}, // the server is ahead
 	} {
-		e := cut(0, m, c.pushed, c.arrived, c.arrived+5, c.apart)
+		e := cut(0, m, m.StartNS, m.StartNS, c.pushed, c.arrived, c.arrived+5, c.apart)
 		if e.WaitingNS != c.waiting || e.TransferNS != c.transfer || e.ReductionNS != c.reduction {
 			t.Errorf("pushed at %d, ± %d: %+v", c.pushed, c.apart, e)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // Types of the series that hooks record of buckets, keyed {batch},{bucket}.
@@ -22,13 +23,15 @@ var (
 )
 
 // Exchange is the reduction of one bucket as one trainer saw it, from the call of its hook until
-// the result was there. Its three parts follow each other, but for transfer, which is before and after
+// the result was there. Its four parts follow each other, but for transfer, which is before and after
 // the reduction.
 type Exchange struct {
 	Rank int
 	Key  sdk.Key // {batch},{bucket}
-	// WaitingNS is until the last of the trainers that wait for each other handed the bucket to its
-	// hook.
+	// HookNS is until the hook called a link; 0 where that was not stamped.
+	HookNS int64
+	// WaitingNS is until the hook of the last of the trainers that wait for each other had called its link,
+	// or had been called, where no more was stamped.
 	WaitingNS int64
 	// ReductionNS is from the arrival of the last gradient at the server until it had answered all; 0
 	// without a server.
@@ -61,6 +64,7 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 	}
 	var groups []*peers
 	byServer := map[int]*peers{}
+	byRank := map[int]calls{}
 	for _, rank := range ranks {
 		server := ServerOf(r, rank)
 		g := byServer[server]
@@ -71,9 +75,12 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 			ends(trainer{r, server}, answered, g.replied)
 		}
 		g.ranks = append(g.ranks, rank)
+		c := callsOf(r, rank, size)
+		byRank[rank] = c
 		for m := range hooked(r, rank) {
-			all.latest(m.Key, m.StartNS)
-			g.pushed.latest(m.Key, m.StartNS)
+			_, calledNS := c.of(m)
+			all.latest(m.Key, calledNS)
+			g.pushed.latest(m.Key, calledNS)
 		}
 	}
 	for _, g := range groups {
@@ -88,7 +95,8 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 				if arrived == 0 || replied == 0 { // no server reduced it
 					pushed, arrived, replied = all.at(m.Key), 0, 0
 				}
-				if !yield(cut(rank, m, pushed, arrived, replied, g.apartNS)) {
+				fromNS, calledNS := byRank[rank].of(m)
+				if !yield(cut(rank, m, fromNS, calledNS, pushed, arrived, replied, g.apartNS)) {
 					return false
 				}
 			}
@@ -97,15 +105,39 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 	return true
 }
 
-// cut cuts the time of a bucket where the last trainer had pushed it, and where its server had the last
-// gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before;
+// calls are when a trainer's hook had buckets before it called a link.
+type calls struct{ from, called grid }
+
+// callsOf has none where the hook stamped none.
+func callsOf(r *result.Result, rank int, s size) (c calls) {
+	for m := range ofType(r, rank, record.HookMetric) {
+		if c.called.ns == nil {
+			c = calls{s.grid(), s.grid()}
+		}
+		c.from.earliest(m.Key, m.StartNS)
+		c.called.latest(m.Key, m.StartNS+m.DurationNS)
+	}
+	return c
+}
+
+// of is when a bucket that the hook stamped came to it and when it called a link for it.
+func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
+	fromNS, calledNS = m.StartNS, m.StartNS
+	if ns := c.called.at(m.Key); ns > 0 {
+		fromNS, calledNS = min(fromNS, c.from.at(m.Key)), ns
+	}
+	return fromNS, min(calledNS, m.StartNS+m.DurationNS)
+}
+
+// cut cuts the time of a bucket where its hook called a link, the last trainer's had, and where the server had the
+// last gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before;
 // a wait that is not longer than they may be apart, in ns, is no wait.
-func cut(rank int, m sdk.Measurement, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
+func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
 	end := m.StartNS + m.DurationNS
-	e := Exchange{Rank: rank, Key: m.Key}
-	began := min(max(pushedNS, m.StartNS), end)
-	if e.WaitingNS = began - m.StartNS; e.WaitingNS <= apartNS {
-		began, e.WaitingNS = m.StartNS, 0
+	e := Exchange{Rank: rank, Key: m.Key, HookNS: calledNS - fromNS}
+	began := min(max(pushedNS, calledNS), end)
+	if e.WaitingNS = began - calledNS; e.WaitingNS <= apartNS {
+		began, e.WaitingNS = calledNS, 0
 	}
 	if arrivedNS > 0 {
 		from := min(max(arrivedNS, began), end)
@@ -114,7 +146,7 @@ func cut(rank int, m sdk.Measurement, pushedNS, arrivedNS, repliedNS, apartNS in
 			e.ReductionNS = min(max(0, repliedNS-arrivedNS), end-began)
 		}
 	}
-	e.TransferNS = m.DurationNS - e.WaitingNS - e.ReductionNS
+	e.TransferNS = end - fromNS - e.HookNS - e.WaitingNS - e.ReductionNS
 	return e
 }
 
@@ -197,6 +229,13 @@ type grid struct {
 func (g grid) latest(key sdk.Key, ns int64) {
 	if i, ok := g.place(key); ok {
 		g.ns[i] = max(g.ns[i], ns)
+	}
+}
+
+// earliest notes a time unless there is an earlier one.
+func (g grid) earliest(key sdk.Key, ns int64) {
+	if i, ok := g.place(key); ok && (g.ns[i] == 0 || ns < g.ns[i]) {
+		g.ns[i] = ns
 	}
 }
 

@@ -50,7 +50,7 @@ func TestExchange(t *testing.T) {
 	}
 	stamp(r, 1, Metric{CodecMetric, "encode"}, 0, 0, 120, 125)
 	stamp(r, 0, Metric{CodecMetric, "decode"}, 0, 7, 120, 125)
-	if d := cmp.Diff([]Bucket{{0, 2, 30, 30, 55, 5}}, Buckets(r)); d != "" {
+	if d := cmp.Diff([]Bucket{{Index: 0, Count: 2, WaitingNS: 30, TransferNS: 30, ReductionNS: 55, CodecNS: 5}}, Buckets(r)); d != "" {
 		t.Error(d)
 	}
 	for range Exchanges(r) { // who looks at one alone is given one
@@ -127,6 +127,12 @@ func TestPartsAddUp(t *testing.T) {
 				from, took := ns.Draw(t, "push"), ns.Draw(t, "takes")
 				stamp(r, rank, rpc, batch, batch%2, from, from+took)
 				whole += took
+				if rapid.Bool().Draw(t, "stamped") {
+					came, blocks, calls := ns.Draw(t, "came"), ns.Draw(t, "blocks"), ns.Draw(t, "calls")
+					stamp(r, rank, blocking, batch, batch%2, came, came+blocks)
+					stamp(r, rank, beside, batch, batch%2, came+blocks, came+blocks+calls)
+					whole += max(0, from-came)
+				}
 			}
 		}
 		for server := range servers {
@@ -144,10 +150,10 @@ func TestPartsAddUp(t *testing.T) {
 			}
 		}
 		for e := range Exchanges(r) {
-			if e.WaitingNS < 0 || e.TransferNS < 0 || e.ReductionNS < 0 || servers == 0 && e.ReductionNS > 0 {
+			if e.HookNS < 0 || e.WaitingNS < 0 || e.TransferNS < 0 || e.ReductionNS < 0 || servers == 0 && e.ReductionNS > 0 {
 				t.Fatalf("%+v", e)
 			}
-			whole -= e.WaitingNS + e.TransferNS + e.ReductionNS
+			whole -= e.HookNS + e.WaitingNS + e.TransferNS + e.ReductionNS
 		}
 		if whole != 0 {
 			t.Fatalf("%d ns of the exchanges are in no part", whole)
@@ -157,6 +163,8 @@ func TestPartsAddUp(t *testing.T) {
 		for _, p := range b.Times() {
 			sum += p.TotalNS
 			switch p.Name {
+			case HookTime:
+				communication += b.Hook.ExposedNS
 			case WaitingTime, TransferTime, ReductionTime:
 				if communication += p.TotalNS; p.TotalNS < 0 {
 					t.Fatalf("%+v", p)

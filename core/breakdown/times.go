@@ -10,6 +10,7 @@ import (
 const (
 	DataTime       = "data"
 	ComputeTime    = "compute"
+	HookTime       = "hook"
 	WaitingTime    = "waiting"
 	TransferTime   = "transfer"
 	ReductionTime  = "reduction"
@@ -17,10 +18,11 @@ const (
 )
 
 // Times is what the iterations of all trainers spend their time on. The times add up to WallNS:
-// getting data; forward and backward pass and optimizer; and what of the communication is exposed, as
+// getting data; forward and backward pass and optimizer; hooks, as far as they block the backward pass or
+// have not called their links while the trainer is blocked; and what else of the communication is exposed, as
 // waiting for the last trainer, reduction by a server once its last gradient is there, and transfer, which is
 // what is left of it, with lookups in tables and the copying of parameters. Where trainers reduce
-// among themselves, what they add is transfer.
+// among themselves, what they add is transfer. Where no hook stamped its calls there is no time of hooks.
 func (b *Breakdown) Times() []Part {
 	ns := map[string]int64{UnaccountedFor: b.RestNS()}
 	for _, p := range b.Parts {
@@ -38,9 +40,16 @@ func (b *Breakdown) Times() []Part {
 	}
 	ns[ReductionTime] = b.reductionNS
 	ns[TransferTime] -= ns[WaitingTime] + ns[ReductionTime]
+	if b.Hook != nil {
+		ns[HookTime] = b.Hook.ExposedNS + b.Hook.BackwardNS
+		ns[ComputeTime] -= b.Hook.BackwardNS
+		ns[TransferTime] -= b.Hook.ExposedNS
+	}
 	var times []Part
-	for _, name := range []string{DataTime, ComputeTime, WaitingTime, TransferTime, ReductionTime, UnaccountedFor} {
-		times = append(times, Part{name, ns[name]})
+	for _, name := range []string{DataTime, ComputeTime, HookTime, WaitingTime, TransferTime, ReductionTime, UnaccountedFor} {
+		if name != HookTime || b.Hook != nil {
+			times = append(times, Part{name, ns[name]})
+		}
 	}
 	return times
 }
@@ -76,7 +85,7 @@ type Straggler struct {
 type span struct{ startNS, endNS int64 }
 
 // reductionNS is what of the exposed communication that is no waiting passed while the trainer's server
-// reduced a bucket whose last gradient was there.
+// reduced a bucket whose last gradient was there, and the trainer's hook had called its links.
 func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	reducing := map[int][]span{}
 	for _, p := range r.Processes {
@@ -91,18 +100,18 @@ func reductionNS(r *result.Result, w *Waiting) (total int64) {
 		if p.Kind != "trainer" || exposed == nil || len(spans) == 0 {
 			continue
 		}
-		last := w.lastOf(p.Rank)
-		i, at := 0, 0
+		last, hook := w.lastOf(p.Rank), t.hookNS(exposed)
+		i, next := 0, 0
 		for m := range exposed.All() {
-			from, end := m.StartNS, m.StartNS+m.DurationNS
+			from, end := m.StartNS+at(hook, i), m.StartNS+m.DurationNS
 			if i < len(last) {
 				from = min(max(from, last[i]), end)
 			}
 			i++
-			for at < len(spans) && spans[at].endNS <= from {
-				at++
+			for next < len(spans) && spans[next].endNS <= from {
+				next++
 			}
-			for k := at; k < len(spans) && spans[k].startNS < end; k++ {
+			for k := next; k < len(spans) && spans[k].startNS < end; k++ {
 				total += max(0, min(end, spans[k].endNS)-max(from, spans[k].startNS))
 			}
 		}
@@ -110,8 +119,8 @@ func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	return total
 }
 
-// lastOf is when, in each iteration, the last of the trainers that wait for each other with this one began
-// to wait; nil if there are none.
+// lastOf is when, in each iteration, the last of the trainers that wait for each other with this one was
+// ready; nil if there are none.
 func (w *Waiting) lastOf(rank int) []int64 {
 	if w == nil {
 		return nil

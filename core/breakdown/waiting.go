@@ -8,8 +8,9 @@ import (
 	"github.com/psbench/psbench/core/result"
 )
 
-// Waiting is what of the exposed communication passed before the last of the trainers that
-// wait for each other began to wait too.
+// Waiting is what of the exposed communication passed from when a trainer was ready until the last of those
+// that wait for each other was, too. A trainer is ready once it is blocked, and its hook's own time in that,
+// before the hook calls its links, has passed as well.
 type Waiting struct {
 	TotalNS int64 // of all trainers
 	// Last are the trainers that came last at least once, the one that cost most first.
@@ -17,7 +18,7 @@ type Waiting struct {
 	// Sets is how many sets of trainers there are that wait for each other.
 	Sets int
 	// Close is in how many iterations of all sets nobody can tell who was last: another trainer, of another
-	// host, began to wait so little before that one that their clocks do not tell them apart. BoundNS is how
+	// host, was ready so little before that one that their clocks do not tell them apart. BoundNS is how
 	// wrong times between trainers may be, 0 on one host; a wait that is not longer counts as none.
 	Close   int
 	BoundNS int64
@@ -25,13 +26,13 @@ type Waiting struct {
 	sets []*set
 }
 
-// Last is how often a trainer was the last one to begin to wait, and what that cost.
+// Last is how often a trainer was the last one to be ready, and what that cost.
 type Last struct {
 	Rank  int
 	Times int
 	// Iterations are those in which it was compared with others, and somebody was last for sure.
 	Iterations int
-	// BehindNS is how much later it began than the one before it, in all those times, as far
+	// BehindNS is how much later it was ready than the one before it, in all those times, as far
 	// as anybody else was still waiting: by so much the others would have been released
 	// sooner, had it come with that one.
 	BehindNS int64
@@ -41,8 +42,9 @@ type Last struct {
 type set struct {
 	ranks   []int
 	exposed []*result.Series // by place in ranks
+	hooks   [][]int64        // likewise, by iteration: the hook's own time in that; nil where none was stamped
 	clocks  []result.Clock   // likewise
-	// In each iteration, when the last one and the one before it began to wait, and which
+	// In each iteration, when the last one and the one before it were ready, and which
 	// one was the last, as its place.
 	lastNS, beforeNS []int64
 	last             []int32
@@ -79,7 +81,8 @@ func (w *Waiting) Durations() iter.Seq[int64] {
 					if i == len(s.last) {
 						break
 					}
-					wait := min(m.DurationNS, s.lastNS[i]-m.StartNS)
+					hookNS := at(s.hooks[place], i)
+					wait := min(m.DurationNS-hookNS, s.lastNS[i]-m.StartNS-hookNS)
 					if wait <= s.clocks[place].ApartNS(s.clocks[s.last[i]]) {
 						wait = 0
 					}
@@ -101,11 +104,12 @@ func newSet(r *result.Result, ranks []int) *set {
 	s := &set{ranks: ranks}
 	iterations := -1
 	for _, rank := range ranks {
-		exposed := trainer{r, rank}.series(Exposed)
+		t := trainer{r, rank}
+		exposed := t.series(Exposed)
 		if exposed == nil {
 			return nil
 		}
-		s.exposed, s.clocks = append(s.exposed, exposed), append(s.clocks, r.ClockOf(rank))
+		s.exposed, s.hooks, s.clocks = append(s.exposed, exposed), append(s.hooks, t.hookNS(exposed)), append(s.clocks, r.ClockOf(rank))
 		if n := exposed.Len(); iterations < 0 || n < iterations {
 			iterations = n
 		}
@@ -125,13 +129,13 @@ func (s *set) compare() (all []Last, close int) {
 			if i == len(s.last) {
 				break
 			}
-			switch {
+			switch readyNS := m.StartNS + at(s.hooks[place], i); {
 			case place == 0:
-				s.lastNS[i] = m.StartNS
-			case m.StartNS > s.lastNS[i]:
-				s.beforeNS[i], s.lastNS[i], s.last[i] = s.lastNS[i], m.StartNS, int32(place) // #nosec G115 -- a rank
-			case place == 1 || m.StartNS > s.beforeNS[i]:
-				s.beforeNS[i] = m.StartNS
+				s.lastNS[i] = readyNS
+			case readyNS > s.lastNS[i]:
+				s.beforeNS[i], s.lastNS[i], s.last[i] = s.lastNS[i], readyNS, int32(place) // #nosec G115 -- a rank
+			case place == 1 || readyNS > s.beforeNS[i]:
+				s.beforeNS[i] = readyNS
 			}
 			i++
 		}
@@ -146,7 +150,7 @@ func (s *set) compare() (all []Last, close int) {
 			}
 			if int32(place) != s.last[i] { // #nosec G115 -- a rank
 				releasedNS[i] = max(releasedNS[i], m.StartNS+m.DurationNS)
-				if apart := s.clocks[place].ApartNS(s.clocks[s.last[i]]); apart > 0 && s.lastNS[i]-m.StartNS <= apart {
+				if apart := s.clocks[place].ApartNS(s.clocks[s.last[i]]); apart > 0 && s.lastNS[i]-m.StartNS-at(s.hooks[place], i) <= apart {
 					tied[i] = true
 				}
 			}
