@@ -30,6 +30,8 @@ func serveLatePlugin() {
 	plugin.Serve(append(parts, here,
 		sdk.NewHook("late", struct{}{}, newLate, sdk.LinkServer),
 		sdk.NewServer("slow", struct{}{}, newSlow),
+		sdk.NewHook("nap_server", struct{}{}, newNap, sdk.LinkServer),
+		sdk.NewHook("nap_group", struct{}{}, newNap, sdk.LinkGroup),
 	)...)
 }
 
@@ -101,17 +103,29 @@ func (s *slow) Reset() { s.waiting = s.waiting[:0] }
 // planted runs a tiny model of one bucket with parts of the late plugin.
 func planted(t *testing.T, args string) *result.Result {
 	t.Helper()
+	return plantedBy(t, lateRegistry(t), args)
+}
+
+// lateRegistry has the parts of the late plugin.
+func lateRegistry(t *testing.T) map[string]any {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	here := map[string]any{"plugin": "late"}
-	registry, err := json.Marshal(map[string]any{
+	return map[string]any{
 		"plugins":      map[string]any{"late": map[string]any{"command": []string{exe, latePluginArgument}, "includes": []string{"builtin"}}},
 		"trainer_map":  map[string]any{"ddp_here": here},
-		"ddp_hook_map": map[string]any{"late": here},
+		"ddp_hook_map": map[string]any{"late": here, "nap_server": here, "nap_group": here},
 		"server_map":   map[string]any{"slow": here},
-	})
+	}
+}
+
+// plantedBy runs it with the parts of a registry.
+func plantedBy(t *testing.T, parts map[string]any, args string) *result.Result {
+	t.Helper()
+	registry, err := json.Marshal(parts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,13 +42,24 @@ func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	ms := func(totalNS int64) string { return strconv.FormatFloat(b.MeanMS(totalNS), 'f', digits, 64) }
 	var parts []string
 	for _, p := range b.Parts {
-		text := p.Name + " " + ms(p.TotalNS)
-		if p.Name == breakdown.Exposed.Name && b.Waiting != nil {
-			text += " (of that waiting " + ms(b.Waiting.TotalNS) + giveOrTake(float64(b.Waiting.BoundNS)/1e6) + ")"
-		}
-		parts = append(parts, text)
+		parts = append(parts, p.Name+" "+ms(p.TotalNS)+ofThat(b, p.Name, ms))
 	}
 	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
+}
+
+// ofThat is what of a part hooks took and what was waiting, e.g. " (of that waiting 1.842)".
+func ofThat(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
+	var of []string
+	if ns, _ := hookIn(b, part); ns > 0 {
+		of = append(of, "hook "+ms(ns))
+	}
+	if part == breakdown.Exposed.Name && b.Waiting != nil {
+		of = append(of, "waiting "+ms(b.Waiting.TotalNS)+giveOrTake(float64(b.Waiting.BoundNS)/1e6))
+	}
+	if len(of) == 0 {
+		return ""
+	}
+	return " (of that " + strings.Join(of, ", ") + ")"
 }
 
 // mostLast bounds the trainers that are named.

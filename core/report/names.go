@@ -26,12 +26,13 @@ var terms = []term{
 	{breakdown.Metric{Type: "forward_metric", Name: "forward_pass"}, "forward", "forward pass and loss"},
 	{iterationMetric(dataparallel.Backward), "backward", "backward pass, during which gradients are handed to the hook"},
 	{breakdown.Exposed, "exposed communication", "the trainer is blocked: backward is over, the reductions are not"},
-	{breakdown.Metric{}, "  of that waiting", "what of it passed before the last of the connected trainers was blocked too; the rest is the communication's own"},
+	{breakdown.Metric{}, hookRow, "what of it, or of the backward pass, the hook took before it called its links; shown from 1 % of the time per batch on"},
+	{breakdown.Metric{}, "  of that waiting", "what of it passed before the last of the connected trainers was blocked too, and its hook had called its links; the rest is the communication's own"},
 	{iterationMetric(dataparallel.Optimizer), "optimizer", "the trainer's optimizer steps"},
 	{iterationMetric(dataparallel.ExposedUpdate), "exposed update of tables", "the trainer is blocked: it has done its step, the servers have not applied its rows' gradients"},
 	{iterationMetric(dataparallel.Parameters), "parameters", "the server's parameters are copied into the model"},
 	{breakdown.Metric{}, rest, "what of the time per batch is in none of these parts"},
-	{breakdown.Metric{}, "last", "which trainer was blocked last how often, and how much later than the one before it, on average: what the others would have waited less had it come with that one; the trainer that cost most stands first"},
+	{breakdown.Metric{}, "last", "which trainer was blocked last, its hook's own time after that added, how often, and how much later than the one before it, on average: what the others would have waited less had it come with that one; the trainer that cost most stands first"},
 
 	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_dense"}, "push to answer", "a bucket of gradients from the call of the hook until the server's answer is there"},
 	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_sparse"}, "push to answer, sparse", "the same of a table's gradient, which travels as rows"},
@@ -76,8 +77,11 @@ var terms = []term{
 	{breakdown.Metric{Type: "batch_update_metric", Name: "updated model"}, "server: optimizer", "the server's optimizer steps"},
 }
 
-// rest is the row of what is in no part.
-const rest = "rest"
+// rest is the row of what is in no part, and hookRow that of a hook's own time in one.
+const (
+	rest    = "rest"
+	hookRow = "  of that hook"
+)
 
 // computation is the type of what servers compute, by names of their own.
 const computation = "method_metric"
@@ -120,7 +124,10 @@ func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	title(w, "what the rows are")
 	for _, t := range terms {
 		computed := b != nil && t.metric == (breakdown.Metric{})
-		if computed && (b.Waiting != nil || t.name == rest) || slices.ContainsFunc(metrics, func(m *durations) bool { return m.Metric == t.metric }) {
+		if t.name == hookRow {
+			computed = computed && showsHook(b)
+		}
+		if computed && (b.Waiting != nil || t.name == rest || t.name == hookRow) || slices.ContainsFunc(metrics, func(m *durations) bool { return m.Metric == t.metric }) {
 			explain(w, t)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/core/stats"
+	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
 // overview writes rows of the table of all ranks.
@@ -34,11 +35,16 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 		case m.Metric == breakdown.Whole:
 			parts = append(parts, row(name, m.ms(), ""))
 			continue
+		case breakdown.IsHook(m.Metric): // what of it takes trainers' time is in "of that hook"
+			continue
 		case b == nil || !breakdown.IsPart(m.Metric):
 			others = append(others, row(name, m.ms(), ""))
 			continue
 		}
 		parts = append(parts, row("  "+name, m.ms(), screen.Percent(b.Share(m.totalNS()))))
+		if ns, each := hookIn(b, termOf(m.Metric).name); ns > 0 {
+			parts = append(parts, row("  "+hookRow, inMS(each), screen.Percent(b.Share(ns))))
+		}
 		if m.Metric == breakdown.Exposed && b.Waiting != nil {
 			parts = append(parts, row("    of that waiting"+giveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
 		}
@@ -47,6 +53,40 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 		parts = append(parts, []string{"  " + rest, "", "", number(b.MeanMS(b.RestNS())), "", "", screen.Percent(b.Share(b.RestNS()))})
 	}
 	return append(parts, others...)
+}
+
+// leastHook is the share of the time per batch from which a hook's own time in a part has a row and words of its
+// own. A hook that only calls its links has less.
+const leastHook = 0.01
+
+// hookIn is the hooks' own time in a part of iterations, in all and in each; 0 if it is too short to be shown.
+func hookIn(b *breakdown.Breakdown, part string) (totalNS int64, each []int64) {
+	switch {
+	case b.Hook == nil:
+	case part == breakdown.Exposed.Name:
+		totalNS, each = b.Hook.ExposedNS, b.Hook.Exposed
+	case part == dataparallel.Backward:
+		totalNS, each = b.Hook.BackwardNS, b.Hook.Backward
+	}
+	if b.Share(totalNS) < leastHook {
+		return 0, nil
+	}
+	return totalNS, each
+}
+
+// showsHook says whether any part has a row of the hooks' own time.
+func showsHook(b *breakdown.Breakdown) bool {
+	exposed, _ := hookIn(b, breakdown.Exposed.Name)
+	backward, _ := hookIn(b, dataparallel.Backward)
+	return exposed+backward > 0
+}
+
+func inMS(ns []int64) []float64 {
+	ms := make([]float64, 0, len(ns))
+	for _, one := range ns {
+		ms = append(ms, float64(one)/1e6)
+	}
+	return ms
 }
 
 func waitingMS(w *breakdown.Waiting) []float64 {

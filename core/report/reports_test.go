@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // stamped is a run of connected trainers and a server, every iteration of which is stamped:
@@ -105,6 +106,28 @@ func withEvaluation(r *result.Result, epochs int) *result.Result {
 	return r
 }
 
+// withHook gives trainer 0 a hook that takes 2 ms of each backward pass, and 3 ms of the time after it, before it
+// calls its links. Those of others call theirs at once.
+func withHook(r *result.Result) *result.Result {
+	for _, p := range ranksOf(r.Processes, "trainer") {
+		i := int64(0)
+		for m := range r.SeriesOf(p.Rank, "iteration_metric", "exposed communication").All() {
+			stamp := func(name string, from, took int64) {
+				r.SeriesOf(p.Rank, record.HookMetric, name).Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: m.StartNS + from, DurationNS: took})
+			}
+			if p.Rank == 0 {
+				stamp(record.HookBlocking, -3e6, 2e6)
+				stamp(record.HookBeside, -1e6, 4e6)
+			} else {
+				stamp(record.HookBlocking, -3e6, 1e3)
+				stamp(record.HookBeside, -3e6+1e3, 1e3)
+			}
+			i++
+		}
+	}
+	return r
+}
+
 // failing is a run that ended early.
 func failing(r *result.Result, pass string) *result.Result {
 	r.Complete, r.Error, r.Pass = false, "trainer1 was killed by signal 9 (possibly out of memory)", pass
@@ -123,12 +146,14 @@ func TestReports(t *testing.T) {
 	for name, r := range map[string]*result.Result{
 		"ddp": stamped(2, "ddp"), "hybrid": stamped(8, "hybrid"), "batch_update": stamped(3, "batch_update"),
 		"evaluation": warned(withEvaluation(stamped(2, "ddp"), 5), 3), "incomplete": failing(stamped(4, "ddp"), result.Measured),
-		"warm_up": failing(stamped(4, "ddp"), result.WarmUp),
+		"warm_up": failing(stamped(4, "ddp"), result.WarmUp), "hook": withHook(stamped(2, "ddp")),
 	} {
 		committed(t, "report_"+name+".txt", text(t, r, Options{Width: 80}))
 		committed(t, "summary_"+name+".txt", text(t, r, Options{Report: ReportSummary, Width: 80}))
 	}
 	committed(t, "full_ddp.txt", text(t, stamped(2, "ddp"), Options{Report: ReportFull}))
+	_, times, _ := strings.Cut(text(t, withHook(stamped(2, "ddp")), Options{Report: ReportFull}), "where the time goes")
+	committed(t, "times_hook.txt", times)
 	committed(t, "piped_ddp.txt", text(t, warned(stamped(8, "ddp"), 3), Options{}))
 }
 
@@ -139,6 +164,7 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 		"ddp": stamped(2, "ddp"), "32 trainers": stamped(32, "ddp"), "hybrid": stamped(8, "hybrid"), "batch_update": stamped(3, "batch_update"),
 		"updating": updating(7), "evaluation": withEvaluation(stamped(32, "hybrid"), 100), "incomplete": failing(stamped(32, "hybrid"), result.WarmUp),
 		"unstamped": synthetic(), "numbers": numbered(stamped(8, "hybrid"), 1), "many numbers": numbered(stamped(2, "ddp"), 7),
+		"hook": withHook(stamped(8, "hybrid")),
 	} {
 		for _, warnings := range []int{0, 1, 2, 5, 40} {
 			r := warned(copyOf(r), warnings)

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/core/screen"
 	"github.com/psbench/psbench/sdk/dataparallel"
+	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // The column sets of the metric tables.
@@ -75,7 +76,9 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	incomplete(w, r)
-	if err := tables(w, r, columns, func(s *result.Series) bool { return s.Type != dataparallel.IterationMetric }, false); err != nil {
+	if err := tables(w, r, columns, func(s *result.Series) bool {
+		return s.Type != dataparallel.IterationMetric && s.Type != record.HookMetric
+	}, false); err != nil {
 		return err
 	}
 	totals(w, r)

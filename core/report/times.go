@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -67,24 +68,27 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 	if len(all) == 0 {
 		return
 	}
-	codec := false
+	some := func(has func(breakdown.Bucket) bool) bool { return slices.ContainsFunc(all, has) }
+	hook, codec := some(func(b breakdown.Bucket) bool { return b.HookNS > 0 }), some(func(b breakdown.Bucket) bool { return b.CodecNS > 0 })
+	columns := []screen.Column{screen.Left("bucket, mean ms"), screen.Right("size").Yields(2), screen.Right("count").Yields(1), screen.Right("in all")}
+	if hook {
+		columns = append(columns, screen.Right("hook"))
+	}
+	columns = append(columns, screen.Right("waiting"), screen.Right("transfer"), screen.Right("reduction"))
+	if codec {
+		columns = append(columns, screen.Right("codec"))
+	}
 	var rows [][]string
 	for _, b := range all {
-		codec = codec || b.CodecNS > 0
-		rows = append(rows, []string{
-			strconv.Itoa(b.Index), sizeOf(r.Buckets[b.Index]), strconv.Itoa(b.Count), ms(b.WholeNS(), b.Count),
-			ms(b.WaitingNS, b.Count), ms(b.TransferNS, b.Count), ms(b.ReductionNS, b.Count), ms(b.CodecNS, b.Count),
-		})
-	}
-	columns := []screen.Column{
-		screen.Left("bucket, mean ms"), screen.Right("size").Yields(2), screen.Right("count").Yields(1), screen.Right("in all"),
-		screen.Right("waiting"), screen.Right("transfer"), screen.Right("reduction"), screen.Right("codec"),
-	}
-	if !codec {
-		columns = columns[:len(columns)-1]
-		for i := range rows {
-			rows[i] = rows[i][:len(columns)]
+		row := []string{strconv.Itoa(b.Index), sizeOf(r.Buckets[b.Index]), strconv.Itoa(b.Count), ms(b.WholeNS(), b.Count)}
+		if hook {
+			row = append(row, ms(b.HookNS, b.Count))
 		}
+		row = append(row, ms(b.WaitingNS, b.Count), ms(b.TransferNS, b.Count), ms(b.ReductionNS, b.Count))
+		if codec {
+			row = append(row, ms(b.CodecNS, b.Count))
+		}
+		rows = append(rows, row)
 	}
 	w.Line(0, "")
 	w.Columns(columns, rows)

@@ -120,7 +120,7 @@ func TestTitleIsTheLastPartOfAPath(t *testing.T) {
 func TestMetricOf(t *testing.T) {
 	for name, want := range map[string]string{
 		"throughput": "", "thruput": `unknown metric "thruput"; did you mean "throughput"?`,
-		"elephant": `unknown metric "elephant"; the nearest of 27 metrics are `,
+		"elephant": `unknown metric "elephant"; the nearest of 29 metrics are `,
 	} {
 		_, err := MetricOf(name)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {

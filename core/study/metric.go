@@ -35,6 +35,7 @@ const (
 	P99          = "time_per_batch_p99"
 	HeldOutLoss  = "held_out_loss"
 	Compute      = "compute_share"
+	Hooking      = "hook_share"
 	Waiting      = "waiting_share"
 	Moving       = "moving_share"
 	LeftOut      = "left_out"
@@ -55,10 +56,12 @@ var Metrics = []Metric{
 	{LeftOut, "%", Lower, "share of an epoch's samples that no trainer of the run trained on; of studies where a run left out any"},
 	{"bytes_per_batch", "B", Lower, "bytes of gradients that a trainer hands to its hook in an iteration; those of a table with as many rows as they can have"},
 	{Compute, "%", Higher, "share of the iterations in forward and backward pass and optimizer"},
+	{Hooking, "%", Lower, "share in which hooks block their trainers and have not called their links"},
 	{Waiting, "%", Lower, "share in which trainers wait for the last one"},
-	{Moving, "%", Lower, "share in which trainers are blocked for bytes that move or are reduced: exposed communication that is no waiting, lookups, parameters"},
+	{Moving, "%", Lower, "share in which trainers are blocked for bytes that move or are reduced: exposed communication that is neither waiting nor a hook's own time, lookups, parameters"},
 	{"time_data", "ms", Lower, "mean of the iterations of all trainers in which they get data"},
 	{"time_compute", "ms", Lower, "the same in forward and backward pass and optimizer"},
+	{"time_hook", "ms", Lower, "the same in hooks that block their trainers and have not called their links"},
 	{"time_waiting", "ms", Lower, "the same in waiting for the last trainer"},
 	{"time_transfer", "ms", Lower, "the same in being blocked while bytes move; of an all-reduce, while they are added too"},
 	{"time_reduction", "ms", Lower, "the same in being blocked while a server has all gradients of a bucket and has not answered all"},

@@ -264,6 +264,9 @@ func (o *contest) lossChange(l loss) string {
 	return "not finite"
 }
 
+// leastHook is the share of hooks, in %, from which they are named: most only call a link.
+const leastHook = 0.5
+
 // limit says what the iterations of the best cell are spent on.
 func (o *contest) limit() string {
 	if o.best == nil {
@@ -273,19 +276,22 @@ func (o *contest) limit() string {
 		metric, what, verb string
 		share              float64
 	}
-	parts := []part{{Compute, "computing", "", 0}, {Waiting, "waiting for the last trainer", "", 0}, {Moving, "moving and reducing bytes", "", 0}}
+	parts := []part{{Compute, "computing", "", 0}, {Hooking, "hooks", "", 0}, {Waiting, "waiting for the last trainer", "", 0}, {Moving, "moving and reducing bytes", "", 0}}
 	most, rest := 0, 100.0
 	var words []string
 	for i := range parts {
 		p := &parts[i]
 		values := o.best.Of(p.metric)
 		if len(values) == 0 {
-			if p.metric == Waiting {
-				continue // where nobody waits for another
+			if p.metric == Waiting || p.metric == Hooking {
+				continue // where nobody waits for another, or no hook was stamped
 			}
 			return ""
 		}
 		p.share = judge.Of(values).Median
+		if p.metric == Hooking && p.share < leastHook {
+			continue
+		}
 		rest -= p.share
 		if p.share > parts[most].share {
 			most = i

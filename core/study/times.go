@@ -39,8 +39,8 @@ type timeMetric struct{ part, metric string }
 
 // The parts that breakdown.Times has, which add up to the whole, and what hooks stamp beside.
 var timeMetrics = []timeMetric{
-	{breakdown.DataTime, "time_data"}, {breakdown.ComputeTime, "time_compute"}, {breakdown.WaitingTime, "time_waiting"},
-	{breakdown.TransferTime, "time_transfer"}, {breakdown.ReductionTime, "time_reduction"}, {breakdown.UnaccountedFor, "time_rest"},
+	{breakdown.DataTime, "time_data"}, {breakdown.ComputeTime, "time_compute"}, {breakdown.HookTime, "time_hook"},
+	{breakdown.WaitingTime, "time_waiting"}, {breakdown.TransferTime, "time_transfer"}, {breakdown.ReductionTime, "time_reduction"}, {breakdown.UnaccountedFor, "time_rest"},
 	{"codec", "time_codec"},
 }
 

@@ -75,7 +75,7 @@ func (run *Run) takeIterations(sets [][]breakdown.Iteration) {
 	}
 }
 
-// takeShares notes which shares of the iterations compute, wait and move bytes. The rest is data,
+// takeShares notes which shares of the iterations compute, are hooks' own, wait and move bytes. The rest is data,
 // and what is in no part.
 func (run *Run) takeShares(b *breakdown.Breakdown) {
 	if b == nil || b.WallNS <= 0 {
@@ -89,6 +89,11 @@ func (run *Run) takeShares(b *breakdown.Breakdown) {
 		case breakdown.Exposed.Name, "lookup", "parameters":
 			shares[Moving] += 100 * b.Share(p.TotalNS)
 		}
+	}
+	if b.Hook != nil {
+		shares[Hooking] = 100 * b.Share(b.Hook.ExposedNS+b.Hook.BackwardNS)
+		shares[Compute] -= 100 * b.Share(b.Hook.BackwardNS)
+		shares[Moving] -= 100 * b.Share(b.Hook.ExposedNS)
 	}
 	if b.Waiting != nil {
 		shares[Waiting] = 100 * b.Share(b.Waiting.TotalNS)

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
+	stamps "github.com/psbench/psbench/sdk/host/record"
 )
 
 // measured is a result of two connected trainers whose iterations take ms each, epoch by epoch, of which
@@ -61,6 +63,14 @@ func TestValues(t *testing.T) {
 	}
 	if d := cmp.Diff(want, run.Values); d != "" {
 		t.Error(d)
+	}
+	// The hook of trainer 1 takes 2 ms of each exposed communication, and 1 ms before it, beside the trainer.
+	for m := range r.SeriesOf(1, "iteration_metric", "exposed communication").All() {
+		r.SeriesOf(1, stamps.HookMetric, stamps.HookBeside).Add(sdk.Measurement{Key: m.Key, StartNS: m.StartNS - 1e6, DurationNS: 3e6})
+	}
+	maps.Copy(want, map[string]float64{"time_hook": 1, "time_waiting": 6.5, Hooking: 5, Waiting: 32.5, "time_straggler": 13})
+	if d := cmp.Diff(want, runOf("a", r).Values); d != "" {
+		t.Errorf("with a hook: %s", d)
 	}
 	if run.Seed != 3 || run.Iterations != 3 {
 		t.Errorf("seed %d, %d iterations", run.Seed, run.Iterations)
