@@ -93,7 +93,12 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	if failed > 0 {
 		runs += fmt.Sprintf(" and %d that failed,", failed)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s, %.1f MB; any browser opens it\n", quote.Word(output), runs, screen.Count(cells, "cell"), float64(size)/1e6)
+	if s.OneRun() {
+		runs = "1 run"
+	} else {
+		runs += " of " + screen.Count(cells, "cell")
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: %s, %.1f MB; any browser opens it\n", quote.Word(output), runs, float64(size)/1e6)
 	return err
 }
 

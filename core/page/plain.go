@@ -21,8 +21,8 @@ var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 <p>Pictures, details and sorting need JavaScript, which is off here. What the runs come to does not:</p>
 <dl>{{range .Sentences}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{range .Remarks}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}</dl>
 {{with .Warnings}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>{{end}}
-{{with rows .}}<table><thead><tr><th>cell</th><th>runs</th><th>median</th><th>change</th><th></th></tr></thead>
-<tbody>{{range .}}<tr><th scope="row">{{.Name}}</th><td>{{.Runs}}</td><td>{{.Median}}</td><td>{{.Change}}</td><td>{{.Note}}</td></tr>
+{{with rows .}}<table><thead><tr><th>cell</th><th>median</th><th>change</th><th>runs</th><th></th></tr></thead>
+<tbody>{{range .}}<tr><th scope="row">{{.Name}}</th><td>{{.Median}}</td><td>{{.Change}}</td><td>{{.Runs}}</td><td>{{.Note}}</td></tr>
 {{end}}</tbody></table>{{end}}
 </main>
 `))
@@ -35,8 +35,11 @@ type row struct {
 	Note           string
 }
 
-// rows are the cells by the document's own metric and baseline.
+// rows are the cells by the document's own metric and baseline. Of one run there are none: the sentences have its value.
 func rows(d *view.Document) []row {
+	if d.OneRun() {
+		return nil
+	}
 	judged := d.Judged[d.Metric]
 	against := judged.Against[d.Baseline]
 	var rows []row

@@ -40,6 +40,13 @@ func (s *Study) checked() string {
 	if len(shares) == 0 {
 		return ""
 	}
+	if s.OneRun() {
+		text := fmt.Sprintf("%s, %.2g %% of the pass", screen.Count(slicesOf, "slice"), shares[0])
+		if len(reasons) > 0 {
+			text += "; unchecked: " + quote.Message(strings.Join(reasons, "; "))
+		}
+		return text
+	}
 	sum := stats.Consume(shares)
 	text := fmt.Sprintf("%s of %s, %.2g %% of a pass (median; %.2g %% at most)", screen.Count(slicesOf, "slice"), screen.Count(runs-none, "run"), sum.P50, sum.Max)
 	var not []string

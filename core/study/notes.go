@@ -20,12 +20,14 @@ type note struct {
 	example string // in full
 }
 
+const tooFewRuns = "too few runs"
+
 // noteKinds are words of warnings, and what these are in short. The first that fits counts.
 var noteKinds = []struct {
 	says, short string
 	settled     bool
 }{
-	{says: "too few runs", short: "too few runs"},
+	{says: tooFewRuns, short: tooFewRuns},
 	{says: "the runs are in two clusters", short: "two clusters"},
 	{says: "a run has no finite value", short: "not finite"},
 	{says: ", so that a slow one changes the means", short: "few iterations"},
@@ -105,11 +107,11 @@ func (c *Cell) runNotes() []note {
 	return notes
 }
 
-// Shorts are the notes of a cell in its row, one of each title: that of the most runs. What its
+// shorts are the notes of a cell of so many runs in its row, one of each title: that of the most runs. What its
 // configuration settles says nothing of its runs, and is none of them.
-func (c *Cell) Shorts(metric string) []string {
+func shorts(notes []note, runs int) []string {
 	var shown []note
-	for _, n := range c.notes(metric) {
+	for _, n := range notes {
 		if n.settled {
 			continue
 		}
@@ -121,18 +123,18 @@ func (c *Cell) Shorts(metric string) []string {
 	}
 	var texts []string
 	for _, n := range shown {
-		if n.runs > 0 && len(c.Runs) > 1 {
-			n.title = fmt.Sprintf("%s %d/%d", n.title, n.runs, len(c.Runs))
+		if n.runs > 0 && runs > 1 {
+			n.title = fmt.Sprintf("%s %d/%d", n.title, n.runs, runs)
 		}
 		texts = append(texts, n.title)
 	}
 	return texts
 }
 
-// Notes are the warnings of a cell by a metric in full, one of each kind.
-func (c *Cell) Notes(metric string) []string {
+// full are notes in full.
+func full(notes []note) []string {
 	var texts []string
-	for _, n := range c.notes(metric) {
+	for _, n := range notes {
 		texts = append(texts, quote.Message(n.example))
 	}
 	return texts

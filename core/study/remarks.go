@@ -12,6 +12,9 @@ import (
 
 // FloorText says below which change nothing is believed, and why.
 func (v *Verdicts) FloorText() string {
+	if len(v.Rows) == 1 && v.Again == nil && v.Rows[0].Cell.ofOneRun() {
+		return "not known: one run does not show how far equal runs differ, which psbench noise measures"
+	}
 	if v.NoFloor != nil {
 		return "none, so nothing is proven: " + v.NoFloor.Error()
 	}
@@ -39,7 +42,11 @@ func (s *Study) Remarks(v *Verdicts) []Sentence {
 		add("p99", s.withheld())
 		add("checked", s.checked())
 	}
-	for _, text := range warnings(s.All(), v.Metric.Name) {
+	told := s.runWarnings
+	if !s.OneRun() {
+		told = func(metric string) []string { return warnings(s.All(), metric) }
+	}
+	for _, text := range told(v.Metric.Name) {
 		add("warning", quote.Message(text))
 	}
 	s.addFailed(add)
@@ -58,6 +65,9 @@ func (s *Study) withheld() string {
 	}
 	if few == 0 {
 		return ""
+	}
+	if s.OneRun() {
+		return fmt.Sprintf("withheld: the run has fewer than %d iterations", judge.PercentileSamples(99))
 	}
 	return fmt.Sprintf("withheld of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"), judge.PercentileSamples(99))
 }

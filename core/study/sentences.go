@@ -109,6 +109,8 @@ func (o *contest) winner() string {
 		by = " by " + o.metric.worded()
 	}
 	switch {
+	case o.study.OneRun():
+		return work + o.value(o.best)
 	case o.alone():
 		return fmt.Sprintf("%s%s: with one cell there is nothing to compare it with", work, o.value(o.best))
 	case len(o.cells) == 1 && len(o.bounds) > 0:
@@ -233,6 +235,9 @@ func (o *contest) lossText() string {
 		parts = append(parts, "better but worse in loss beyond its floor, and so no winner: "+named(faster))
 	} else if n := len(o.barred); n > 0 {
 		parts = append(parts, fmt.Sprintf("%s worse in loss beyond its floor", are(n, "other cell")))
+	}
+	if len(parts) == 0 && o.study.OneRun() {
+		return "not known: the run was not evaluated on held-out samples"
 	}
 	if len(parts) == 0 {
 		return "not known: no run was evaluated on held-out samples"

@@ -113,6 +113,14 @@ func line(w *screen.Page, label, text string) {
 // Heading counts everything: nothing is left out unsaid.
 func (s *Study) Heading(m Metric) string {
 	done, failed, waiting := s.counts()
+	switch one := s.OneRun(); {
+	case one && done > 0:
+		return s.Name + ": 1 run done"
+	case one && failed > 0:
+		return s.Name + ": 1 run failed"
+	case one:
+		return s.Name + ": 1 run waiting"
+	}
 	skipped, same := 0, 0
 	for _, c := range s.Cells {
 		if c.Skipped != "" {
@@ -185,7 +193,7 @@ func (s *Study) row(r Row, m Metric, change string) []string {
 	if r.Compared {
 		change, p = m.verdict(r.Change), short(r.Change.Adjusted)
 	}
-	shorts := c.Shorts(m.Name)
+	shorts := s.Shorts(c, m.Name)
 	if len(c.Failed) > 0 {
 		shorts = append(shorts, fmt.Sprintf("%d failed", len(c.Failed)))
 		if len(s.Cells) > 1 && len(c.Runs) > 0 && s.crashes(c) {
@@ -199,7 +207,7 @@ func (s *Study) row(r Row, m Metric, change string) []string {
 	if values := c.Of(P99); len(values) > 0 && len(values) == len(c.Runs) {
 		p99 = number(judge.Of(values).Median)
 	}
-	return []string{c.Name, strconv.Itoa(e.N), number(e.Median), interval, spread, change, p, p99, strings.Join(shorts, ", ")}
+	return []string{s.NameOf(c), strconv.Itoa(e.N), number(e.Median), interval, spread, change, p, p99, strings.Join(shorts, ", ")}
 }
 
 // verdict is a change in a few signs: ~ where nothing is proven.

@@ -44,8 +44,8 @@ func pointers(values map[string]float64) map[string]*float64 {
 func (m *maker) addCells() {
 	for _, c := range m.cells {
 		cell := Cell{
-			ID: c.ID, Name: c.Name, Again: c == m.study.Again, Values: c.Values, Reason: c.Skipped, Same: -1,
-			Waiting: c.Waiting, Warnings: c.Notes(m.metric.Name), Shorts: c.Shorts(m.metric.Name),
+			ID: c.ID, Name: m.study.NameOf(c), Again: c == m.study.Again, Values: c.Values, Reason: c.Skipped, Same: -1,
+			Waiting: c.Waiting, Warnings: m.study.Notes(c, m.metric.Name), Shorts: m.study.Shorts(c, m.metric.Name),
 			Environment: -1, Median: -1, Worst: -1,
 		}
 		cell.State = stateOf(c)

@@ -63,6 +63,11 @@ type Document struct {
 	Live *Live `json:"live,omitempty"`
 }
 
+// OneRun says that the page is of a single run, so that it has no cells to speak of.
+func (d *Document) OneRun() bool {
+	return len(d.Cells) == 1 && len(d.Cells[0].Runs)+len(d.Cells[0].Failed)+d.Cells[0].Waiting == 1
+}
+
 // Sentence is an answer or a remark, and what it is about.
 type Sentence struct {
 	Label string `json:"label"`

@@ -45,6 +45,21 @@ inBrowsers((name, browser) => {
     });
   }
 
+  it('speaks of the run where there is one alone', async () => {
+    const { page, wrong } = await open(browser(), made.files.dlrm);
+    await drawn(page);
+    await page.evaluate(async () => {
+      for (const d of document.querySelectorAll('details')) d.open = true;
+      for (let i = 0; i < 2; i++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    });
+    const lines = await page.evaluate(() => [document.body.innerText, ...[...document.querySelectorAll('[aria-label], caption')].map((e) => e.getAttribute('aria-label') ?? e.textContent)].join('\n').replaceAll('\u00a0', ' ').split('\n'));
+    assert.deepEqual(lines.filter((line) => /\b(?:cells?|compared?|baseline|verdict|median run|all runs|too few)\b/i.test(line)), []);
+    for (const want of ['1 run done', 'The run', 'The run in detail']) assert.ok(lines.includes(want), `no line is ${want}`);
+    assert.deepEqual(await page.$$eval('table.cells thead th', (list) => list.map((th) => th.innerText)), ['run', 'throughput samples/s', 'notes']);
+    assert.deepEqual(wrong, []);
+    await page.close();
+  });
+
   it('says where the processes of a run on two hosts were, and what is known of these', async () => {
     const file = rewritten(made, made.files.dlrm, 'hosts', (doc) => {
       const [detail] = doc.details;

@@ -14,6 +14,12 @@ export function nameOf(doc, at) {
   return cell?.again ? `${cell.name}, again` : (cell?.name ?? '');
 }
 
+/** single says that a document is of one run: it has no cells to speak of, and nothing is compared. */
+export function single(doc) {
+  const [cell] = doc.cells;
+  return doc.cells.length === 1 && cell.runs.length + cell.failed.length + cell.waiting === 1;
+}
+
 /** valueOf is the value of a cell on an axis as people read it: sizes of psbench comm are bytes. */
 export function valueOf(doc, axis, value) {
   const { name } = doc.axes[axis];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { baselines, floorOf, isBaseline, metricOf, namedBy, nameOf, neededOf, passes, reasonOf, rowsOf, shortOf, toldOf, unofferedOf, withinOf } from './cells.js';
+import { baselines, floorOf, isBaseline, metricOf, namedBy, nameOf, neededOf, passes, reasonOf, rowsOf, shortOf, single, toldOf, unofferedOf, valueTold, withinOf } from './cells.js';
 import { initial } from './state.js';
 
 const doc = JSON.parse(readFileSync(new URL('../testdata/study.json', import.meta.url)));
@@ -115,9 +115,17 @@ test('within sizes a baseline is one at each size', () => {
   assert.equal(namedBy(sized), 'transport · bytes');
 });
 
+test('a document of one run has no cells to speak of', () => {
+  const cell = { runs: [0], failed: [], waiting: 0 };
+  assert.equal(single({ cells: [cell] }), true);
+  assert.equal(single({ cells: [{ runs: [], failed: [{}], waiting: 0 }] }), true);
+  for (const cells of [[], [cell, cell], [{ ...cell, runs: [0, 1] }], [{ ...cell, waiting: 1 }], [{ ...cell, runs: [] }]]) assert.equal(single({ cells }), false);
+});
+
 test('in a sentence numbers have their axis', () => {
   const made = { axes: [{ name: 'ntrainer', values: ['1', '2'] }, { name: 'server', values: ['average', 'sum'] }, { name: 'lr', values: ['0.1', '-1'] }, { name: 'sparse', values: ['true', 'false'] }], cells: [{ name: '', values: ['2', 'average', '-1', 'true'], again: true }] };
   assert.equal(toldOf(made, 0), 'ntrainer 2 · average · lr -1 · sparse true, again');
   assert.equal(shortOf(made, 0), '2 · average · -1 · true, again');
   assert.equal(toldOf(made, 0, 0, 1, 3), 'lr -1, again');
+  assert.deepEqual([valueTold(made, 0, '2'), valueTold(made, 1, 'sum')], ['ntrainer 2', 'sum']);
 });

@@ -1,14 +1,14 @@
 // The table as text for other programs: Markdown and CSV. What is in a cell is data there, too: no pipe
 // ends a cell of Markdown, and no spreadsheet takes a text for a formula.
 
-import { metricOf, nameOf, neededOf, reasonOf, rowsOf, toldOf, withinOf } from './cells.js';
+import { metricOf, nameOf, neededOf, reasonOf, rowsOf, single, toldOf, withinOf } from './cells.js';
 import { changeText, endsOf, nothing, number, there } from './format.js';
 
 /** tableOf is what is shown, as it stands, as a list of columns and of rows of raw values. */
 export function tableOf(doc, state) {
   const metric = metricOf(doc, state);
   const unit = metric.unit ? ` (${metric.unit})` : '';
-  const names = doc.axes.length > 0 ? doc.axes.map((a) => a.name) : ['cell'];
+  const names = namesOf(doc);
   const columns = [...names, 'state', 'runs', `median ${metric.name}${unit}`, 'low', 'high', 'change', 'change low', 'change high', 'p', 'verdict', 'needed runs', 'note'];
   const shown = rowsOf(doc, state);
   // Where no percentage tells a change, there is a difference in its place.
@@ -24,7 +24,7 @@ export function tableOf(doc, state) {
       e?.median ?? null,
       e?.low ?? null,
       e?.high ?? null,
-      row.baseline ? 'baseline' : (c?.change ?? null),
+      row.baseline && !single(doc) ? 'baseline' : (c?.change ?? null),
       c?.low ?? null,
       c?.high ?? null,
       c?.p ?? null,
@@ -36,6 +36,9 @@ export function tableOf(doc, state) {
   });
   return { columns, rows };
 }
+
+// The columns that name a row.
+const namesOf = (doc) => (doc.axes.length > 0 ? doc.axes.map((a) => a.name) : [single(doc) ? 'run' : 'cell']);
 
 /** csv has values as they are, with all digits of the document; changes are fractions. */
 export function csv(doc, state) {
@@ -55,8 +58,8 @@ export function csvCell(value) {
 /** markdown has values as the page shows them. */
 export function markdown(doc, state) {
   const metric = metricOf(doc, state);
-  const names = doc.axes.length > 0 ? doc.axes.map((a) => a.name) : ['cell'];
-  const against = doc.within ? `${toldOf(doc, state.baseline, withinOf(doc))} of the same ${doc.within}` : nameOf(doc, state.baseline);
+  const names = namesOf(doc);
+  const against = single(doc) ? '' : doc.within ? `${toldOf(doc, state.baseline, withinOf(doc))} of the same ${doc.within}` : nameOf(doc, state.baseline);
   const head = [...names, 'runs', `median${metric.unit ? `, ${metric.unit}` : ''}`, '95 % interval', 'change', '95 % interval', 'verdict', 'note'];
   const rows = rowsOf(doc, state).map((row) => {
     const { cell, estimate: e, change: c } = row;
@@ -65,7 +68,7 @@ export function markdown(doc, state) {
       String(e?.n ?? cell.runs.length),
       number(e?.median),
       span(e?.low, e?.high, number),
-      row.baseline ? 'baseline' : changeText(c, metric.unit) || nothing,
+      row.baseline && !single(doc) ? 'baseline' : changeText(c, metric.unit) || nothing,
       span(...endsOf(c, metric.unit)),
       c?.verdict ?? '',
       [cell.again ? 'again' : '', reasonOf(row), neededOf(c), ...cell.shorts].filter(Boolean).join('; '),

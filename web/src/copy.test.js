@@ -49,6 +49,12 @@ test('markdown is a table with as many cells in each row', () => {
   assert.match(lines[11 + 1], /^throughput: higher is better; changes against server=average/);
 });
 
+test('one run is copied without a comparison', () => {
+  const one = { ...doc, axes: [], cells: [{ ...doc.cells[0], runs: [0] }], baseline: 0 };
+  assert.match(csv(one, initial(one)), /^run,state,runs,.*\r\n[^,]*[^,\n]*,done,/);
+  for (const text of [csv(one, initial(one)).split('\r\n')[1], markdown(one, initial(one))]) assert.doesNotMatch(text, /\bcell\b|baseline|against/);
+});
+
 test('spans', () => {
   const same = (x) => String(x);
   assert.equal(span(1, 2, same), '1 to 2');

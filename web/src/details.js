@@ -1,6 +1,6 @@
 // All that is known of a cell, on demand: built when it is opened.
 
-import { isBaseline, metricOf, nameOf, reasonOf, rowsOf, states } from './cells.js';
+import { isBaseline, metricOf, nameOf, reasonOf, rowsOf, single, states } from './cells.js';
 import { verdictOf } from './table.js';
 import { span } from './copy.js';
 import { h, replace } from './dom.js';
@@ -17,13 +17,15 @@ export function details(doc, store) {
     const open = [...list.children].some((one) => !one.open);
     for (const one of list.children) one.open = open;
   } }, 'Open or close all');
-  const section = h('section', { id: 'details', 'aria-labelledby': 'details-title' },
-    h('div', { class: 'titled' }, h('h2', { id: 'details-title' }, doc.cells.length === 1 ? 'The run in detail' : 'Cells in detail'), all), list);
+  const title = h('h2', { id: 'details-title' });
+  const section = h('section', { id: 'details', 'aria-labelledby': 'details-title' }, h('div', { class: 'titled' }, title, all), list);
 
   const fill = () => {
     const open = new Set([...list.children].filter((one) => one.open).map((one) => one.id));
     replace(list, d.cells.map((cell, at) => one(d, store, at, open.has(`cell-${at}`) || d.cells.length === 1)));
     all.hidden = d.cells.length < 2;
+    title.textContent = single(d) ? 'The run in detail' : 'Cells in detail';
+    section.hidden = d.cells.length === 0;
   };
   fill();
   store.subscribe((_, changed) => {
@@ -73,7 +75,7 @@ function contents(d, state, at) {
     cell.warnings.length > 0 ? h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, cell.warnings.map((text) => h('li', null, held(text)))) : null,
     cell.failed.map(failure),
     cell.runs.length > 0 ? [figures(d, state, at), runs(d, state, at)] : null,
-    detail ? [h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail, nameOf(d, at)), order(detail), hosts(detail, nameOf(d, at)), checked(detail)] : null,
+    detail ? [single(d) ? null : h('p', { class: 'soft of' }, `Of the median run, ${d.runs[detail.run]?.folder ?? ''}:`), configuration(d, state, at, detail), ran(detail, nameOf(d, at)), order(detail), hosts(detail, nameOf(d, at)), checked(detail)] : null,
     cell.environment >= 0 && d.environments.length > 0 ? environment(d, cell) : null,
   ];
 }
@@ -89,21 +91,26 @@ function failure(f, i) {
     f.logs.map((log) => h('details', { class: 'log', open: i === 0 }, h('summary', null, log.cut ? `the end of what ${log.process} wrote` : `what ${log.process} wrote`), h('pre', { tabindex: '0' }, log.tail))));
 }
 
-// Every metric of the cell, and what of it differs from the baseline.
+// Every metric of the cell, and what of it differs from the baseline. One run has values alone.
 function figures(d, state, at) {
   const rows = [];
   for (const m of d.metrics) {
     const e = d.judged[m.name]?.estimates?.[at];
     if (!e || !there(e.median)) continue;
     const c = d.judged[m.name]?.against?.[state.baseline]?.[at];
-    const cells = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit), span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? spreadOf(e, m.unit) : ''];
+    const value = [h('span', { title: m.means }, m.name), quantity(e.median, m.unit)];
+    if (single(d)) {
+      rows.push(value);
+      continue;
+    }
+    const cells = [...value, span(e.low, e.high, (x) => (m.unit === 'B' ? bytes(x) : number(x))), e.n > 1 ? spreadOf(e, m.unit) : ''];
     const left = d.cells.length > 1 && !isBaseline(d, state.baseline, at) && !d.judged[m.name].against?.[state.baseline];
     if (left) cells.push(h('span', { class: 'soft' }, 'no room on the page'), '', '', '');
     else if (d.cells.length > 1) cells.push(changeText(c, m.unit), h('span', { class: 'soft' }, span(...endsOf(c, m.unit))), c ? verdictOf(c) : '', there(c?.p) ? (c.p < 0.001 ? '< 0.001' : c.p.toFixed(3)) : '');
     rows.push(cells);
   }
   if (rows.length === 0) return null;
-  const head = ['metric', 'median', '95 % interval', 'spread', ...(d.cells.length > 1 ? ['change', '95 % interval', 'verdict', 'p'] : [])];
+  const head = single(d) ? ['metric', 'value'] : ['metric', 'median', '95 % interval', 'spread', ...(d.cells.length > 1 ? ['change', '95 % interval', 'verdict', 'p'] : [])];
   return part('Metrics', grid(`Metrics of ${nameOf(d, at)}`, head, rows, [1, 2, 3, 4, 5, 7]));
 }
 
@@ -112,10 +119,11 @@ function runs(d, state, at) {
   const m = metricOf(d, state);
   const list = cell.runs.map((i) => d.runs[i]).filter(Boolean);
   const late = list.some((r) => r.straggler);
-  const head = ['folder', 'round', 'started', 'seed', `${m.name}${m.unit ? `, ${m.unit}` : ''}`, 'iterations', ...(late ? ['straggler'] : []), 'warnings'];
+  const one = single(d);
+  const head = ['folder', ...(one ? [] : ['round']), 'started', 'seed', `${m.name}${m.unit ? `, ${m.unit}` : ''}`, 'iterations', ...(late ? ['straggler'] : []), 'warnings'];
   const rows = list.map((r) => [
     h('span', { class: 'mono' }, r.folder),
-    String(r.round),
+    ...(one ? [] : [String(r.round)]),
     r.started.replace('T', ' ').replace(/\.\d+|Z$/g, ''),
     String(r.seed),
     number(r.values[m.name]),
@@ -123,7 +131,7 @@ function runs(d, state, at) {
     ...(late ? [r.straggler ? `trainer${r.straggler.rank}${r.straggler.host ? ` on ${r.straggler.host}` : ''}: ${duration(r.straggler.cost_ms)} in ${share(r.straggler.share)}` : nothing] : []),
     r.warnings.join('; '),
   ]);
-  return part(count(list.length, 'run'), grid(`Runs of ${nameOf(d, at)}`, head, rows, [1, 3, 4, 5]));
+  return part(count(list.length, 'run'), grid(`Runs of ${nameOf(d, at)}`, head, rows, one ? [2, 3, 4] : [1, 3, 4, 5]));
 }
 
 // The configuration; what the cell has otherwise than the baseline stands out.

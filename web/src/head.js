@@ -1,6 +1,6 @@
 // The top of the page: what was measured, where, and what it comes to.
 
-import { floorOf, toldOf } from './cells.js';
+import { floorOf, single, toldOf } from './cells.js';
 import { append, h, replace } from './dom.js';
 import { held } from './format.js';
 import { mentions, sentence } from './mention.js';
@@ -49,7 +49,7 @@ export function remarks(doc, store) {
 }
 
 function list(d, sentences, name) {
-  const names = d.cells.map((cell) => cell.name);
+  const names = single(d) ? [] : d.cells.map((cell) => cell.name);
   const kept = [...names, ...d.axes.flatMap((axis) => [axis.name, ...axis.values])];
   const pieces = (text) => mentions(sentence(text, kept), names).map((p) => (p.cell < 0 ? held(p.text) : h('a', { class: 'mention', href: `#cell-${p.cell}` }, held(toldOf(d, p.cell)))));
   const entry = (s, first) => h('div', null, h('dt', null, first ? s.label : ''), h('dd', null, pieces(s.text)));

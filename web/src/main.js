@@ -1,6 +1,6 @@
 // The page: reads its document, mounts what it is made of, and follows what a reader chooses.
 
-import { baselines } from './cells.js';
+import { baselines, single } from './cells.js';
 import { comm } from './comm.js';
 import { closeMenus, controls } from './controls.js';
 import { details } from './details.js';
@@ -23,7 +23,14 @@ const cells = [controls(doc, store), table(doc, store, (at) => seen.open(at)), r
 const parts = [gallery(doc, store, pictures, window.psbench.pictures), comm(doc), seen, environments(doc)];
 
 const nodes = (list) => list.flatMap((p) => p.nodes);
-const overview = h('section', { id: 'cells', 'aria-labelledby': 'cells-title' }, h('h2', { id: 'cells-title' }, doc.cells.length === 1 ? 'The run' : 'Cells'), nodes(cells));
+const title = h('h2', { id: 'cells-title' });
+const overview = h('section', { id: 'cells', 'aria-labelledby': 'cells-title' }, title, nodes(cells));
+// A run that goes on has nothing to show but its banner.
+function entitle(d) {
+  title.textContent = single(d) ? 'The run' : 'Cells';
+  overview.hidden = d.cells.length === 0;
+}
+entitle(doc);
 const main = h('main', { id: 'main', tabindex: '-1' }, top.nodes[1], overview, nodes(parts));
 const links = h('nav', { class: 'contents', 'aria-label': 'Contents' });
 document.body.append(
@@ -52,6 +59,7 @@ export function update(next) {
   const list = baselines(next, store.state.metric);
   if (list.length > 0 && !list.includes(store.state.baseline)) store.state.baseline = list[0];
   window.psbench.doc = next;
+  entitle(next);
   for (const part of [top, ...cells, ...parts]) part.update(next);
   contents();
 }

@@ -1,6 +1,6 @@
 // The table of the cells.
 
-import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, states, valueOf, valueTold } from './cells.js';
+import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, single, states, valueOf, valueTold } from './cells.js';
 import { span } from './copy.js';
 import { append, h, replace } from './dom.js';
 import { changeText, count, endsOf, number, there } from './format.js';
@@ -20,12 +20,13 @@ export function table(doc, store, show) {
   const body = h('tbody');
   const shown = h('p', { class: 'shown soft', role: 'status' });
   const grid = h('table', { class: 'cells' }, caption, head, body);
-  const box = frame('Table of the cells', grid, { class: 'cells-frame' });
+  const box = frame('', grid, { class: 'cells-frame' });
 
   const heads = () => {
     const { state } = store;
     const metric = metricOf(d, state);
-    caption.textContent = `Cells by ${metric.name}${metric.unit ? ` in ${metric.unit}` : ''}, ${metric.better} is better`;
+    box.setAttribute('aria-label', `Table of the ${single(d) ? 'run' : 'cells'}`);
+    caption.textContent = `${single(d) ? 'The run' : 'Cells'} by ${metric.name}${metric.unit ? ` in ${metric.unit}` : ''}, ${metric.better} is better`;
     replace(head, h('tr', null, columnsOf(d, metric).map((c) => headCell(c, store))));
   };
   const rows = () => {
@@ -59,6 +60,8 @@ export function table(doc, store, show) {
 }
 
 function columnsOf(d, metric) {
+  // Of one run nothing can be sorted, and it is in every picture.
+  if (single(d)) return [{ id: '', text: 'run' }, { id: '', text: metric.name, unit: metric.unit, number: true }, { id: '', text: 'notes' }];
   const first = d.axes.length > 0 ? d.axes.map((axis, i) => ({ id: axisColumn(i), text: axis.name })) : [{ id: 'cell', text: 'cell' }];
   const columns = [{ id: '', text: 'in pictures', hidden: true }, ...first];
   if (d.cells.some((c) => c.state !== 'done')) columns.push({ id: '', text: 'state' });
@@ -106,17 +109,18 @@ function tick(body, chosen) {
 
 function rowOf(d, store, row, scale, show) {
   const { cell, at, estimate: e, change: c } = row;
+  const one = single(d);
   const many = d.cells.length > 1;
   const { unit } = metricOf(d, store.state);
-  const tr = h('tr', { class: `is-${cell.state}${row.baseline ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
-  tr.append(h('td', { class: 'choose' }, chooser(d, store, at, cell)), ...named(d, at, show));
+  const tr = h('tr', { class: `is-${cell.state}${row.baseline && !one ? ' is-baseline' : ''}${cell.again ? ' is-again' : ''}` });
+  tr.append(...(one ? [] : [h('td', { class: 'choose' }, chooser(d, store, at, cell))]), ...named(d, at, show));
   const [sign, word] = states[cell.state] ?? ['?', cell.state];
   const mark = h('span', { 'aria-hidden': 'true' }, `${sign} `);
-  if (d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state tucked', title: word }, mark, h('span', { class: cell.state === 'done' ? 'hidden' : null }, word)));
-  tr.append(h('td', { class: 'number tucked' }, runsText(cell, e)));
+  if (!one && d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state tucked', title: word }, mark, h('span', { class: cell.state === 'done' ? 'hidden' : null }, word)));
+  if (!one) tr.append(h('td', { class: 'number tucked' }, runsText(cell, e)));
   if (!there(e?.median)) {
     // Without a value there is only why, which has the room of all.
-    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, foldedOf(cell, e, true), notes(row, long) ?? h('span', { class: 'soft' }, 'no value')));
+    tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, one ? null : foldedOf(cell, e, true), notes(row, long) ?? h('span', { class: 'soft' }, 'no value')));
     return tr;
   }
   tr.append(h('td', { class: 'number median' }, h('span', { class: 'value' }, number(e.median)), unit ? h('span', { class: 'unit stacked-only' }, ` ${unit}`) : null, under(span(e.low, e.high, number))));
@@ -125,7 +129,7 @@ function rowOf(d, store, row, scale, show) {
     tr.append(h('td', { class: 'number change' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
   }
   const noted = notes(row, short);
-  tr.append(h('td', { class: 'note' }, foldedOf(cell, e, noted !== null), noted));
+  tr.append(h('td', { class: 'note' }, one ? null : foldedOf(cell, e, noted !== null), noted));
   return tr;
 }
 

@@ -3,7 +3,7 @@
 import { namedBy, nameOf, shortOf } from '../cells.js';
 import { s } from '../dom.js';
 import { duration, number, share } from '../format.js';
-import { chosenOr, detailOf, sentences, tidy } from './cells.js';
+import { chosenOr, detailOf, rowNamed, sentences, tidy, whose } from './cells.js';
 import { colourOf, markerOf, outline } from './colour.js';
 import { picture } from './picture.js';
 import { linear, ticks } from './scale.js';
@@ -39,11 +39,12 @@ export function collect(doc, state, own) {
     by,
     buckets,
     unit: 'ms',
+    of: rowNamed(doc),
     named: namedBy(doc),
     parts,
     bars,
     note: sentences(
-      by === 'parts' ? 'Means per iteration and trainer, of the median run of each cell.' : 'Where the time of reductions goes, in means per iteration and trainer, of the median run of each cell; buckets are on their way at the same time, so these do not add up to the iteration.',
+      by === 'parts' ? `Means per iteration and trainer, ${whose(doc)}.` : `Where the time of reductions goes, in means per iteration and trainer, ${whose(doc)}; buckets are on their way at the same time, so these do not add up to the iteration.`,
       left > 0 && `${left} more cells are not shown: choose those to compare.`,
     ),
   };
@@ -118,7 +119,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
     },
   ],
   table: (data) => ({
-    head: [data.by === 'parts' ? 'cell' : 'cell, bucket', ...data.parts.map((p) => `${p}, ms`), 'in all, ms'],
+    head: [data.by === 'parts' ? data.of : `${data.of}, bucket`, ...data.parts.map((p) => `${p}, ms`), 'in all, ms'],
     rows: data.bars.map((b) => [b.name, ...data.parts.map((p) => b.parts.find((part) => part.name === p)?.ms.toPrecision(4) ?? '–'), b.total.toPrecision(4)]),
   }),
   height: (data, width) => rowOf(width) * data.bars.length + headOf(data) + 44,

@@ -1,6 +1,6 @@
 // What pictures take of a document, in one way for all of them.
 
-import { nameOf, passes } from '../cells.js';
+import { nameOf, passes, single } from '../cells.js';
 import { number, bytes, there } from '../format.js';
 
 /** words are those of a metric's name. */
@@ -94,6 +94,12 @@ export function oneOf(doc, state, own, has) {
   const wanted = [own === '' || own === undefined ? -1 : Number(own), chosen.includes(state.baseline) ? state.baseline : -1, ...chosen, state.baseline];
   return { cell: wanted.find((i) => able.includes(i)) ?? able[0] ?? -1, options: able.map((i) => ({ value: String(i), label: nameOf(doc, i) })) };
 }
+
+/** rowNamed is what a row or a line of a picture is: a cell, or the only run. */
+export const rowNamed = (doc) => (single(doc) ? 'run' : 'cell');
+
+/** whose says whose values are drawn. */
+export const whose = (doc) => (single(doc) ? 'of the run' : 'of the median run of each cell');
 
 /** sampled is what was left out, as a sentence. */
 export const sampled = (doc) => doc.sampling && doc.sampling[0].toUpperCase() + doc.sampling.slice(1).replace(/\.?$/, '.');

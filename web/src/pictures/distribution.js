@@ -2,7 +2,7 @@
 
 import { nameOf, namedBy, shortOf } from '../cells.js';
 import { duration, number } from '../format.js';
-import { chosenOr, detailOf, sentences, tidy } from './cells.js';
+import { chosenOr, detailOf, rowNamed, sentences, tidy, whose } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
 import { picture } from './picture.js';
@@ -42,12 +42,13 @@ export function collect(doc, state) {
   const cut = longest - shortest > 2.5 * (usual - shortest) ? shortest + 1.15 * (usual - shortest) : longest;
   return {
     unit: 'ms',
+    of: rowNamed(doc),
     lines,
     shortest,
     cut,
     note: sentences(
       lines.length > 1 && namedBy(doc) && `Lines are named by ${namedBy(doc)}.`,
-      'Of the iterations of all trainers, of the median run of each cell.',
+      `Of the iterations of all trainers, ${whose(doc)}.`,
       cut < longest && `The longest took ${duration(longest)} and is beyond the edge.`,
       lines.some((l) => l.marks.length < marked.length) && 'p95 needs 20 iterations and p99 needs 100.',
       left > 0 && `${left} more cells are not shown: choose those to compare.`,
@@ -88,7 +89,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
   collect,
   sentence: (data) => `Cumulative distribution of iterations: ${data.lines.map((l) => `${l.name} ${l.marks.map((m) => `${m.name} ${duration(m.ms)}`).join(', ')}`).join('; ')}.`,
   table: (data) => ({
-    head: ['cell', 'iterations', 'shortest', ...marked.map((m) => m.name), 'longest'],
+    head: [data.of, 'iterations', 'shortest', ...marked.map((m) => m.name), 'longest'],
     rows: data.lines.map((l) => [l.name, String(l.iterations), duration(l.ms[0]), ...marked.map((m) => duration(l.marks.find((of) => of.name === m.name)?.ms)), duration(l.ms.at(-1))]),
   }),
   height: (data, width) => (width < 560 ? 300 : 360),

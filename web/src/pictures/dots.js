@@ -1,6 +1,6 @@
 // A dot per run, a row per cell: how sure the numbers are.
 
-import { isBaseline, namedBy, nameOf, shortOf, toldOf } from '../cells.js';
+import { isBaseline, namedBy, nameOf, shortOf, single, toldOf } from '../cells.js';
 import { s } from '../dom.js';
 import { changeText, quantity, share, there } from '../format.js';
 import { axisLabel, changeOf, estimateOf, kept, metricOf, sentences, tickOf, valuesOf, whyNot, words } from './cells.js';
@@ -12,10 +12,10 @@ import { below, drawing, line, ruler, text } from './svg.js';
 // Values so many times apart are drawn on a scale of logarithms.
 const far = 20;
 
-/** collect is the rows of the picture. */
+/** collect is the rows of the picture. One run is no picture. */
 export function collect(doc, state) {
   const metric = metricOf(doc, state);
-  if (!metric) return null;
+  if (!metric || single(doc)) return null;
   const judged = doc.judged[metric.name];
   const rows = kept(doc, state).map((cell) => {
     const c = doc.cells[cell];

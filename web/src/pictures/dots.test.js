@@ -24,9 +24,14 @@ test('a failed cell has a row that says why', () => {
 });
 
 test('with too few runs there is no interval', () => {
-  const doc = study({ axes: {}, runs: 1 });
+  const doc = study({ axes: { hook: ['rpc', 'noop'] }, runs: 1 });
   const [row] = dots.collect(doc, stateOf(doc)).rows;
   assert.deepEqual([row.runs.length, row.low, row.high], [1, null, null]);
+});
+
+test('one run has no picture: one dot shows nothing', () => {
+  const doc = study({ axes: {}, runs: 1 });
+  assert.equal(dots.collect(doc, stateOf(doc)), null);
 });
 
 test('filters leave out rows, and another metric has other values', () => {

@@ -193,7 +193,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
   about: 'A slope is drift, a step is a change of the machine or of the training, and a lane that lies above the dashed line is a straggler.',
   own: { cell: '', run: 'median' },
   collect,
-  sentence: (data) => `Iterations of ${data.name} over time, ${data.run} run, ${data.lanes.length} ranks, median ${duration(data.median_ms)}: ${data.lanes.slice(0, 16).map((l) => (there(l.median_ms) ? `${l.name} ${duration(l.median_ms)}` : l.name)).join(', ')}.`,
+  sentence: (data) => `Iterations of ${data.name} over time, ${data.both ? `${data.run} run, ` : ''}${data.lanes.length} ranks, median ${duration(data.median_ms)}: ${data.lanes.slice(0, 16).map((l) => (there(l.median_ms) ? `${l.name} ${duration(l.median_ms)}` : l.name)).join(', ')}.`,
   choices: (data) => [
     { key: 'cell', label: 'cell', value: String(data.cell), options: data.cells },
     { key: 'run', label: 'run', value: data.run, options: [{ value: 'median', label: 'the median one' }, ...(data.both ? [{ value: 'worst', label: 'the worst one' }] : [])] },

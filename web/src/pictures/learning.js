@@ -1,8 +1,8 @@
 // What training led to: loss, accuracy and AUC against seconds and against bytes.
 
-import { namedBy, nameOf, shortOf } from '../cells.js';
+import { namedBy, nameOf, shortOf, single } from '../cells.js';
 import { count, number, quantity, there } from '../format.js';
-import { chosenOr, detailOf, sentences, size, tidy, words } from './cells.js';
+import { chosenOr, detailOf, rowNamed, sentences, size, tidy, words } from './cells.js';
 import { chart } from './chart.js';
 import { colourOf, dashOf, markerOf } from './colour.js';
 import { picture } from './picture.js';
@@ -41,13 +41,14 @@ export function collect(doc, state, own) {
       });
   });
   return {
+    of: rowNamed(doc),
     measure,
     measures,
     over,
     bytes,
     lines,
     note: sentences(
-      'A point is the end of an epoch, a line a run; with markers that whose speed is the median of its cell.',
+      single(doc) ? 'A point is the end of an epoch.' : 'A point is the end of an epoch, a line a run; with markers that whose speed is the median of its cell.',
       cells.length > 1 && namedBy(doc) && `Lines are named by ${namedBy(doc)}.`,
       thinned(doc, lines),
       over === 'bytes' && 'Bytes are of gradients that a trainer hands to its hook.',
@@ -95,7 +96,7 @@ function paint(stage, data, { width, height, doc, own }) {
 export const { name, title, about, shows, reserves, draw } = picture({
   name: 'learning',
   title: 'What training leads to',
-  about: 'What is faster must also learn: compare how low a loss is after the same seconds, or after the same bytes.',
+  about: 'What is faster must also learn: this is how low a loss is after so many seconds, or after so many bytes.',
   own: { measure: '', over: 'seconds' },
   collect,
   sentence: (data) => `${words(data.measure)} against ${data.over}: ${data.lines.filter((l) => l.median).map((l) => `${l.name} ends at ${number(l.values.filter(there).at(-1))}`).join('; ')}.`,
@@ -104,7 +105,7 @@ export const { name, title, about, shows, reserves, draw } = picture({
     { key: 'over', label: 'against', value: data.over, options: [{ value: 'seconds', label: 'seconds' }, ...(data.bytes ? [{ value: 'bytes', label: 'bytes' }] : [])] },
   ],
   table: (data) => ({
-    head: ['cell', 'round', 'epoch', data.over, words(data.measure)],
+    head: [data.of, 'round', 'epoch', data.over, words(data.measure)],
     rows: data.lines.flatMap((l) => l.xs.map((x, i) => [l.name, String(l.round), String(l.numbers[i]), data.over === 'bytes' ? size(x) : number(x), number(l.values[i])])),
   }),
   height: (data, width) => (width < 560 ? 300 : 380),

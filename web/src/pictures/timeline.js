@@ -1,6 +1,6 @@
 // One iteration: what every rank did and when, and which push led to which answer.
 
-import { nameOf } from '../cells.js';
+import { nameOf, single } from '../cells.js';
 import { s } from '../dom.js';
 import { duration, number } from '../format.js';
 import { fillOf } from './breakdown.js';
@@ -47,7 +47,7 @@ export function collect(doc, state, own) {
     arrows: timeline.arrows,
     drawn: arrows,
     note: sentences(
-      `Iteration ${timeline.iteration}, counted from 0, of the ${run} run: one of median length. All ranks together take ${duration(timeline.micros / 1000)}.`,
+      `Iteration ${timeline.iteration}, counted from 0, of the ${single(doc) ? '' : `${run} `}run: one of median length. All ranks together take ${duration(timeline.micros / 1000)}.`,
       arrows === 'some' && timeline.arrows.length > 0 && `${timeline.arrows.length} arrows lead from pushes to answers: those of the bucket that is pointed at are drawn.`,
     ),
   };
