@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/study"
 	"github.com/psbench/psbench/core/sweep"
 	"github.com/psbench/psbench/core/sweep/conduct"
 	"github.com/psbench/psbench/core/sweep/journal"
@@ -77,6 +78,9 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	}
 	for _, line := range hostLines(s.Plan) {
 		p.Line(0, line)
+	}
+	if counts[journal.Waiting] > 0 && counts[journal.Done] > 0 {
+		p.Line(0, study.Early)
 	}
 	if s.Left > 0 {
 		p.Line(0, about(s.Left.Seconds())+" left")

@@ -28,7 +28,7 @@ func (v *Verdicts) FloorText() string {
 // mostReasons bounds the reasons of failures that are told.
 const mostReasons = 10
 
-// Remarks are what there is to say below the table of the cells: the noise floor, what is withheld, what was
+// Remarks are what there is to say below the table of the cells: the noise floor, what looking early costs, what is withheld, what was
 // checked, the warnings in full, and what did not run, each with its reason.
 func (s *Study) Remarks(v *Verdicts) []Sentence {
 	var out []Sentence
@@ -39,6 +39,7 @@ func (s *Study) Remarks(v *Verdicts) []Sentence {
 	}
 	if len(s.Cells) > 0 {
 		add("floor", v.FloorText())
+		add("early", s.early())
 		add("p99", s.withheld())
 		add("checked", s.checked())
 	}

@@ -29,6 +29,8 @@ type Study struct {
 	Seed uint64
 	// Within is the axis along which nothing is compared: of psbench comm that of the sizes, "" of all others.
 	Within string
+	// Begun is how many rounds the sweep had before --extend added some, 0 if it never did.
+	Begun int
 	// MostFailed is the share of its runs, from 0 to 1, that may have failed of a cell that can win; nil is
 	// DefaultMostFailed.
 	MostFailed *float64

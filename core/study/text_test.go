@@ -161,6 +161,11 @@ func TestText(t *testing.T) {
 			s.Cells[1].Waiting = 4
 			return s
 		}()},
+		"extended": {study: func() *Study {
+			s := speeds(apart, nil)
+			s.Begun = 6
+			return s
+		}()},
 		"onecell": {study: speeds(apart, func(server string, p *plot) {
 			if server != "average" {
 				p.runs, p.skipped = 0, "server "+server+" needs 2 trainers"

@@ -20,6 +20,8 @@ func (p *Plan) check() error {
 	switch {
 	case p.Repeats < 1 || p.Repeats > MostRepeats:
 		return fmt.Errorf("repeats is %d but must be from 1 to %d", p.Repeats, MostRepeats)
+	case p.Begun < 0 || p.Begun >= p.Repeats:
+		return fmt.Errorf("begun is %d but must be from 0 to less than repeats, which is %d", p.Begun, p.Repeats)
 	case p.Budget.Time < 0 || p.Budget.Failures < 0 || p.RunTimeout < 0:
 		return errors.New("a budget or the time of a run is negative")
 	case p.Baseline < 0 || p.Baseline >= len(p.Cells) || !p.Cells[p.Baseline].Runs():

@@ -22,8 +22,10 @@ type Plan struct {
 	Baseline int      `json:"baseline"` // a place in Cells, of one that runs
 	Again    bool     `json:"again"`    // the baseline runs twice in each round: the A/A cell
 	Repeats  int      `json:"repeats"`  // rounds; each is a fresh set of processes of every cell
-	Seed     uint64   `json:"seed"`     // of the order within rounds
-	Budget   Budget   `json:"budget"`
+	// Begun is how many rounds there were before more were added, 0 where none were.
+	Begun  int    `json:"begun,omitempty"`
+	Seed   uint64 `json:"seed"` // of the order within rounds
+	Budget Budget `json:"budget"`
 	// RunTimeout is the longest time that a run may take, 0 for any.
 	RunTimeout time.Duration `json:"run_timeout_ns,omitempty"`
 	// Check has every run check what it reduces while it measures.

@@ -65,6 +65,7 @@ func TestPlanThatSomebodyChanged(t *testing.T) {
 	for _, test := range []struct{ file, old, new, want string }{
 		{PlanFile, `"server": "sum"`, `"server": "mean"`, "but that of its configuration is"},
 		{PlanFile, `"repeats": 10`, `"repeats": 0`, "repeats is 0 but must be from 1 to 1000000"},
+		{PlanFile, `"repeats": 10`, `"repeats": 10, "begun": 10`, "begun is 10 but must be from 0 to less than repeats, which is 10"},
 		{PlanFile, `"baseline": 0`, `"baseline": 3`, "baseline is 3, which is the place of no cell that runs"},
 		{PlanFile, `"identity": "`, `"identity": "0`, "somebody changed one of them"},
 		{PlanFile, `"seed": 7`, `"sead": 7`, `did you mean "seed"?`},

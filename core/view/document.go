@@ -32,7 +32,7 @@ type Document struct {
 	Sentences []Sentence `json:"sentences"`
 	// Warnings are one sentence each, of the whole study.
 	Warnings []string `json:"warnings"`
-	// Remarks are what psbench show has below its table: floor, p99, checked, failed, skipped. The floor is
+	// Remarks are what psbench show has below its table: floor, early, p99, checked, failed, skipped. The floor is
 	// that of Metric; Judged has those of all metrics.
 	Remarks []Sentence `json:"remarks"`
 

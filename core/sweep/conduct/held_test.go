@@ -53,7 +53,7 @@ func TestPlanIsHeldTo(t *testing.T) {
 			t.Errorf("%s ran again", run)
 		}
 	}
-	if p, err := sweep.Read(dir); err != nil || len(after) != 4 || p.Seed != 7 || p.Budget.Failures != 3 {
+	if p, err := sweep.Read(dir); err != nil || len(after) != 4 || p.Seed != 7 || p.Begun != 1 || p.Budget.Failures != 3 {
 		t.Errorf("%d runs are done; the plan is %+v, %v", len(after), p, err)
 	}
 	if err := Run(t.Context(), dir, planOf(t, 1, "work", "work after"), extended); err == nil || !strings.Contains(err.Error(), "was begun otherwise: repeats was 2 and is 1") {

@@ -55,7 +55,10 @@ func open(dir string, p *sweep.Plan, o Options) (*sweep.Plan, error) {
 		if err := allowed(dir, recorded, p, o.Extend); err != nil {
 			return nil, err
 		}
-		now.Seed = recorded.Seed
+		now.Seed, now.Begun = recorded.Seed, recorded.Begun
+		if now.Begun == 0 && now.Repeats > recorded.Repeats {
+			now.Begun = recorded.Repeats
+		}
 	}
 	if !o.Share {
 		if err := clearDrafts(dir); err != nil {
