@@ -114,7 +114,7 @@ func (d *Detail) breakDown(r *result.Result) {
 		d.Parts = append(d.Parts, Part{p.Name, mean(p.TotalNS)})
 	}
 	for _, k := range breakdown.Buckets(r) {
-		d.Buckets = append(d.Buckets, Bucket{k.Index, mean(k.WaitingNS), mean(k.TransferNS), mean(k.ReductionNS), mean(k.CodecNS)})
+		d.Buckets = append(d.Buckets, Bucket{k.Index, mean(k.HookNS), mean(k.WaitingNS), mean(k.TransferNS), mean(k.ReductionNS), mean(k.CodecNS)})
 	}
 }
 

@@ -322,6 +322,7 @@ type Part struct {
 // Bucket is the reductions of a bucket, in means per iteration and trainer.
 type Bucket struct {
 	Index       int     `json:"index"`
+	HookMS      float64 `json:"hook_ms,omitempty"` // 0 where hooks stamped none
 	WaitingMS   float64 `json:"waiting_ms"`
 	TransferMS  float64 `json:"transfer_ms"`
 	ReductionMS float64 `json:"reduction_ms"`

@@ -52,7 +52,7 @@ const together = [
   { names: cells, least: { 'all cones': 0.1, protanopia: 0.06, deuteranopia: 0.06, tritanopia: 0.05 } },
   ...[
     parts(['data', 'lookup', 'forward', 'backward', 'exposed', 'optimizer', 'parameters', 'rest', 'waiting']),
-    parts(['waiting', 'transfer', 'reduction', 'codec']),
+    parts(['hook', 'waiting', 'transfer', 'reduction', 'codec']),
     ['bucket-1', 'bucket-2', 'bucket-3', 'bucket-4'],
   ].map((names) => ({ names, least: { 'all cones': 0.05, protanopia: 0.04, deuteranopia: 0.04, tritanopia: 0.03 } })),
   ...[['good', 'bad'], ['heat-better', 'heat-worse']].map((names) => ({ names, least: { 'all cones': 0.15, protanopia: 0.14, deuteranopia: 0.14, tritanopia: 0.14 } })),

@@ -11,7 +11,7 @@ import { below, drawing, line, ruler, text } from './svg.js';
 
 const most = 40;
 
-const fills = ['data', 'lookup', 'forward', 'backward', 'exposed', 'optimizer', 'parameters', 'rest', 'waiting', 'transfer', 'reduction', 'codec'];
+const fills = ['data', 'lookup', 'forward', 'backward', 'exposed', 'optimizer', 'parameters', 'rest', 'hook', 'waiting', 'transfer', 'reduction', 'codec'];
 
 /** fillOf is the colour of a part of iterations; of a name that is not known that of the rest. */
 export function fillOf(part) {
@@ -19,7 +19,7 @@ export function fillOf(part) {
   return `var(--part-${fills.includes(first) ? first : 'rest'})`;
 }
 
-const bucketParts = [['waiting', 'waiting_ms'], ['transfer', 'transfer_ms'], ['reduction', 'reduction_ms'], ['codec', 'codec_ms']];
+const bucketParts = [['hook', 'hook_ms'], ['waiting', 'waiting_ms'], ['transfer', 'transfer_ms'], ['reduction', 'reduction_ms'], ['codec', 'codec_ms']];
 
 /** collect is the bars of the picture, by parts or by buckets. */
 export function collect(doc, state, own) {

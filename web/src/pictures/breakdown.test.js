@@ -21,6 +21,14 @@ test('buckets are bars of their own, with what takes time', () => {
   assert.equal(data.bars[2].parts[1].ms, doc.details[0].buckets[2].transfer_ms);
 });
 
+test('the time of a hook is a part of a bucket, where it was stamped', () => {
+  const doc = study({ axes: {} });
+  for (const d of doc.details) d.buckets[0].hook_ms = 2;
+  const [first, second] = collect(doc, stateOf(doc), { by: 'buckets' }).bars;
+  assert.deepEqual(first.parts[0], { name: 'hook', ms: 2, from: 0 });
+  assert.equal(second.parts[0].name, 'waiting');
+});
+
 test('without buckets there are parts', () => {
   const doc = study({ axes: {} });
   for (const d of doc.details) d.buckets = [];
