@@ -139,7 +139,7 @@ func parseAssignments(list string) ([]assignment, error) {
 		}
 		a, err := parseAssignment(item)
 		if err != nil {
-			return nil, err
+			return nil, withBrackets(err, out, item)
 		}
 		out = append(out, a)
 		rest = after
@@ -203,6 +203,9 @@ func (a assignment) asType(typ string) (any, error) {
 			return nil, fmt.Errorf("%s %w", a.label, err)
 		}
 		return value, nil
+	}
+	if list := listOf(a.value); typ == "list" && list != "" && why == nil {
+		return nil, fmt.Errorf("%s is %s but must be a list: write %s", a.label, option.Show(a.value), list)
 	}
 	return nil, fmt.Errorf("%s is %s but must be %s%s", a.label, option.Show(a.value), typeNames[typ], numeral.Why(why))
 }

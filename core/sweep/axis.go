@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -22,6 +23,7 @@ type axis struct {
 	name   string
 	place  string // what errors call it
 	values []value
+	sets   string // a key that one of its groups sets, "" if none does
 }
 
 // value is one of an axis: a value of the configuration, or a group of them.
@@ -220,12 +222,34 @@ func (a axis) parseGroup(group map[string]any) (value, error) {
 		words = append(words, key+"="+label(item))
 	}
 	if len(v.set) == 0 {
-		return v, fmt.Errorf("%s has a group without values", a.place)
+		return v, a.setsNothing(v.label)
 	}
 	if v.label == "" {
 		v.label = strings.Join(words, ",")
 	}
 	return v, nil
+}
+
+// setsNothing refuses a group that sets no value, as a control group may be written, and shows how to write that.
+func (a axis) setsNothing(label string) error {
+	group, name := "a group", ""
+	if label != "" {
+		group, name = "group "+quote.String(label), fmt.Sprintf(`"name": %s, `, quote.String(label))
+	}
+	return fmt.Errorf(`%s: %s sets no value: set what the other groups set to its usual value, as in {%s%q: VALUE}`, a.place, group, name, cmp.Or(a.sets, "batch_size"))
+}
+
+// keyOfGroups is a key that a group of the list sets, "" without one.
+func keyOfGroups(list []any) string {
+	for _, item := range list {
+		group, _ := item.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(group)) {
+			if key != "name" && knownKey("", key) == nil {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // splitValues cuts a list of values as a flag gives it at its commas, but for those within

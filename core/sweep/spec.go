@@ -154,6 +154,7 @@ func (s *Spec) parseAxis(place int, given map[string]any) (axis, error) {
 		if !ok {
 			list = []any{raw}
 		}
+		a.sets = keyOfGroups(list)
 		for _, item := range list {
 			values, err := a.expand(item)
 			if err != nil {
