@@ -25,9 +25,13 @@ func (s *Study) NameOf(c *Cell) string {
 // Notes are the warnings of a cell by a metric in full, one of each kind.
 func (s *Study) Notes(c *Cell, metric string) []string { return full(s.notes(c, metric)) }
 
-// Shorts are the warnings of a cell by a metric in a word or two.
+// Shorts are the warnings of a cell by a metric in a word or two, and whether it is barred from winning for its failures.
 func (s *Study) Shorts(c *Cell, metric string) []string {
-	return shorts(s.notes(c, metric), len(c.Runs))
+	texts := shorts(s.notes(c, metric), len(c.Runs))
+	if len(s.Cells) > 1 && len(c.Runs) > 0 && s.crashes(c) {
+		texts = append(texts, "barred")
+	}
+	return texts
 }
 
 // notes are the warnings of a cell. A study of one run says neither that one run is too few, since it compares

@@ -196,9 +196,6 @@ func (s *Study) row(r Row, m Metric, change string) []string {
 	shorts := s.Shorts(c, m.Name)
 	if len(c.Failed) > 0 {
 		shorts = append(shorts, fmt.Sprintf("%d failed", len(c.Failed)))
-		if len(s.Cells) > 1 && len(c.Runs) > 0 && s.crashes(c) {
-			shorts = append(shorts, "barred")
-		}
 	}
 	if c.Waiting > 0 {
 		shorts = append(shorts, fmt.Sprintf("%d waiting", c.Waiting))
