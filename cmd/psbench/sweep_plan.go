@@ -168,15 +168,15 @@ func about(seconds float64) string {
 // proofLines say whether so few runs can prove anything.
 func proofLines(p *sweep.Plan) []string {
 	comparisons := len(p.Running()) - 1
-	old := p.Repeats
-	if p.Again {
-		old *= 2
-	}
-	if comparisons < 1 || judge.Provable(old, p.Repeats, comparisons) {
+	fewest := judge.Fewest(comparisons)
+	if comparisons < 1 || p.Repeats >= fewest {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.",
-		screen.Count(p.Repeats, "run"), screen.Count(comparisons, "comparison"), judge.FewestRuns(comparisons, p.Again))}
+	runs, of := screen.Count(p.Repeats, "run"), screen.Count(comparisons, "comparison")
+	if p.Repeats < judge.FewestRounds {
+		return []string{fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.", runs, of, fewest)}
+	}
+	return []string{fmt.Sprintf("%s of each cell prove little in %s with the baseline: a difference of five times the noise takes --repeats %d.", runs, of, fewest)}
 }
 
 func warningLines(p *sweep.Plan) []string {

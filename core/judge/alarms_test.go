@@ -3,125 +3,154 @@ package judge
 import (
 	_ "embed"
 	"encoding/csv"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
-// The figures of docs/statistics.md come from the tests of this file:
-//
-//	go test ./core/judge -run 'TestAlarms|TestPlanted|TestRelabeled' -v
-//
-// The studies are of 20 cells with 10 runs each, and all is drawn from a seed. With -short there are
-// fewer studies, and the figures may be so much further off.
-const (
-	cells = 20
-	runs  = 10
-	// alarms is the share of studies of nothing that may have an alarm: 5 %, and two standard
-	// deviations of that share in 5,000 studies.
-	alarms = 0.056
-)
+// shape is the size of a sweep: a column of a table.
+type shape struct{ cells, rounds int }
 
-// noises are how runs of the same differ, in parts of the median.
-var noises = []struct {
-	name string
-	draw func(*rand.Rand) float64
-}{
-	{"normal noise of 1 %", func(r *rand.Rand) float64 { return 1 + 0.01*r.NormFloat64() }},
-	{"a tenth of runs slowed by exp(10 %)", slowed},
-	{"normal noise of 1 % in values of two digits", func(r *rand.Rand) float64 { return math.Round(100*(1+0.01*r.NormFloat64())) / 100 }},
-}
+var shapes = []shape{{1, 6}, {5, 6}, {20, 6}, {1, 10}, {5, 10}, {20, 10}}
 
-// slowed is the throughput of a run with normal noise of 1 %; that of every tenth is less, by an
-// exponential share with a mean of 10 %.
-func slowed(r *rand.Rand) float64 {
-	value := 1 + 0.01*r.NormFloat64()
-	if r.Float64() < 0.1 {
-		value /= 1 + 0.1*r.ExpFloat64()
+// promised is the share of studies of nothing that may have an alarm: with 10 rounds 5 %, and two standard deviations
+// of that share in 5,000 studies.
+func (s shape) promised() float64 {
+	if s.rounds < 10 {
+		return 0.08
 	}
-	return value
+	return 0.056
 }
 
-// designs are how studies are judged. Each makes the runs of a study, of which those of the last cell are
-// planted times faster, and returns the changes, that cell's last.
-var designs = []struct {
+// table is a table of docs/statistics.md: what simulated sweeps of all shapes have, a row for each kind.
+type table struct {
+	title string
+	head  string
+	rows  []row
+}
+
+type row struct {
 	name  string
-	judge func(draw func(n int) []float64, planted float64) []Change
-}{
-	{"20 cells against the baseline and its A/A cell", func(draw func(int) []float64, planted float64) []Change {
-		baseline := draw(2 * runs)
-		arms := make([][]float64, cells)
-		for i := range arms {
-			arms[i] = draw(runs)
+	sweep sweep // but for its shape
+}
+
+// alarms are tables of studies in which nothing differs, and of which a part has an alarm.
+func alarms() (tables []table) {
+	for _, m := range machines {
+		t := table{title: "Alarms on " + m.name, head: "noise of a run"}
+		for _, n := range noises {
+			t.rows = append(t.rows, row{n.name, sweep{noise: n, machine: m}})
 		}
-		scale(arms[cells-1], planted)
-		return judged(Against(baseline, arms), baseline)
-	}},
-	{"20 cells old against new", func(draw func(int) []float64, planted float64) []Change {
-		pairs := make([]Pair, cells)
-		for i := range pairs {
-			pairs[i] = Pair{draw(runs), draw(runs)}
+		tables = append(tables, t)
+	}
+	each := table{title: "Alarms where each cell has a baseline of its own, and none an A/A cell, with " + machines[1].name, head: "noise of a run"}
+	for _, n := range noises {
+		each.rows = append(each.rows, row{n.name, sweep{noise: n, machine: machines[1], apart: true}})
+	}
+	return append(tables, each)
+}
+
+// finds are tables of studies in which one cell is slower, and of which a part proves it.
+func finds() (tables []table) {
+	for _, of := range []struct {
+		title string
+		sweep sweep
+	}{
+		{"Found, with normal noise of 1 %, on " + machines[0].name, sweep{noise: plain, machine: machines[0]}},
+		{"Found, with normal noise of 1 %, with " + machines[1].name, sweep{noise: plain, machine: machines[1]}},
+		{"Found, with normal noise of 1 %, with " + machines[2].name, sweep{noise: plain, machine: machines[2]}},
+		{"Found, with a tenth of runs slowed by exp(10 %)", sweep{noise: outliers, machine: machines[0]}},
+		{"Found, with normal noise of 1 %, where each cell has a baseline of its own", sweep{noise: plain, machine: machines[0], apart: true}},
+	} {
+		t := table{title: of.title, head: "a cell is slower by"}
+		for _, percent := range []float64{1, 2, 5, 10} {
+			of.sweep.change = -percent / 100
+			t.rows = append(t.rows, row{fmt.Sprintf("%v %%", percent), of.sweep})
 		}
-		scale(pairs[cells-1].New, planted)
-		return judged(pairs, slices.Concat(pairs[0].Old, pairs[1].Old))
-	}},
+		tables = append(tables, t)
+	}
+	return tables
 }
 
-func scale(values []float64, by float64) {
-	for i := range values {
-		values[i] *= by
+// shares are what part of so many studies of each row and shape has an alarm, or finds what was planted.
+func (t table) shares(studies int, seed uint64) [][]float64 {
+	out := make([][]float64, len(t.rows))
+	var work sync.WaitGroup
+	var next atomic.Int64
+	for i := range out {
+		out[i] = make([]float64, len(shapes))
 	}
+	for range runtime.GOMAXPROCS(0) {
+		work.Go(func() {
+			for {
+				k := int(next.Add(1)) - 1
+				if k >= len(t.rows)*len(shapes) {
+					return
+				}
+				i, j := k/len(shapes), k%len(shapes)
+				s, random := t.rows[i].sweep, rand.New(rand.NewPCG(seed, uint64(k))) // #nosec G404 G115 -- a simulation
+				s.cells, s.rounds = shapes[j].cells, shapes[j].rounds
+				out[i][j] = shareOf(studies, func() bool { return s.answers(random) })
+			}
+		})
+	}
+	work.Wait()
+	return out
 }
 
-// judged compares pairs above the floor of the A runs. What is not proven without a floor is not with
-// one, so that most studies need none, which takes longer than all the rest.
-func judged(pairs []Pair, a []float64) []Change {
-	changes := Compare(pairs, true, Floor{})
-	if !anyProven(changes) {
-		return changes
+// answers says whether the sweep proves what was planted or, where nothing was, anything.
+func (s sweep) answers(random *rand.Rand) bool {
+	changes := s.judged(random)
+	if s.change != 0 {
+		return changes[len(changes)-1].Verdict == Worse
 	}
-	floor, err := FloorOf(a, 1)
-	if err != nil {
-		panic(err)
-	}
-	return Compare(pairs, true, floor)
+	return anyProven(changes)
 }
 
-// Studies of nothing have an alarm, in any of their cells, no more often than they may.
+func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Change.Proven) }
+
+// Studies of nothing have an alarm, in any of their cells, no more often than they may. docs/statistics.md has the same of 5,000 studies.
 func TestAlarms(t *testing.T) {
-	for d, design := range designs {
-		for n, noise := range noises {
-			random := rand.New(rand.NewPCG(uint64(10*d+n), 17))
-			studies, limit := counts(5000, 100, alarms)
-			share := shareOf(studies, func() bool { return anyProven(design.judge(drawer(random, noise.draw), 1)) })
-			t.Logf("%s, %s: an alarm in %.2f %% of %d studies", design.name, noise.name, 100*share, studies)
-			if share > limit {
-				t.Errorf("that is more than %.2f %%", 100*limit)
+	studies := 250
+	if testing.Short() {
+		studies = 40
+	}
+	for i, table := range alarms() {
+		for k, shares := range table.shares(studies, uint64(i)) {
+			for from := 0; from < len(shapes); from += 3 { // with the same number of rounds
+				share, may := (shares[from]+shares[from+1]+shares[from+2])/3, shapes[from].promised()
+				if limit := may + 3*math.Sqrt(may/float64(3*studies)); share > limit {
+					t.Errorf("%s: %s: %d rounds: an alarm in %.1f %%, which is more than %.1f %%", table.title, table.rows[k].name, shapes[from].rounds, 100*share, 100*limit)
+				}
 			}
 		}
 	}
 }
 
-// A change in one cell of twenty is found as often as is promised.
+// A change in one cell is found as often as is promised.
 func TestPlanted(t *testing.T) {
-	for d, design := range designs {
-		for n, c := range []struct {
-			change float64
-			noise  int
-			found  float64
-		}{{-0.05, 0, 0.99}, {-0.02, 0, 0.70}, {-0.05, 1, 0.80}} {
-			noise := noises[c.noise]
-			random := rand.New(rand.NewPCG(uint64(10*d+n), 18))
-			studies, limit := counts(500, 50, 1-c.found)
-			share := shareOf(studies, func() bool {
-				return design.judge(drawer(random, noise.draw), 1+c.change)[cells-1].Verdict == Worse
-			})
-			t.Logf("%s, %s: %+.0f %% found in %.1f %% of %d studies", design.name, noise.name, 100*c.change, 100*share, studies)
-			if share < 1-limit {
-				t.Errorf("that is less than %.1f %%", 100*(1-limit))
+	studies := 200
+	if testing.Short() {
+		studies = 50
+	}
+	promised := map[string][]float64{ // by shapes
+		"2 %":  {0.6, 0.25, 0.1, 0.95, 0.85, 0.65},
+		"5 %":  {0.95, 0.9, 0.75, 0.99, 0.99, 0.99},
+		"10 %": {0.99, 0.99, 0.95, 0.99, 0.99, 0.99},
+	}
+	for i, table := range finds()[:3] {
+		for k, shares := range table.shares(studies, uint64(i)) {
+			for j, found := range promised[table.rows[k].name] {
+				if limit := found - 3*math.Sqrt(found*(1-found)/float64(studies)); shares[j] < limit {
+					t.Errorf("%s: %s: %+v: found in %.1f %%, which is less than %.1f %%", table.title, table.rows[k].name, shapes[j], 100*shares[j], 100*limit)
+				}
 			}
 		}
 	}
@@ -132,8 +161,7 @@ func TestPlanted(t *testing.T) {
 //go:embed testdata/runs.csv
 var recorded string
 
-// Of 400 recorded runs, which are called those of 20 cells old and new at random, there is an alarm in at
-// most 10 of 100 studies.
+// Of 400 recorded runs, which are called those of 20 cells in 10 rounds at random, there is an alarm in at most 10 of 100 studies.
 func TestRelabeledRuns(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(recorded)).ReadAll()
 	if err != nil {
@@ -147,20 +175,14 @@ func TestRelabeledRuns(t *testing.T) {
 		}
 		values = append(values, v)
 	}
-	if len(values) != 2*cells*runs {
-		t.Fatalf("there are %d runs", len(values))
-	}
-	for d, design := range designs {
-		random := rand.New(rand.NewPCG(uint64(d), 19))
+	for i, s := range []sweep{{cells: 20, rounds: 10}, {cells: 20, rounds: 10, apart: true}} {
+		random := rand.New(rand.NewPCG(uint64(i), 19))
 		found, uncorrected := 0, 0
 		for range 100 {
-			left := slices.Clone(values)
-			random.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
-			take := func(n int) (taken []float64) {
-				taken, left = left[:n:n], left[n:]
-				return taken
-			}
-			changes := design.judge(take, 1)
+			random.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+			next := 0
+			s.noise.baseline = func(*rand.Rand) float64 { next++; return values[next-1] }
+			changes := s.judged(random)
 			if anyProven(changes) {
 				found++
 			}
@@ -168,30 +190,9 @@ func TestRelabeledRuns(t *testing.T) {
 				uncorrected++
 			}
 		}
-		t.Logf("%s: an alarm in %d of 100 relabelings of %d recorded runs; p alone has one in %d", design.name, found, len(values), uncorrected)
+		t.Logf("%d cells, each with its baseline: %v: an alarm in %d of 100 relabelings of %d recorded runs; p alone has one in %d", s.cells, s.apart, found, len(values), uncorrected)
 		if found > 10 || uncorrected < 40 {
 			t.Error("more than 10 are too many, and so many tests would have one in most without a correction")
 		}
 	}
 }
-
-// counts is how many studies there are, and the share that may be off: with -short of fewer studies, and
-// two standard deviations more.
-func counts(full, short int, share float64) (studies int, limit float64) {
-	if !testing.Short() {
-		return full, share
-	}
-	return short, share + 2*math.Sqrt(share*(1-share)/float64(short))
-}
-
-func drawer(random *rand.Rand, draw func(*rand.Rand) float64) func(int) []float64 {
-	return func(n int) []float64 {
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = draw(random)
-		}
-		return values
-	}
-}
-
-func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Change.Proven) }

@@ -3,8 +3,7 @@ package judge
 import (
 	"math"
 	"slices"
-
-	"golang.org/x/perf/benchmath"
+	"sync"
 )
 
 // Verdict is what a comparison proves.
@@ -17,57 +16,86 @@ const (
 	CannotTell Verdict = "cannot tell"
 )
 
-// Pair is the runs of one comparison, in any order.
-type Pair struct{ Old, New []float64 }
-
-// Against are the comparisons of arms with a baseline. In a sweep that is the runs of the baseline and
-// of its A/A cell together, which are of the same.
-func Against(baseline []float64, arms [][]float64) []Pair {
-	pairs := make([]Pair, len(arms))
-	for i, arm := range arms {
-		pairs[i] = Pair{baseline, arm}
-	}
-	return pairs
+// Runs are the values of a cell's runs, one each, in any order.
+type Runs struct {
+	Values []float64
+	// Rounds says in which round each value was measured. It is nil if the runs were not made in rounds.
+	Rounds []int
 }
+
+// Apart are runs that were not made in rounds.
+func Apart(values []float64) Runs { return Runs{Values: values} }
+
+// InRounds says whether the runs were made in rounds.
+func (r Runs) InRounds() bool { return r.Rounds != nil }
+
+// And are the runs of both, which are of the same. Both were made in rounds, or neither.
+func (r Runs) And(other Runs) Runs {
+	return Runs{slices.Concat(r.Values, other.Values), slices.Concat(r.Rounds, other.Rounds)}
+}
+
+// Pair is the runs of one comparison. If both sides were made in the same rounds, the rounds are its blocks.
+type Pair struct{ Old, New Runs }
 
 // Change is what became of old runs in new ones. All changes are relative: 0.05 is 5 % more.
 type Change struct {
-	// Change is that of the medians. It is NaN where there are no runs on a side, where one is not
-	// finite, and where the old median alone is 0.
+	// Change is that of the middle round: the median over the rounds of what each changed by. Of runs that were
+	// not made in rounds it is the change of the medians. It is NaN where there are no runs on a side, where one
+	// is not finite, and where the old median alone is 0.
 	Change float64
 	// Low and High are its interval of 95 % confidence, infinite with too few runs for one.
 	Low, High float64
-	// Difference is set where no relative change can be told, and is told in its place: see Relative. The
-	// verdict rests on Change all the same.
+	// Difference is set where no relative change can be told, and is told in its place: see Relative.
 	Difference *Difference
-	// P is that of the Mann-Whitney test; Adjusted is corrected for all pairs that were compared.
+	// Floor is the relative change that this comparison had to exceed: the floor of the machine, or that of its
+	// own rounds if they are noisier.
+	Floor float64
+	// Rounds is how many rounds were compared, 0 of runs that were not made in rounds.
+	Rounds int
+	// P is that of the comparison by itself; Adjusted is corrected for all pairs that were compared.
 	P, Adjusted float64
 	Verdict     Verdict
 	// Needed is how many runs on each side would prove such a change in 4 of 5 studies, if it is
-	// there: above MostNeeded is hopeless, 0 where it is proven, where runs do not help or
+	// there: above MostNeeded is not within reach, 0 where it is proven, where runs do not help or
 	// nothing can be estimated.
 	Needed int
+
+	exceeds bool    // it is above the floor
+	noise   float64 // of a difference within a round, in the same parts as effect
+	effect  float64 // that is held to the floor: of values above 0 a difference of logarithms
+	held    float64 // the floor in the same parts: the larger of the next two
+	given   float64 // that of the machine
+	own     float64 // that of its rounds
 }
 
 // Proven says whether the runs show a change.
 func (c Change) Proven() bool { return c.Verdict != CannotTell }
 
+// Exceeds says whether the change is above another floor: as many times more or less.
+func (c Change) Exceeds(floor Floor) bool {
+	if c.Change > -1 {
+		return math.Abs(math.Log1p(c.Change)) > math.Log1p(floor.Change)
+	}
+	return math.Abs(c.Change) > floor.Change // which NaN is not
+}
+
 // Compare judges all pairs together: a change is proven if its p, corrected by Holm's method, is below
-// Alpha and the change of medians is above the floor.
+// Alpha and the change is above the floor, and above that of its own rounds.
 func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 	changes := make([]Change, len(pairs))
 	ends := leftOuts{}
 	for i, p := range pairs {
-		changes[i] = p.change(ends)
+		changes[i] = p.change(ends, floor)
 	}
 	holm(changes)
+	fewest := sync.OnceValue(func() int { return Fewest(len(pairs)) })
 	for i, p := range pairs {
 		c := &changes[i]
 		switch {
-		case !(c.Adjusted < Alpha && math.Abs(c.Change) > floor.Change): // which NaN is not
+		case !(c.Adjusted < Alpha && c.exceeds):
 			c.Verdict = CannotTell
-			c.Needed = p.needed(*c, len(pairs), floor)
-		case c.Change > 0 == higherIsBetter:
+			c.Needed = p.needed(*c, len(pairs), fewest, floor)
+		case c.effect > 0 == higherIsBetter:
 			c.Verdict = Better
 		default:
 			c.Verdict = Worse
@@ -77,16 +105,31 @@ func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 }
 
 // change is that of a pair by itself.
-func (p Pair) change(ends leftOuts) Change {
+func (p Pair) change(ends leftOuts, floor Floor) Change {
 	if !p.judgeable() {
-		return Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1}
+		return Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1, Floor: floor.Change}
 	}
-	c := Change{Change: relative(medianOf(p.Old), medianOf(p.New)), P: p.mannWhitney()}
+	if p.Old.InRounds() && p.New.InRounds() {
+		return p.withinRounds(floor)
+	}
+	return p.apart(ends, floor)
+}
+
+// apart is the change of runs that were not made in rounds.
+func (p Pair) apart(ends leftOuts, floor Floor) Change {
+	old, new := p.Old.Values, p.New.Values
+	c := Change{Change: relative(medianOf(old), medianOf(new)), P: p.mannWhitney(), Floor: floor.Change}
 	c.Low, c.High = p.interval(ends)
 	// It is about shifts, and the medians of few runs may differ by more than most pairs of runs do.
 	if !math.IsNaN(c.Change) {
 		c.Low, c.High = min(c.Low, c.Change), max(c.High, c.Change)
 	}
+	c.effect, c.given = c.Change, floor.Change
+	if c.Change > -1 && slices.Min(old) > 0 {
+		c.effect, c.given = math.Log1p(c.Change), math.Log1p(floor.Change)
+	}
+	c.held = c.given
+	c.exceeds = math.Abs(c.effect) > c.held // which NaN does not
 	if !p.isRelative(c) {
 		d := p.difference(ends)
 		c.Difference = &d
@@ -95,25 +138,7 @@ func (p Pair) change(ends leftOuts) Change {
 }
 
 func (p Pair) judgeable() bool {
-	return len(p.Old) > 0 && len(p.New) > 0 && finite(p.Old) && finite(p.New)
-}
-
-// mannWhitney is the two-sided p, exact for up to 50 runs a side, or 25 where some are equal.
-//
-// With equal values and sides of different size the distribution has two different tails, of
-// which the library takes the lower one whichever it needs; the larger p of both is safe.
-func (p Pair) mannWhitney() float64 {
-	up := benchmath.AssumeNothing.Compare(sample(p.Old), sample(p.New)).P
-	down := benchmath.AssumeNothing.Compare(sample(negated(p.Old)), sample(negated(p.New))).P
-	return min(1, max(up, down))
-}
-
-func negated(values []float64) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = -v
-	}
-	return out
+	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && finite(p.Old.Values) && finite(p.New.Values)
 }
 
 // holm adjusts p: the smallest of m is multiplied by m, the next by m-1, and so on, and none is

@@ -40,13 +40,14 @@ func TestCompare(t *testing.T) {
 		"from nothing":         {make([]float64, 6), ten(1)[:6], Floor{0.01, 10}, Change{Change: nan, Low: -inf, High: inf, Difference: &Difference{1.25, 1, 1.5}, P: 0.0021645, Adjusted: 0.0021645, Verdict: CannotTell}},
 		"below zero":           {[]float64{-6, -5, -4, -3, -2, -1}, []float64{1, 2, 3, 4, 5, 6}, Floor{0.01, 3}, Change{Change: 2, Low: 1.14286, High: 2.85714, Difference: &Difference{7, 4, 10}, P: 0.0021645, Adjusted: 0.0021645, Verdict: Better}},
 		"from next to nothing": {ten(1e-6)[:3], ten(200)[:3], Floor{0.01, 3}, Change{Change: 1998.98, Low: -inf, High: inf, Difference: &Difference{200, -inf, inf}, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
-		"a run below zero":     {[]float64{-1, 2, 2.1, 2.2}, []float64{2, 2.05, 2.1, 2.2}, Floor{0.5, 2}, Change{Change: 0.0121951, Low: -0.09756, High: 1.56098, Difference: &Difference{0.025, -0.2, 3.2}, P: 0.8285714, Adjusted: 0.8285714, Verdict: CannotTell, Needed: 6870}},
+		"a run below zero":     {[]float64{-1, 2, 2.1, 2.2}, []float64{2, 2.05, 2.1, 2.2}, Floor{0.5, 2}, Change{Change: 0.0121951, Low: -0.09756, High: 1.56098, Difference: &Difference{0.025, -0.2, 3.2}, P: 0.8285714, Adjusted: 0.8285714, Verdict: CannotTell, Needed: MostNeeded + 1}},
 		"nothing old":          {nil, ten(1), Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
 		"no number":            {ten(1), []float64{1, nan}, Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
 	} {
+		c.want.Floor = c.floor.Change
 		old, fresh := slices.Clone(c.old), slices.Clone(c.new)
 		slices.Reverse(old)
-		got := Compare([]Pair{{old, fresh}}, true, c.floor)
+		got := Compare([]Pair{{Apart(old), Apart(fresh)}}, true, c.floor)
 		if d := cmp.Diff([]Change{c.want}, got, near); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -55,7 +56,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: the runs are other ones now: %s", name, d)
 		}
 	}
-	if got := Compare(Against(ten(100), [][]float64{ten(110)}), false, Floor{0.01, 10})[0]; got.Verdict != Worse || !got.Proven() {
+	if got := Compare([]Pair{{Apart(ten(100)), Apart(ten(110))}}, false, Floor{0.01, 10})[0]; got.Verdict != Worse || !got.Proven() {
 		t.Errorf("where lower is better, more is %+v", got)
 	}
 }
@@ -73,54 +74,55 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// p is what counting all divisions of the runs into two sides gives: of those half as likely at most
-// to be so far off, on the side that is off, twice the share. With equal values it may be more, never less.
+// p is what counting all divisions of the runs into two sides gives: the share of those whose statistic is at least as far
+// from its mean, with equal values as well.
 func TestPIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		runs := rapid.SliceOfN(rapid.IntRange(0, 12), 3, 11).Draw(t, "runs")
+		runs := rapid.SliceOfN(rapid.IntRange(0, 12), 2, 11).Draw(t, "runs")
 		old := rapid.IntRange(1, len(runs)-1).Draw(t, "old")
 		values := make([]float64, len(runs))
 		for i, r := range runs {
 			values[i] = float64(r)
 		}
-		want := counted(values, old)
-		got := Pair{values[:old], values[old:]}.mannWhitney()
-		distinct := len(slices.Compact(slices.Sorted(slices.Values(values)))) == len(values)
-		if got < want-1e-9 || distinct && got > want+1e-9 {
+		want, got := counted(values, old), Pair{Apart(values[:old]), Apart(values[old:])}.mannWhitney()
+		if math.Abs(got-want) > 1e-9 {
 			t.Fatalf("p is %v but by counting %v", got, want)
 		}
 	})
+	// There are 220 ways to place three twos among twelve values, and 4 of them put all on the side of four.
+	ones := slices.Repeat([]float64{1}, 8)
+	for _, p := range []Pair{{Apart(ones), Apart([]float64{1, 2, 2, 2})}, {Apart([]float64{2, 1, 2, 2}), Apart(ones)}} {
+		if got, want := p.mannWhitney(), 4.0/220; math.Abs(got-want) > 1e-12 {
+			t.Errorf("p is %v, not %v", got, want)
+		}
+	}
 }
 
 // counted is the two-sided p of the division of values before and from index old on.
 func counted(values []float64, old int) float64 {
-	u := func(in uint) (sum float64) {
+	off := func(in uint) float64 {
+		u := 0.0
 		for i, a := range values {
 			for j, b := range values {
 				if in>>i&1 == 1 && in>>j&1 == 0 {
-					sum += (1 + sign(a-b)) / 2
+					u += (1 + sign(a-b)) / 2
 				}
 			}
 		}
-		return sum
+		return math.Abs(u - float64(old*(len(values)-old))/2)
 	}
-	is := u(1<<old - 1)
-	below, above, all := 0.0, 0.0, 0.0
+	is := off(1<<old - 1)
+	far, all := 0.0, 0.0
 	for in := range uint(1) << len(values) {
 		if bits.OnesCount(in) != old {
 			continue
 		}
 		all++
-		if x := u(in); x <= is {
-			below++
-			if x == is {
-				above++
-			}
-		} else {
-			above++
+		if off(in) >= is {
+			far++
 		}
 	}
-	return min(1, 2*min(below, above)/all)
+	return far / all
 }
 
 // The interval of the change excludes 0 where p is below 5 %, and nowhere else.
@@ -128,7 +130,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	random := seeded(6)
 	for range 2000 {
 		n, m := 2+random.IntN(11), 2+random.IntN(11)
-		p := Pair{normal(random, n), around(random, m, 100+2*random.Float64(), 0.01)}
+		p := Pair{Apart(normal(random, n)), Apart(around(random, m, 100+2*random.Float64(), 0.01))}
 		low, high := p.interval(leftOuts{})
 		if excludes := low > 0 || high < 0; excludes != (p.mannWhitney() < Alpha) {
 			t.Fatalf("the interval of %v is %v to %v, but p is %v", p, low, high, p.mannWhitney())
@@ -142,7 +144,7 @@ func TestIntervalOfChangeHolds(t *testing.T) {
 	for _, n := range []int{4, 10, 60} {
 		held, cases := 0, 1000
 		for range cases {
-			if low, high := (Pair{normal(random, n), around(random, n, 200, 0.01)}).interval(leftOuts{}); low <= 1 && 1 <= high {
+			if low, high := (Pair{Apart(normal(random, n)), Apart(around(random, n, 200, 0.01))}).interval(leftOuts{}); low <= 1 && 1 <= high {
 				held++
 			}
 		}
@@ -167,7 +169,7 @@ func TestFewestRuns(t *testing.T) {
 	// What is said beside a cell is no more than what a plan asks for: a baseline that runs twice as often has
 	// the others need fewer.
 	pair := func(old, new int) []Pair {
-		return slices.Repeat([]Pair{{ten(100)[:old], ten(200)[:new]}}, 3)
+		return slices.Repeat([]Pair{{Apart(ten(100)[:old]), Apart(ten(200)[:new])}}, 3)
 	}
 	for _, c := range []struct{ old, new, want int }{{6, 3, FewestRuns(3, true)}, {3, 3, FewestRuns(3, false)}} {
 		if got := Compare(pair(c.old, c.new), true, Floor{Change: 0.01})[0].Needed; got != c.want {
@@ -185,12 +187,12 @@ func TestFewestRuns(t *testing.T) {
 // As many runs as are said to be needed prove the change in 4 of 5 studies, about.
 func TestNeeded(t *testing.T) {
 	random := seeded(8)
-	pairs := slices.Repeat([]Pair{{ten(100), ten(100)}}, 20)
+	pairs := slices.Repeat([]Pair{{Apart(ten(100)), Apart(ten(100))}}, 20)
 	for _, c := range []struct{ delta, floor float64 }{{0.012, 0.001}, {0.02, 0.001}, {0.05, 0.001}, {0.01, 0.011}, {0.02, 0.011}} {
 		n := runsFor(c.delta, 0.01, len(pairs), Floor{c.floor, 10}, false)
 		floor := Floor{c.floor * math.Sqrt(10/float64(n)), n}
 		share := shareOf(200, func() bool {
-			pairs[0] = Pair{normal(random, n), around(random, n, 100*(1+c.delta), 0.01)}
+			pairs[0] = Pair{Apart(normal(random, n)), Apart(around(random, n, 100*(1+c.delta), 0.01))}
 			return Compare(pairs, true, floor)[0].Proven()
 		})
 		if share < 0.70 || share > 0.92 && n > FewestRuns(len(pairs), false) {

@@ -1,21 +1,23 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Floor is the noise floor of a machine: no smaller change of medians is believed.
+// Floor is the noise floor of a machine: no smaller change is believed.
 type Floor struct {
-	// Change is relative: 0.01 is 1 %.
+	// Change is relative: 0.01 is 1 % more, or as many times less.
 	Change float64
-	// Runs is how many runs each of the two medians had that it was measured with. With more runs
+	// Runs is how many runs each of the two sides had that it was measured with. With more runs
 	// it would be lower. 0 is a floor that more runs do not lower: that of sessions.
 	Runs int
 }
@@ -27,8 +29,8 @@ const splits = 10_000
 const fewestA = 4
 
 // FloorOf is the noise floor of A runs, those of the baseline and of its A/A cell together, in any
-// order: they are split into halves at random 10,000 times, and the floor is the 95th percentile of the
-// absolute change of medians. The same runs and seed have the same floor.
+// order, that were not made in rounds: they are split into halves at random 10,000 times, and the floor is the 95th
+// percentile of the absolute change of medians. The same runs and seed have the same floor.
 func FloorOf(a []float64, seed uint64) (Floor, error) {
 	switch {
 	case len(a) < fewestA:
@@ -49,11 +51,103 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell have 0", len(a))
 		case sign(from)*sign(to) < 0 || change > mostRatio:
 			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but that of half of the %d runs of the baseline and its A/A cell may be %.4g, and that of the other half %.4g", len(a), min(from, to), max(from, to))
+		case from > 0 && to > 0:
+			change = max(from, to)/min(from, to) - 1 // the same whichever half comes first
 		}
 		changes[i] = change
 	}
 	slices.Sort(changes)
-	return Floor{Change: stat.Quantile(0.95, stat.Empirical, changes, nil), Runs: len(a) / 2}, nil
+	return Floor{Change: stat.Quantile(1-Alpha, stat.Empirical, changes, nil), Runs: len(a) / 2}, nil
+}
+
+// FloorOfRounds is the noise floor of a baseline and its A/A cell, which were made in the same rounds. In each round
+// they differ by noise alone, so either might have been the other. The floor is the 95th percentile of the absolute change
+// in the middle round where that is drawn at random. The same runs have the same floor.
+func FloorOfRounds(baseline, again Runs) (Floor, error) {
+	p := Pair{baseline, again}
+	if len(baseline.Values) == 0 || len(again.Values) == 0 {
+		return Floor{}, fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are 0", FewestRounds)
+	}
+	if !p.judgeable() {
+		return Floor{}, fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
+	}
+	logs := slices.Min(baseline.Values) > 0 && slices.Min(again.Values) > 0
+	d := p.differences(logs)
+	if len(d) < FewestRounds {
+		return Floor{}, fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are %d", FewestRounds, len(d))
+	}
+	by := flipped(d)
+	center := math.Abs(medianOf(slices.Concat(baseline.Values, again.Values)))
+	switch {
+	case logs:
+		return Floor{math.Expm1(by), len(d)}, nil
+	case by == 0:
+		return Floor{0, len(d)}, nil
+	case center == 0:
+		return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell have 0", len(baseline.Values)+len(again.Values))
+	}
+	return Floor{by / center, len(d)}, nil
+}
+
+// ownFloor is the noise floor of the differences of a comparison: that of rounds which go up and down as these do
+// around their median, but change nothing. It is above that of the machine where a side is noisier than the baseline.
+func ownFloor(d []float64) float64 {
+	center := medianOf(d)
+	off := make([]float64, len(d))
+	for i, v := range d {
+		off[i] = v - center
+	}
+	return flipped(off)
+}
+
+// flipped is the 95th percentile of the absolute median of differences whose signs are drawn at random. It is exact: no
+// sign is drawn, but each middle that signs can make is weighed by its chance.
+func flipped(d []float64) float64 {
+	sizes := make([]float64, len(d))
+	for i, v := range d {
+		sizes[i] = math.Abs(v)
+	}
+	slices.Sort(sizes)
+	middles := middlesOf(sizes)
+	slices.SortFunc(middles, func(a, b middle) int { return cmp.Compare(b.size, a.size) })
+	beyond := 0.0
+	for _, m := range middles {
+		if beyond += m.chance; beyond > Alpha+1e-12 {
+			return m.size
+		}
+	}
+	return 0
+}
+
+// middle is an absolute median and its chance.
+type middle struct{ size, chance float64 }
+
+// middlesOf are those of ascending sizes with signs at random. A median above 0 is a size, or the mean of two, with just
+// so many larger ones above 0 as lie above a median. In place of those below 0 it counts these twice.
+func middlesOf(sizes []float64) []middle {
+	n := len(sizes)
+	above := (n - 1) / 2 // the middle ones
+	var out []middle
+	for upper := range sizes {
+		larger := n - 1 - upper
+		if larger < above {
+			break
+		}
+		chance := math.Exp(combin.LogGeneralizedBinomial(float64(larger), float64(above)) - float64(larger)*math.Ln2)
+		if n%2 == 1 {
+			out = append(out, middle{sizes[upper], chance})
+			continue
+		}
+		// Sizes between the lower and the upper one must be below 0, for they are between them otherwise.
+		for lower := upper - 1; lower >= 0 && upper-lower <= 60; lower-- {
+			chance /= 2
+			out = append(out, middle{(sizes[lower] + sizes[upper]) / 2, chance})
+		}
+		if upper > 0 && upper <= 60 {
+			out = append(out, middle{(sizes[upper] - sizes[0]) / 2, chance})
+		}
+	}
+	return out
 }
 
 // split divides sorted values into halves at random. Both are sorted as well, since each value in

@@ -14,7 +14,7 @@ import (
 // of that. It is infinite where there are too few runs.
 func (p Pair) interval(ends leftOuts) (low, high float64) {
 	changes := p.changes()
-	out := ends.of(len(p.Old), len(p.New))
+	out := ends.of(len(p.Old.Values), len(p.New.Values))
 	if out < 0 || len(changes) == 0 {
 		return math.Inf(-1), math.Inf(1)
 	}
@@ -24,8 +24,8 @@ func (p Pair) interval(ends leftOuts) (low, high float64) {
 // changes are those between all pairs of runs, in ascending order: ratios less 1, or, if not all old
 // runs are above 0, differences relative to the old median. They are none if that is 0.
 func (p Pair) changes() []float64 {
-	center := medianOf(p.Old)
-	ratios := slices.Min(p.Old) > 0
+	center := medianOf(p.Old.Values)
+	ratios := slices.Min(p.Old.Values) > 0
 	if !ratios && center == 0 {
 		return nil
 	}
@@ -39,9 +39,9 @@ func (p Pair) changes() []float64 {
 
 // between is what each pair of an old and a new run has, in ascending order.
 func (p Pair) between(of func(old, new float64) float64) []float64 {
-	out := make([]float64, 0, len(p.Old)*len(p.New))
-	for _, a := range p.Old {
-		for _, b := range p.New {
+	out := make([]float64, 0, len(p.Old.Values)*len(p.New.Values))
+	for _, a := range p.Old.Values {
+		for _, b := range p.New.Values {
 			out = append(out, of(a, b))
 		}
 	}

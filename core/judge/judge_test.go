@@ -12,7 +12,7 @@ import (
 )
 
 // near compares numbers that are rounded in tables.
-var near = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-3, 1e-12)}
+var near = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-3, 1e-12), cmpopts.IgnoreUnexported(Change{})}
 
 // normal is noise of 1 % around 100.
 func normal(random *rand.Rand, n int) []float64 { return around(random, n, 100, 0.01) }

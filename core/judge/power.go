@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MostNeeded is beyond what anybody runs: a change that needs more runs is not told by runs.
-const MostNeeded = 10_000
+// MostNeeded is beyond what anybody runs: a change that needs more runs is not within reach.
+const MostNeeded = 1000
 
 // power is the share of studies that prove a change with as many runs as are needed.
 const power = 0.8
@@ -42,27 +42,73 @@ func FewestRuns(comparisons int, again bool) int {
 	}
 }
 
+// Fewest is how many runs each cell of a sweep needs so that anything can be proven in so many comparisons within
+// rounds: as many as find a change of five times the noise of a round in 4 of 5 studies. Student's test asks for large
+// values of few rounds, and for larger ones the more comparisons are made together.
+func Fewest(comparisons int) int {
+	for n := FewestRounds; ; n++ {
+		rounds := float64(n)
+		asked := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: rounds - 2}.Quantile(1 - Alpha/float64(max(1, comparisons))/2)
+		noisy := math.Sqrt(distuv.ChiSquared{K: rounds - 1}.Quantile(power) / (rounds - 1)) // deviations that look so much larger
+		if 5*math.Sqrt(rounds)/noisy > asked {
+			return n
+		}
+	}
+}
+
+// Provable says whether a pair can prove anything among so many comparisons, and how many runs of each side easily could.
+func (p Pair) Provable(comparisons int) (ok bool, fewest int) {
+	if p.Old.InRounds() && p.New.InRounds() {
+		fewest = Fewest(comparisons)
+		return len(p.differences(false)) >= FewestRounds, fewest
+	}
+	old, new := len(p.Old.Values), len(p.New.Values)
+	return Provable(old, new, comparisons), FewestRuns(comparisons, Again(old, new))
+}
+
 // RunsFor is how many runs on each side prove a relative change in 4 of 5 studies with so many comparisons,
-// where runs of the same differ as these do: above MostNeeded is hopeless, and 0 that runs do not help, for
+// where runs of the same differ as these do: above MostNeeded is not within reach, and 0 that runs do not help, for
 // the floor hides it.
 func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
 	if floor.Runs == 0 && change <= floor.Change {
 		return 0
 	}
-	return runsFor(change, Pair{Old: same}.noise(), max(1, comparisons), floor, false)
+	return runsFor(change, Pair{Old: Apart(same)}.noise(), max(1, comparisons), floor, false)
 }
 
-// needed is how many runs on each side would prove a change as large as this one, if it is there.
-func (p Pair) needed(c Change, comparisons int, floor Floor) int {
-	delta := math.Abs(c.Change)
+// needed is how many runs on each side would prove a change as large as this one, if it is there. Fewest is how many
+// rounds that takes at least.
+func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) int {
+	delta := math.Abs(c.effect)
 	switch {
-	case math.IsNaN(delta) || floor.Runs == 0 && delta <= floor.Change:
+	case !p.judgeable() || math.IsNaN(delta) || floor.Runs == 0 && floor.Change > 0 && delta <= c.given:
 		return 0
 	case delta == 0:
 		return MostNeeded + 1
+	case p.Old.InRounds() && p.New.InRounds():
+		return max(roundsFor(delta, c, comparisons, floor), fewest(), c.Rounds+1)
 	}
-	have := min(len(p.Old), len(p.New))
-	return max(runsFor(delta, p.noise(), comparisons, floor, Again(len(p.Old), len(p.New))), have+1)
+	have := min(len(p.Old.Values), len(p.New.Values))
+	return max(runsFor(math.Abs(c.Change), p.noise(), comparisons, floor, Again(len(p.Old.Values), len(p.New.Values))), have+1)
+}
+
+// roundsFor is how many rounds prove a difference delta with power: the sample size of Student's test with Guenther's
+// correction, and one more for its degree of freedom. Floors fall with the root of the rounds, but for one that more runs do not
+// lower. Where all rounds have the same difference, chance is told by their number alone.
+func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
+	test := z(1 - Alpha/float64(comparisons)/2)
+	sigmas := (test + z(power)) * c.noise / delta
+	rounds := sigmas*sigmas + test*test/2 + 1
+	if c.noise <= sameShare*delta {
+		rounds = float64(fewestEqual(comparisons))
+	}
+	falls := c.own
+	if floor.Runs > 0 {
+		falls = c.held
+	}
+	ratio := falls / delta * (1 + z(power)/z(1-Alpha/2))
+	rounds = max(rounds, float64(c.Rounds)*ratio*ratio)
+	return int(min(math.Ceil(rounds), MostNeeded+1))
 }
 
 // Again says whether so many old runs are those of a baseline that runs twice as often as others, whichever
@@ -88,7 +134,7 @@ func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int
 // which has their median absolute deviation: a few slow runs hardly matter to the test either.
 func (p Pair) noise() float64 {
 	var deviations, all []float64
-	for _, side := range [][]float64{p.Old, p.New} {
+	for _, side := range [][]float64{p.Old.Values, p.New.Values} {
 		if len(side) == 0 {
 			continue
 		}

@@ -25,17 +25,17 @@ type Difference struct{ Change, Low, High float64 }
 
 // isRelative says whether the change of a pair can be told relative to its old runs.
 func (p Pair) isRelative(c Change) bool {
-	if slices.Min(p.Old) <= 0 || slices.Min(p.New) < 0 {
+	if slices.Min(p.Old.Values) <= 0 || slices.Min(p.New.Values) < 0 {
 		return false
 	}
-	_, ok := Relative(medianOf(p.Old), medianOf(p.New))
+	_, ok := Relative(medianOf(p.Old.Values), medianOf(p.New.Values))
 	return ok && (math.IsInf(c.High, 1) || c.High <= mostRatio-1)
 }
 
 // difference is the change of a pair in its unit, with the interval of Hodges and Lehmann.
 func (p Pair) difference(ends leftOuts) Difference {
-	d := Difference{Change: medianOf(p.New) - medianOf(p.Old), Low: math.Inf(-1), High: math.Inf(1)}
-	if out := ends.of(len(p.Old), len(p.New)); out >= 0 {
+	d := Difference{Change: medianOf(p.New.Values) - medianOf(p.Old.Values), Low: math.Inf(-1), High: math.Inf(1)}
+	if out := ends.of(len(p.Old.Values), len(p.New.Values)); out >= 0 {
 		all := p.between(func(old, new float64) float64 { return new - old })
 		d.Low, d.High = min(all[out], d.Change), max(all[len(all)-1-out], d.Change)
 	}

@@ -39,7 +39,7 @@ func TestRelative(t *testing.T) {
 func TestNoChangeIsImpossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := rapid.SliceOfN(rapid.Float64Range(-1, 5), 2, 12)
-		c := Compare([]Pair{{runs.Draw(t, "old"), runs.Draw(t, "new")}}, true, Floor{0.01, 3})[0]
+		c := Compare([]Pair{{Apart(runs.Draw(t, "old")), Apart(runs.Draw(t, "new"))}}, true, Floor{0.01, 3})[0]
 		switch {
 		case c.Difference != nil:
 			if math.IsNaN(c.Difference.Change) || c.Difference.Low > c.Difference.Change || c.Difference.Change > c.Difference.High {

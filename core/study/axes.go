@@ -41,84 +41,116 @@ func (s *Study) slicesOf(axis int, m Metric, barred map[*Cell]bool) []slice {
 	return slices.DeleteFunc(all, func(l slice) bool { return len(l.cells) < 2 })
 }
 
-// decide compares the best cell of each slice with its other ones, all together.
-func (s *Study) decide(all []slice, axis int, y yardstick) {
-	var pairs []judge.Pair
-	var of []int // by pair: its place in all
-	for i, l := range all {
-		best := l.cells[0]
-		for _, c := range l.cells {
-			if y.metric.beats(s.medianOf(c, y.metric), s.medianOf(best, y.metric)) {
-				best = c
-			}
-		}
-		all[i].winner = best.Values[axis]
-		for _, c := range l.cells {
-			if c != best {
-				pairs, of = append(pairs, judge.Pair{Old: s.valuesOf(c, y.metric), New: s.valuesOf(best, y.metric)}), append(of, i)
-			}
-		}
-	}
-	for i, change := range y.compare(pairs) {
-		if change.Verdict != judge.Better {
-			all[of[i]].winner = ""
-		}
-	}
+// duels are comparisons of cells that differ in one axis alone, all judged together: whether an axis matters, and
+// which of its values is best, is read from the same ones. In each slice the first cell and the best one meet all others.
+type duels struct {
+	study   *Study
+	metric  Metric
+	changes map[[2]*Cell]judge.Change // by the cells that ran: from the first to the second
 }
 
-// differing says by axis whether two cells that differ in it alone are proven to differ. In each slice the
-// first cell is compared with the others: which one is best is chosen by the runs, and compared with
-// that one, cells that are all the same would be told apart too often. All axes are judged together.
-func (s *Study) differing(m Metric) []bool {
+// duels judges each pair of experiments once, in however many slices it is. Cells that are barred take part, but the best of
+// those that are not meets all others as well.
+func (s *Study) duels(m Metric, barred map[*Cell]bool) *duels {
+	d := &duels{s, m, map[[2]*Cell]judge.Change{}}
 	var pairs []judge.Pair
-	var of []int
+	var of [][2]*Cell
+	seen := map[[2]*Cell]bool{}
 	for axis := range s.Axes {
 		if axis == s.within() {
 			continue
 		}
 		for _, l := range s.slicesOf(axis, m, nil) {
-			for _, c := range l.cells[1:] {
-				pairs, of = append(pairs, judge.Pair{Old: s.valuesOf(l.cells[0], m), New: s.valuesOf(c, m)}), append(of, axis)
+			eligible := l
+			eligible.cells = slices.DeleteFunc(slices.Clone(l.cells), func(c *Cell) bool { return barred[s.resolved(c)] })
+			first := []*Cell{l.cells[0], d.best(l)}
+			if len(eligible.cells) > 0 {
+				first = append(first, d.best(eligible))
+			}
+			for _, a := range first {
+				for _, b := range l.cells {
+					at := [2]*Cell{s.resolved(a), s.resolved(b)}
+					if back := [2]*Cell{at[1], at[0]}; a != b && !seen[at] && !seen[back] {
+						seen[at] = true
+						pairs, of = append(pairs, judge.Pair{Old: s.runsOf(a, m.Name), New: s.runsOf(b, m.Name)}), append(of, at)
+					}
+				}
 			}
 		}
 	}
-	differ := make([]bool, len(s.Axes))
 	for i, change := range s.yardstick(m).compare(pairs) {
-		differ[of[i]] = differ[of[i]] || change.Proven()
+		d.changes[of[i]] = change
+	}
+	return d
+}
+
+// best is the cell of a slice with the best median.
+func (d *duels) best(l slice) *Cell {
+	best := l.cells[0]
+	for _, c := range l.cells {
+		if d.metric.beats(d.study.medianOf(c, d.metric), d.study.medianOf(best, d.metric)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// beats says whether a cell is proven to be better than another one.
+func (d *duels) beats(a, b *Cell) bool {
+	a, b = d.study.resolved(a), d.study.resolved(b)
+	return d.changes[[2]*Cell{a, b}].Verdict == judge.Worse || d.changes[[2]*Cell{b, a}].Verdict == judge.Better
+}
+
+// winner is the cell of a slice that is proven to be better than all others, or nil.
+func (d *duels) winner(l slice) *Cell {
+	best := d.best(l)
+	for _, c := range l.cells {
+		if c != best && !d.beats(best, c) {
+			return nil
+		}
+	}
+	return best
+}
+
+// differing says by axis whether two cells that differ in it alone are proven to differ: the first of a slice and
+// another one, or the best of a slice and all others. The best is chosen by the runs, and differs from a single one of cells
+// that are all the same too often.
+func (d *duels) differing() []bool {
+	differ := make([]bool, len(d.study.Axes))
+	for axis := range differ {
+		if axis == d.study.within() {
+			continue
+		}
+		for _, l := range d.study.slicesOf(axis, d.metric, nil) {
+			first := l.cells[0]
+			differ[axis] = differ[axis] || d.winner(l) != nil ||
+				slices.ContainsFunc(l.cells[1:], func(c *Cell) bool { return d.beats(first, c) || d.beats(c, first) })
+		}
 	}
 	return differ
 }
 
-// valuesOf are those of the experiment of a cell, the baseline's with its A/A cell's.
-func (s *Study) valuesOf(c *Cell, m Metric) []float64 {
-	if run := s.resolved(c); run != s.Cells[s.Baseline] {
-		return run.Of(m.Name)
-	}
-	return s.baselineRuns(m.Name)
+// medianOf is that of the experiment of a cell.
+func (s *Study) medianOf(c *Cell, m Metric) float64 {
+	return judge.Of(s.runsOf(c, m.Name).Values).Median
 }
 
-// medianOf is that of the experiment of a cell.
-func (s *Study) medianOf(c *Cell, m Metric) float64 { return judge.Of(s.valuesOf(c, m)).Median }
-
 // changes says of each axis whose best value is known somewhere where it is which, along the other axes.
-func (s *Study) changes(m Metric, contests []*contest) []string {
+func (s *Study) changes(d *duels, barred map[*Cell]bool) []string {
 	var texts []string
-	barred := map[*Cell]bool{} // which cannot be best
-	for _, o := range contests {
-		for _, c := range o.barred {
-			barred[c] = true
-		}
-	}
-	y := s.yardstick(m)
 	for axis, a := range s.Axes {
 		if isWork(a.Name) || len(a.Values) < 2 {
 			continue
 		}
-		all := s.slicesOf(axis, m, barred)
+		all := s.slicesOf(axis, d.metric, barred)
 		if len(all) < 2 {
 			continue
 		}
-		s.decide(all, axis, y)
+		for i, l := range all {
+			if best := d.winner(l); best != nil {
+				all[i].winner = best.Values[axis]
+			}
+		}
 		var winners []string
 		wins := map[string][]slice{}
 		unknown := 0

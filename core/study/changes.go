@@ -82,6 +82,17 @@ func (y yardstick) text() string {
 	return screen.Percent(y.floor.Change)
 }
 
+// floorOf is the floor that a change had to exceed: that of the machine, or that of its own rounds if they are noisier.
+func (y yardstick) floorOf(c judge.Change) string {
+	if c.Rounds > 0 && c.Difference == nil && c.Floor <= 1 {
+		return screen.Percent(c.Floor)
+	}
+	if y.each {
+		return "that of its rounds"
+	}
+	return y.text()
+}
+
 // isShare says whether the floor tells anything as a share: what it is relative to, as far as that is one value, is above
 // 0, and above the floor.
 func (y yardstick) isShare() bool {

@@ -28,7 +28,7 @@ func TestChangesThatAreNoPercentages(t *testing.T) {
 		"losses through 0": {loss, six(2), six(-2), "−4.000", "−4.030 to −3.970", "4.000 less"},
 		"not finite":       {loss, six(2), []float64{math.Inf(1)}, "-", "", ""},
 	} {
-		got := judge.Compare([]judge.Pair{{Old: c.old, New: c.new}}, false, judge.Floor{Change: 0.01, Runs: 3})[0]
+		got := judge.Compare([]judge.Pair{{Old: judge.Apart(c.old), New: judge.Apart(c.new)}}, false, judge.Floor{Change: 0.01, Runs: 3})[0]
 		if text := c.metric.change(got); text != c.change {
 			t.Errorf("%s: %s, want %s", name, text, c.change)
 		}

@@ -32,6 +32,7 @@ type Comparison struct {
 
 	along bool
 	held  yardstick
+	of    *Study // whose cells are compared with each other, or nil
 }
 
 // CellChange is what became of a cell that both sides have.
@@ -96,7 +97,7 @@ func (s *Study) Along(axis string, metric Metric) (*Comparison, error) {
 		return nil, fmt.Errorf("axis %s of %s has one value, so there is nothing to compare", quote.String(axis), s.Name)
 	}
 	values := s.Axes[at].Values
-	c := &Comparison{Metric: metric, Old: axis + "=" + values[0], New: axis + "=" + strings.Join(values[1:], ","), along: true}
+	c := &Comparison{Metric: metric, Old: axis + "=" + values[0], New: axis + "=" + strings.Join(values[1:], ","), along: true, of: s}
 	var pairs []cells
 	for _, cell := range s.measured() {
 		if cell.Values[at] == values[0] {
@@ -113,7 +114,10 @@ func (s *Study) Along(axis string, metric Metric) (*Comparison, error) {
 	}
 	c.held = s.yardstick(metric)
 	c.Floor, c.Against = c.held.floor, "the baseline and its A/A cell"
-	if s.Again == nil {
+	switch {
+	case c.held.each:
+		c.Against = ""
+	case s.Again == nil:
 		c.Against = "the runs of the baseline, without an A/A cell"
 	}
 	if c.held.none != nil {
@@ -138,13 +142,13 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	var warned sides
 	differ := differences{along: c.along}
 	for _, p := range all {
-		pair := judge.Pair{Old: p.old.Of(c.Metric.Name), New: p.new.Of(c.Metric.Name)}
-		if len(pair.Old) == 0 || len(pair.New) == 0 {
+		pair := judge.Pair{Old: c.runs(p.old), New: c.runs(p.new)}
+		if len(pair.Old.Values) == 0 || len(pair.New.Values) == 0 {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s is left out: not both sides have runs with %s", p.name, c.Metric.Name))
 			continue
 		}
-		warned.add(p.name, "old", pair.Old)
-		warned.add(p.name, "new", pair.New)
+		warned.add(p.name, "old", pair.Old.Values)
+		warned.add(p.name, "new", pair.New.Values)
 		if text := p.otherData(c.Metric); text != "" {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s", p.name, text))
 		}
@@ -153,7 +157,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 		crashed = append(crashed, was.exceeds(mostOld))
 		c.bar(p.name, "old", was, mostOld)
 		c.bar(p.name, "new", is, mostNew)
-		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old), New: judge.Of(pair.New), Barred: is.exceeds(mostNew)})
+		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old.Values), New: judge.Of(pair.New.Values), Barred: is.exceeds(mostNew)})
 		differ.add(p.old, p.new)
 	}
 	if len(pairs) == 0 {
@@ -204,17 +208,25 @@ func (s *sides) texts() []string {
 
 // fewRuns warns where so few runs prove nothing in so many comparisons.
 func (c *Comparison) fewRuns(pairs []judge.Pair) {
-	unprovable, again := 0, true
+	unprovable, least := 0, 0
 	for _, p := range pairs {
-		if !judge.Provable(len(p.Old), len(p.New), len(pairs)) {
+		if ok, fewest := p.Provable(len(pairs)); !ok {
 			unprovable++
-			again = again && judge.Again(len(p.Old), len(p.New))
+			least = max(least, fewest)
 		}
 	}
 	if unprovable > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("too few runs to prove anything in %d of %s: %d on each side are the least for so many comparisons",
-			unprovable, screen.Count(len(pairs), "cell"), judge.FewestRuns(len(pairs), again)))
+			unprovable, screen.Count(len(pairs), "cell"), least))
 	}
+}
+
+// runs are those of a cell: in rounds, if both sides were made in the same ones.
+func (c *Comparison) runs(cell *Cell) judge.Runs {
+	if c.of != nil {
+		return c.of.runs(cell, c.Metric.Name)
+	}
+	return judge.Apart(cell.Of(c.Metric.Name))
 }
 
 // note takes over what the studies themselves warn of.
@@ -258,7 +270,7 @@ func (c *Comparison) Fails(share float64) (proven, open []string) {
 		if c.Metric.Better == Lower {
 			worst = r.High
 		}
-		within := worst <= share && (r.Proven() || c.Floor.Change <= share)
+		within := worst <= share && (r.Proven() || r.Floor <= share)
 		switch {
 		case r.Verdict == judge.Worse && math.Abs(r.Change.Change) > share:
 			proven = append(proven, r.Name)

@@ -185,7 +185,8 @@ func TestFails(t *testing.T) {
 		if c.metric.Better == "" {
 			c.metric.Better = Higher
 		}
-		proven, open := (&Comparison{Metric: c.metric, Rows: []CellChange{c.row}, Floor: judge.Floor{Change: c.floor}}).Fails(0.05)
+		c.row.Floor = c.floor
+		proven, open := (&Comparison{Metric: c.metric, Rows: []CellChange{c.row}}).Fails(0.05)
 		if len(proven) > 0 != c.proven || len(open) > 0 != c.open {
 			t.Errorf("%s: proven %v, open %v", name, proven, open)
 		}

@@ -66,8 +66,7 @@ func (c *Comparison) foot() []string {
 	}
 	lines := []string{
 		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better], counts[judge.Worse], counts[judge.CannotTell]),
-		fmt.Sprintf("proven: p < %g by the test of Mann and Whitney, corrected for %s by Holm's method, and medians that changed by more than %s",
-			judge.Alpha, screen.Count(len(c.Rows), "comparison"), c.held.text()),
+		c.proven(),
 	}
 	if c.Against != "" {
 		lines = append(lines, c.held.text()+": "+c.Against)
@@ -76,6 +75,18 @@ func (c *Comparison) foot() []string {
 		lines = append(lines, "needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")
 	}
 	return lines
+}
+
+// proven says what it takes to be better or worse.
+func (c *Comparison) proven() string {
+	test, what := "the test of Mann and Whitney", "medians that changed by more than "+c.held.text()
+	if c.of != nil && c.of.InRounds {
+		test, what = "Student's test within rounds", "a change of more than "+c.held.text()
+		if c.held.each {
+			what = "a change of more than its rounds go up and down by themselves"
+		}
+	}
+	return fmt.Sprintf("proven: p < %g by %s, corrected for %s by Holm's method, and %s", judge.Alpha, test, screen.Count(len(c.Rows), "comparison"), what)
 }
 
 // estimate is a median, and how far its interval reaches where there is one.
@@ -95,7 +106,7 @@ func needed(runs int) string {
 	case runs == 0:
 		return ""
 	case runs > judge.MostNeeded:
-		return "> " + screen.Thousands(judge.MostNeeded)
+		return "not within reach"
 	}
 	return screen.Thousands(int64(runs))
 }

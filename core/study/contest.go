@@ -1,7 +1,6 @@
 package study
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ type contest struct {
 	cells []*Cell // that have runs with a value, in the order of the plan
 	// reference is the cell that losses are compared with.
 	reference *Cell
-	losses    yardstick // that are held-out
+	losses    map[*Cell]loss // by cell; without an entry it is not known
 	medians   map[*Cell]float64
 	best      *Cell // of those that may win; nil without any
 	rivals    []rival
@@ -25,12 +24,15 @@ type contest struct {
 	// crashed are those of which so many runs failed that they cannot win.
 	crashed []*Cell
 	bounds  []*Cell // of this work, which do not compete
+	// comparisons is how many were judged together, of all works.
+	comparisons int
 }
 
 // rival is another cell that may win, and what became of its runs in those of the best one.
 type rival struct {
 	cell   *Cell
 	change judge.Change
+	pair   judge.Pair
 }
 
 // isWork says whether an axis changes what is computed, so that cells along it do not compete.
@@ -47,7 +49,8 @@ func isWork(axis string) bool {
 	return false
 }
 
-// contests are those of each work, in the order of the plan.
+// contests are those of each work, in the order of the plan. Their comparisons are one family: however many works there are,
+// a false proof in any of them is as rare.
 func (s *Study) contests(m Metric) []*contest {
 	var all []*contest
 	y := s.yardstick(m)
@@ -59,7 +62,7 @@ func (s *Study) contests(m Metric) []*contest {
 		name := s.workOf(c)
 		i := slices.IndexFunc(all, func(o *contest) bool { return o.name == name })
 		if i < 0 {
-			i, all = len(all), append(all, &contest{study: s, yardstick: y, name: name, medians: map[*Cell]float64{}})
+			i, all = len(all), append(all, &contest{study: s, yardstick: y, name: name, medians: map[*Cell]float64{}, losses: map[*Cell]loss{}})
 		}
 		if bounds[c] {
 			all[i].bounds = append(all[i].bounds, c)
@@ -73,7 +76,22 @@ func (s *Study) contests(m Metric) []*contest {
 			o.medians[c] = judge.Of(o.runs(c)).Median
 		}
 		o.refer()
-		o.hold()
+	}
+	judgeLosses(all)
+	var pairs []judge.Pair
+	var of []*rival
+	for _, o := range all {
+		o.enter()
+		for i := range o.rivals {
+			r := &o.rivals[i]
+			pairs, of = append(pairs, judge.Pair{Old: s.runsOf(r.cell, m.Name), New: s.runsOf(o.best, m.Name)}), append(of, r)
+		}
+	}
+	for i, change := range y.compare(pairs) {
+		of[i].change, of[i].pair = change, pairs[i]
+	}
+	for _, o := range all {
+		o.comparisons = len(pairs)
 	}
 	return all
 }
@@ -103,41 +121,23 @@ func (o *contest) refer() {
 			break
 		}
 	}
-	o.losses.metric, _ = MetricOf(HeldOutLoss)
-	o.losses.floor, o.losses.none = judge.FloorOf(o.runsBy(HeldOutLoss, o.reference), o.study.Seed)
-	o.losses.center = judge.Of(o.runsBy(HeldOutLoss, o.reference)).Median
 }
 
-// hold finds the best cell and compares it with every other one that may win.
-func (o *contest) hold() {
+// enter says which cells may win, which of them is the best, and the others in the order of their medians.
+func (o *contest) enter() {
 	var eligible []*Cell
 	for _, c := range o.cells {
 		switch {
 		case len(o.cells) > 1 && o.study.crashes(c):
 			o.crashed = append(o.crashed, c)
-		case o.lossOf(c).barred:
+		case o.losses[c].barred:
 			o.barred = append(o.barred, c)
 		default:
 			eligible = append(eligible, c)
 		}
 	}
-	for _, c := range eligible {
-		if o.best == nil || o.metric.beats(o.median(c), o.median(o.best)) {
-			o.best = c
-		}
-	}
-	var pairs []judge.Pair
-	for _, c := range eligible {
-		if c != o.best {
-			o.rivals = append(o.rivals, rival{cell: c})
-			pairs = append(pairs, judge.Pair{Old: o.runs(c), New: o.runs(o.best)})
-		}
-	}
-	for i, change := range o.compare(pairs) {
-		o.rivals[i].change = change
-	}
-	slices.SortStableFunc(o.rivals, func(a, b rival) int {
-		x, y := o.median(a.cell), o.median(b.cell)
+	slices.SortStableFunc(eligible, func(a, b *Cell) int {
+		x, y := o.median(a), o.median(b)
 		switch {
 		case o.metric.beats(x, y):
 			return -1
@@ -146,18 +146,17 @@ func (o *contest) hold() {
 		}
 		return 0
 	})
-}
-
-// runs are the values of a cell.
-func (o *contest) runs(c *Cell) []float64 { return o.runsBy(o.metric.Name, c) }
-
-// runsBy are the values of a cell by a metric; the baseline's and its A/A cell's are of the same.
-func (o *contest) runsBy(metric string, c *Cell) []float64 {
-	if c == o.study.Cells[o.study.Baseline] {
-		return o.study.baselineRuns(metric)
+	if len(eligible) == 0 {
+		return
 	}
-	return c.Of(metric)
+	o.best = eligible[0]
+	for _, c := range eligible[1:] {
+		o.rivals = append(o.rivals, rival{cell: c})
+	}
 }
+
+// runs are the values of a cell; the baseline's and its A/A cell's are of the same.
+func (o *contest) runs(c *Cell) []float64 { return o.study.runsOf(c, o.metric.Name).Values }
 
 func (o *contest) median(c *Cell) float64 { return o.medians[c] }
 
@@ -170,30 +169,3 @@ func (o *contest) open() (open []rival) {
 	}
 	return open
 }
-
-// loss is a cell's held-out loss beside that of the reference.
-type loss struct {
-	known             bool
-	median, reference float64
-	worse             float64 // relative
-	barred            bool    // it is worse by more than the floor, or no number
-}
-
-func (o *contest) lossOf(c *Cell) loss {
-	values, reference := o.runsBy(HeldOutLoss, c), o.runsBy(HeldOutLoss, o.reference)
-	if len(values) == 0 || len(reference) == 0 {
-		return loss{}
-	}
-	l := loss{known: true, median: judge.Of(values).Median, reference: judge.Of(reference).Median}
-	l.worse = o.losses.metric.worse(l.reference, l.median)
-	switch {
-	case math.IsNaN(l.median):
-		l.barred = slices.ContainsFunc(o.cells, func(c *Cell) bool { return !math.IsNaN(judge.Of(o.runsBy(HeldOutLoss, c)).Median) })
-	case o.losses.none == nil:
-		l.barred = c != o.reference && l.worse > max(o.losses.floor.Change, rounding)
-	}
-	return l
-}
-
-// rounding is by how much of itself a loss may change where sums are added up in another order.
-const rounding = 1e-6

@@ -22,8 +22,10 @@ type effects struct {
 // effect is what one axis does.
 type effect struct {
 	axis int
-	// share is of the variance between the cells: what is left unexplained without this axis. So of axes
-	// that go together where cells are missing, none is credited with what another one may do.
+	// share is of the variance between the cells: what the axis explains beside those that were taken into account
+	// before it, in the mean of several orders of the axes. So all shares and what is combined are the whole, and of axes that
+	// go together where cells are missing, each is credited with a part of what both explain. Of relative importance in
+	// regression this is the mean over orders by Lindeman, Merenda and Gold (1980).
 	share float64
 	// low and high are its values with the least and the largest factor, and change is from one to the other.
 	low, high string
@@ -45,7 +47,7 @@ func (s *Study) effects(m Metric) effects {
 		if bounds[s.resolved(c)] || s.crashes(s.resolved(c)) {
 			continue
 		}
-		e := judge.Of(s.valuesOf(c, m))
+		e := judge.Of(s.runsOf(c, m.Name).Values)
 		if math.IsNaN(e.Median) {
 			continue
 		}
@@ -76,12 +78,12 @@ func (s *Study) effects(m Metric) effects {
 	}
 	factors, left := fit(points, axes)
 	out := effects{combined: left / total, noise: noise / total}
+	shares := importance(points, axes, apart, total)
 	for at, axis := range axes {
 		if slices.Contains(apart, axis) {
 			continue
 		}
-		_, without := fit(points, slices.Concat(axes[:at], axes[at+1:]))
-		e := effect{axis: axis, share: max(0, without-left) / total}
+		e := effect{axis: axis, share: shares[at]}
 		lowest, highest := math.Inf(1), math.Inf(-1)
 		for _, value := range s.Axes[axis].Values {
 			y, ok := factors[at][value]
@@ -97,6 +99,33 @@ func (s *Study) effects(m Metric) effects {
 	}
 	slices.SortStableFunc(out.axes, func(a, b effect) int { return cmp.Compare(b.share, a.share) })
 	return out
+}
+
+// importance is what each of some axes explains of a total, in the mean of the orders that begin with each of them, forwards and
+// backwards. Those that are apart come first and explain nothing of it.
+func importance(points []point, axes, apart []int, total float64) []float64 {
+	shares := make([]float64, len(axes))
+	free := slices.DeleteFunc(slices.Clone(axes), func(axis int) bool { return slices.Contains(apart, axis) })
+	orders := 0.0
+	for first := range free {
+		turned := slices.Concat(free[first:], free[:first])
+		back := slices.Clone(turned)
+		slices.Reverse(back)
+		for _, order := range [][]int{turned, back} {
+			known, unexplained := slices.Clone(apart), total
+			for _, axis := range order {
+				known = append(known, axis)
+				_, left := fit(points, known)
+				shares[slices.Index(axes, axis)] += max(0, unexplained-left) / total
+				unexplained = left
+			}
+			orders++
+		}
+	}
+	for i := range shares {
+		shares[i] /= max(1, orders)
+	}
+	return shares
 }
 
 // mostTurns bounds how often a fit goes through the axes. It is done after one where no cells are missing.
@@ -152,42 +181,50 @@ func (e effect) reach(axis string) string {
 }
 
 // matters says which axis matters most.
-func (s *Study) matters(m Metric) string {
+func (s *Study) matters(m Metric, d *duels) string {
 	all := s.effects(m)
 	if len(all.axes) == 0 {
 		return ""
 	}
-	differ := s.differing(m)
+	differ := d.differing()
 	at := slices.IndexFunc(all.axes, func(e effect) bool { return differ[e.axis] })
 	if at < 0 {
 		return "cannot tell which axis matters: no two cells that differ in one axis alone are proven to differ"
 	}
+	parts := []float64{all.combined}
+	for _, e := range all.axes {
+		parts = append(parts, e.share)
+	}
+	whole := percents(parts)
+	combined, shares := whole[0], whole[1:]
+
 	first := all.axes[at]
 	var text string
-	others := all.axes
-	crossed := all.combined > max(first.share, 2*all.noise)
+	crossed := all.combined > max(first.share, all.axes[0].share, 2*all.noise)
 	if crossed {
-		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %.0f %% of the variance between the cells, since what an axis does depends on the others",
-			m.worded(), 100*all.combined)
+		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %d %% of the variance between the cells, since what an axis does depends on the others",
+			m.worded(), combined)
 	} else {
 		name, most := s.Axes[first.axis].Name, "matters most"
 		if at > 0 {
 			most = "is what is proven to matter most"
 		}
-		text = fmt.Sprintf("%s %s for %s: %.0f %% of the variance between the cells, %s",
-			name, most, m.worded(), 100*first.share, first.reach(name))
-		others = slices.Delete(slices.Clone(others), at, at+1)
+		text = fmt.Sprintf("%s %s for %s: %d %% of the variance between the cells, %s",
+			name, most, m.worded(), shares[at], first.reach(name))
 	}
 	var rest []string
-	for _, e := range others {
-		other := fmt.Sprintf("%s %.0f %%", s.Axes[e.axis].Name, 100*e.share)
+	for i, e := range all.axes {
+		if i == at && !crossed {
+			continue
+		}
+		other := fmt.Sprintf("%s %d %%", s.Axes[e.axis].Name, shares[i])
 		if !differ[e.axis] {
 			other += " (not proven)"
 		}
 		rest = append(rest, other)
 	}
-	if !crossed && all.combined >= 0.005 {
-		rest = append(rest, fmt.Sprintf("how they are combined, and noise, %.0f %%", 100*all.combined))
+	if !crossed && combined > 0 {
+		rest = append(rest, fmt.Sprintf("how they are combined, and noise, %d %%", combined))
 	}
 	if len(rest) > 0 {
 		text += "; " + strings.Join(rest, ", ")

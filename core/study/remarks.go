@@ -18,7 +18,17 @@ func (v *Verdicts) FloorText() string {
 	if v.NoFloor != nil {
 		return "none, so nothing is proven: " + v.NoFloor.Error()
 	}
-	text := fmt.Sprintf("%s of the %s: %s of the baseline, split into halves at random, differ by less in 95 of 100 cases", v.held.text(), v.Metric.worded(), screen.Count(v.FloorOf, "run"))
+	if v.held.each {
+		return "of each comparison its own: how far its rounds go up and down by themselves"
+	}
+	of := screen.Count(v.FloorOf, "run") + " of the baseline, split into halves at random, differ"
+	if v.InRounds {
+		of = fmt.Sprintf("the baseline and its A/A cell, %s of each in the same rounds, differ", screen.Count(v.FloorOf, "run"))
+	}
+	text := fmt.Sprintf("%s of the %s: %s by less in 95 of 100 cases", v.held.text(), v.Metric.worded(), of)
+	if v.InRounds {
+		text += "; a cell whose rounds are noisier must exceed their own"
+	}
 	if v.Within != "" {
 		text += " at each size"
 	}
@@ -40,6 +50,7 @@ func (s *Study) Remarks(v *Verdicts) []Sentence {
 	if len(s.Cells) > 0 {
 		add("floor", v.FloorText())
 		add("early", s.early())
+		add("drift", s.driftText(v.Metric))
 		add("p99", s.withheld())
 		add("checked", s.checked())
 	}

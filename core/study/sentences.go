@@ -65,8 +65,15 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 	if goal != nil {
 		out = append(out, s.reach(*goal)...)
 	}
-	add("matters", s.matters(m))
-	for _, text := range s.changes(m, contests) {
+	barred := map[*Cell]bool{} // which cannot be best
+	for _, o := range contests {
+		for _, c := range o.barred {
+			barred[c] = true
+		}
+	}
+	duels := s.duels(m, barred)
+	add("matters", s.matters(m, duels))
+	for _, text := range s.changes(duels, barred) {
 		add("changes", text)
 	}
 	return out, nil
@@ -155,10 +162,10 @@ func (o *contest) value(c *Cell) string {
 // proof is what stands behind a change that is proven.
 func (o *contest) proof(c judge.Change) string {
 	text := fmt.Sprintf("interval %s, %s", o.metric.ends(c), probability(c.Adjusted))
-	if n := len(o.rivals); n > 1 {
+	if n := o.comparisons; n > 1 {
 		text += fmt.Sprintf(" adjusted for %s", screen.Count(n, "comparison"))
 	}
-	return text + ", floor " + o.text()
+	return text + ", floor " + o.floorOf(c)
 }
 
 // undecided says who leads, who might be better, and what it would take to tell.
@@ -184,14 +191,14 @@ func (o *contest) undecided(by string, open []rival) string {
 	if worse := len(o.rivals) - len(open); worse > 0 {
 		text += fmt.Sprintf("; %s ruled out", are(worse, "other"))
 	}
-	return text + "; " + o.toTell(next, len(open))
+	return text + "; " + o.toTell(next)
 }
 
-// toTell says how many runs would tell the best cell from a rival, which is one of so many that are open.
-func (o *contest) toTell(r rival, open int) string {
-	best, other := len(o.runs(o.best)), len(o.runs(r.cell))
+// toTell says how many runs would tell the best cell from a rival.
+func (o *contest) toTell(r rival) string {
+	best, other := len(r.pair.New.Values), len(r.pair.Old.Values)
 	have := min(best, other)
-	if few := judge.FewestRuns(open, judge.Again(other, best)); have < few && !judge.Provable(other, best, open) {
+	if ok, fewest := r.pair.Provable(o.comparisons); !ok && have < fewest {
 		runs := screen.Count(best, "run") + " of each are"
 		switch {
 		case best != other:
@@ -199,7 +206,7 @@ func (o *contest) toTell(r rival, open int) string {
 		case best == 1:
 			runs = "1 run of each is"
 		}
-		return fmt.Sprintf("%s too few to prove anything in %s, which takes %d of each", runs, screen.Count(open, "comparison"), few)
+		return fmt.Sprintf("%s too few to prove anything in %s, which takes %d of each", runs, screen.Count(o.comparisons, "comparison"), fewest)
 	}
 	switch needed := r.change.Needed; {
 	case o.none != nil:
@@ -207,111 +214,11 @@ func (o *contest) toTell(r rival, open int) string {
 	case r.change.Change == 0:
 		return "they are equal, which more runs do not tell apart"
 	case needed > judge.MostNeeded:
-		return fmt.Sprintf("that is so little beside the noise that %s of each would not tell", screen.Count(judge.MostNeeded, "run"))
+		return "a proof is not within reach: the difference is too small beside the noise"
 	case needed > 0:
 		return fmt.Sprintf("some %s of each would tell, if the difference is there (now %d)", screen.Count(needed, "run"), have)
 	}
 	return "how many runs would tell cannot be estimated"
-}
-
-// lossText says at what held-out loss the best cell leads, and which cells cannot win for theirs.
-func (o *contest) lossText() string {
-	var parts []string
-	if o.best != nil {
-		switch l := o.lossOf(o.best); {
-		case l.known && o.alone():
-			parts = append(parts, "held-out loss "+number(l.median))
-		case l.known:
-			parts = append(parts, o.best.Name+": "+o.describe(l, o.best == o.reference))
-		}
-	}
-	var faster []string
-	for _, c := range o.barred {
-		if o.best == nil || o.metric.beats(o.median(c), o.median(o.best)) {
-			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, o.metric.quantity(o.median(c)), o.lossChange(o.lossOf(c))))
-		}
-	}
-	if len(faster) > 0 {
-		parts = append(parts, "better but worse in loss beyond its floor, and so no winner: "+named(faster))
-	} else if n := len(o.barred); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s worse in loss beyond its floor", are(n, "other cell")))
-	}
-	if len(parts) == 0 && o.study.OneRun() {
-		return "not known: the run was not evaluated on held-out samples"
-	}
-	if len(parts) == 0 {
-		return "not known: no run was evaluated on held-out samples"
-	}
-	return strings.Join(parts, "; ")
-}
-
-func (o *contest) describe(l loss, isReference bool) string {
-	text := "held-out loss " + number(l.median)
-	if isReference {
-		return text + ", which the others are compared with"
-	}
-	reference := "the baseline"
-	if o.reference != o.study.Cells[o.study.Baseline] {
-		reference = o.reference.Name
-	}
-	text += fmt.Sprintf(", that of %s %s (%s, ", reference, number(l.reference), o.lossChange(l))
-	if o.losses.none != nil {
-		return text + "without a floor)"
-	}
-	return text + "floor " + o.losses.text() + ")"
-}
-
-// lossChange is how a loss differs from that of the reference.
-func (o *contest) lossChange(l loss) string {
-	if text := o.losses.metric.changed(l.reference, l.median); text != "-" {
-		return text
-	}
-	return "not finite"
-}
-
-// leastHook is the share of hooks, in %, from which they are named: most only call a link.
-const leastHook = 0.5
-
-// limit says what the iterations of the best cell are spent on.
-func (o *contest) limit() string {
-	if o.best == nil {
-		return ""
-	}
-	type part struct {
-		metric, what, verb string
-		share              float64
-	}
-	parts := []part{{Compute, "computing", "", 0}, {Hooking, "hooks", "", 0}, {Waiting, "waiting for the last trainer", "", 0}, {Moving, "moving and reducing bytes", "", 0}}
-	most, rest := 0, 100.0
-	var words []string
-	for i := range parts {
-		p := &parts[i]
-		values := o.best.Of(p.metric)
-		if len(values) == 0 {
-			if p.metric == Waiting || p.metric == Hooking {
-				continue // where nobody waits for another, or no hook was stamped
-			}
-			return ""
-		}
-		p.share = judge.Of(values).Median
-		if p.metric == Hooking && p.share < leastHook {
-			continue
-		}
-		rest -= p.share
-		if p.share > parts[most].share {
-			most = i
-		}
-		words = append(words, fmt.Sprintf("%s %.0f %%", p.what, p.share))
-	}
-	limits := parts[most].what
-	if rest > parts[most].share {
-		limits = "the rest: getting data, and what is between the parts"
-	}
-	what := o.best.Name
-	if o.alone() {
-		what = "training"
-	}
-	return fmt.Sprintf("%s is limited by %s (of an iteration: %s, the rest %.0f %%)", what, limits, strings.Join(words, ", "), max(0, rest))
 }
 
 // are is "1 other is" or "7 others are".

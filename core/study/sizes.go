@@ -182,7 +182,7 @@ func proofs(of []*contest) string {
 	case len(open) == 0:
 		return "proven at each size"
 	case len(open) == len(of):
-		return "proven at no size: " + open[0].toTell(open[0].open()[0], len(open[0].open()))
+		return "proven at no size: " + open[0].toTell(open[0].open()[0])
 	}
 	return fmt.Sprintf("proven at %d of %s, but not%s", len(of)-len(open), screen.Count(len(of), "size"), open[0].study.atSize(open[0]))
 }

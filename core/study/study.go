@@ -5,6 +5,7 @@ package study
 import (
 	"time"
 
+	"github.com/psbench/psbench/core/judge"
 	"github.com/psbench/psbench/core/result"
 )
 
@@ -34,6 +35,8 @@ type Study struct {
 	// MostFailed is the share of its runs, from 0 to 1, that may have failed of a cell that can win; nil is
 	// DefaultMostFailed.
 	MostFailed *float64
+	// InRounds says that the runs were made in rounds, each cell's once in each. Comparisons are within rounds then.
+	InRounds bool
 	// Folder is that of the sweep, "" of runs that were given together.
 	Folder string
 }
@@ -130,6 +133,33 @@ func (c *Cell) Of(metric string) []float64 {
 		}
 	}
 	return values
+}
+
+// runs are the values of a cell by a metric, with the rounds in which they were measured.
+func (s *Study) runs(c *Cell, metric string) judge.Runs {
+	runs := judge.Runs{}
+	if s.InRounds {
+		runs.Rounds = []int{}
+	}
+	for _, r := range c.Runs {
+		if v, ok := r.Values[metric]; ok {
+			runs.Values = append(runs.Values, v)
+			if s.InRounds {
+				runs.Rounds = append(runs.Rounds, r.Round)
+			}
+		}
+	}
+	return runs
+}
+
+// runsOf are the runs of the experiment of a cell: of the baseline with those of its A/A cell, which are of the same.
+func (s *Study) runsOf(c *Cell, metric string) judge.Runs {
+	c = s.resolved(c)
+	runs := s.runs(c, metric)
+	if s.Again != nil && c == s.Cells[s.Baseline] {
+		runs = runs.And(s.runs(s.Again, metric))
+	}
+	return runs
 }
 
 // All are the cells, and the A/A cell last.

@@ -71,7 +71,7 @@ func (s *Study) leaveOut(planned []string) {
 
 // planned is a study whose runs are yet to come.
 func planned(p *sweep.Plan) *Study {
-	s := &Study{Baseline: p.Baseline, Seed: p.Seed, Metric: p.Metric, Warnings: p.Warnings, Begun: p.Begun}
+	s := &Study{InRounds: true, Baseline: p.Baseline, Seed: p.Seed, Metric: p.Metric, Warnings: p.Warnings, Begun: p.Begun}
 	for _, a := range p.Axes {
 		s.Axes = append(s.Axes, Axis(a))
 	}

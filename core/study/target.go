@@ -196,7 +196,7 @@ func (s *Study) soonest(prices []price) string {
 	}
 	var pairs []judge.Pair
 	for _, p := range prices[1:] {
-		pairs = append(pairs, judge.Pair{Old: finite(p.seconds), New: finite(prices[0].seconds)})
+		pairs = append(pairs, judge.Pair{Old: judge.Apart(finite(p.seconds)), New: judge.Apart(finite(prices[0].seconds))})
 	}
 	changes := y.compare(pairs)
 	var open []string

@@ -27,9 +27,9 @@ type plot struct {
 	iterations        int
 }
 
-// made is a study whose cells are what a function says of the values, with an A/A cell.
+// made is a study, in rounds, whose cells are what a function says of the values, with an A/A cell.
 func made(axes []Axis, of func(values []string) plot) *Study {
-	s := &Study{Name: "made", Axes: axes, Seed: 1}
+	s := &Study{Name: "made", Axes: axes, Seed: 1, InRounds: true}
 	random := splitmix.New(42, 0)
 	points := [][]string{nil}
 	for _, a := range axes {
@@ -57,7 +57,7 @@ func (p plot) fill(c *Cell, random *splitmix.Stream) {
 	noise := func() float64 { return 1 + p.noise*math.Sqrt(12)*(float64(random.IntN(1001))/1000-0.5) }
 	for round := range p.runs {
 		x := p.throughput * noise()
-		r := &Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Iterations: p.iterations, Silent: p.silent, Values: map[string]float64{
+		r := &Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Seed: uint64(round), Iterations: p.iterations, Silent: p.silent, Values: map[string]float64{
 			Throughput: x, TimePerBatch: 20_000 / x, Compute: 60, Waiting: 10, Moving: 25,
 		}}
 		if p.iterations >= 100 {

@@ -15,9 +15,11 @@ type Verdicts struct {
 	Again *Row
 	// Floor is that of the runs of the baseline and its A/A cell; NoFloor says why there is none.
 	Floor   judge.Floor
-	FloorOf int // runs
+	FloorOf int // runs, or rounds of a study in rounds
 	NoFloor error
-	held    yardstick
+	// InRounds says that the comparisons are within rounds, as of the study.
+	InRounds bool
+	held     yardstick
 	// Within is the axis along which nothing was compared, as of the study.
 	Within string
 	// Comparisons is how many cells were compared with the baseline.
@@ -51,35 +53,34 @@ func (s *Study) Judge(m Metric) *Judge { return &Judge{s, m, s.yardstick(m)} }
 // baseline has the runs of its A/A cell as well, which is compared with nothing else.
 func (j *Judge) Against(baseline int) *Verdicts {
 	s, m, y := j.study, j.metric, j.held
-	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none, held: y, Within: s.Within}
+	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none, held: y, Within: s.Within, InRounds: s.InRounds}
 	own := baseline == s.Baseline
 	var pairs []judge.Pair
 	var places []int
-	var olds []*Cell
 	for i, c := range s.Cells {
-		values := c.Of(m.Name)
-		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(values)}
+		values := s.runs(c, m.Name)
+		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(values.Values)}
 		if i == s.Baseline && !own {
-			values = s.baselineRuns(m.Name)
+			values = s.runsOf(c, m.Name)
 		}
 		from := s.counterpart(c, s.Cells[baseline])
-		if from == nil || from == c || len(values) == 0 {
+		if from == nil || from == c || len(values.Values) == 0 {
 			continue
 		}
-		if against := s.valuesOf(from, m); len(against) > 0 {
-			pairs, places, olds = append(pairs, judge.Pair{Old: against, New: values}), append(places, i), append(olds, from)
+		if against := s.runsOf(from, m.Name); len(against.Values) > 0 {
+			pairs, places = append(pairs, judge.Pair{Old: against, New: values}), append(places, i)
 		}
 	}
 	for i, change := range y.compare(pairs) {
 		row := &v.Rows[places[i]]
-		row.Change, row.Compared = withhold(change, s.crashes(s.resolved(olds[i])), s.crashes(row.Cell)), true
+		row.Change, row.Compared = withhold(change, s.crashes(s.counterpart(row.Cell, s.Cells[baseline])), s.crashes(row.Cell)), true
 	}
 	v.Comparisons = len(places)
 	if s.Again != nil {
-		values := s.Again.Of(m.Name)
-		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values)}
-		if runs := s.Cells[s.Baseline].Of(m.Name); own && len(runs) > 0 && len(values) > 0 {
-			v.Again.Change = judge.Compare(judge.Against(runs, [][]float64{values}), m.Better == Higher, v.Floor)[0]
+		values, runs := s.runs(s.Again, m.Name), s.runs(s.Cells[s.Baseline], m.Name)
+		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values.Values)}
+		if own && len(runs.Values) > 0 && len(values.Values) > 0 {
+			v.Again.Change = judge.Compare([]judge.Pair{{Old: runs, New: values}}, m.Better == Higher, v.Floor)[0]
 			v.Again.Compared = true
 		}
 	}
@@ -87,24 +88,39 @@ func (j *Judge) Against(baseline int) *Verdicts {
 }
 
 // FloorIsShare says whether the floor is told as a share of what runs have.
-func (v *Verdicts) FloorIsShare() bool { return v.held.isShare() }
+func (v *Verdicts) FloorIsShare() bool { return !v.held.each && v.held.isShare() }
 
 // yardstick is what differences by a metric are held to: the noise floor of this machine.
 type yardstick struct {
 	metric Metric
 	floor  judge.Floor
 	center float64 // the median that the floor is relative to; NaN where there are several
-	of     int     // runs
+	of     int     // runs, or rounds of a study in rounds
 	none   error   // why there is no floor
+	// each says that there is no floor for all, but that each comparison has that of its own rounds.
+	each bool
 }
 
 func (s *Study) yardstick(m Metric) yardstick {
-	if s.within() >= 0 {
+	switch {
+	case s.within() >= 0:
 		return s.sizedFloor(m)
+	case len(s.Cells) == 0:
+		_, err := judge.FloorOf(nil, s.Seed)
+		return yardstick{metric: m, center: math.NaN(), none: err}
+	case s.InRounds && s.Again == nil:
+		return yardstick{metric: m, center: math.NaN(), each: true}
 	}
-	a := s.baselineRuns(m.Name)
-	floor, err := judge.FloorOf(a, s.Seed)
-	return yardstick{m, floor, judge.Of(a).Median, len(a), err}
+	baseline := s.Cells[s.Baseline]
+	all := s.runsOf(baseline, m.Name).Values
+	y := yardstick{metric: m, center: judge.Of(all).Median, of: len(all)}
+	if s.InRounds {
+		y.floor, y.none = judge.FloorOfRounds(s.runs(baseline, m.Name), s.runs(s.Again, m.Name))
+		y.of = y.floor.Runs
+	} else {
+		y.floor, y.none = judge.FloorOf(all, s.Seed)
+	}
+	return y
 }
 
 // compare judges pairs together. Without a floor nothing is proven.
@@ -112,31 +128,11 @@ func (y yardstick) compare(pairs []judge.Pair) []judge.Change {
 	changes := judge.Compare(pairs, y.metric.Better == Higher, y.floor)
 	for i := range changes {
 		if y.none != nil {
-			changes[i].Verdict, changes[i].Needed = judge.CannotTell, max(changes[i].Needed, judge.FewestRuns(len(pairs), judge.Again(len(pairs[i].Old), len(pairs[i].New))))
+			_, fewest := pairs[i].Provable(len(pairs))
+			changes[i].Verdict, changes[i].Needed = judge.CannotTell, max(changes[i].Needed, fewest)
 		}
 	}
 	return changes
-}
-
-// baselineRuns are those of the baseline and of its A/A cell together, which are of the same.
-func (s *Study) baselineRuns(metric string) []float64 {
-	if len(s.Cells) == 0 {
-		return nil
-	}
-	values := s.Cells[s.Baseline].Of(metric)
-	if s.Again != nil {
-		values = append(values, s.Again.Of(metric)...)
-	}
-	return values
-}
-
-// worse says by how much of the first a second value is worse, below 0 if it is better.
-func (m Metric) worse(than, value float64) float64 {
-	change := (value - than) / math.Abs(than)
-	if m.Better == Higher {
-		return -change
-	}
-	return change
 }
 
 // beats says whether a value is better than another one; NaN beats nothing, and everything beats NaN.

@@ -174,8 +174,8 @@ type Change struct {
 	// P is corrected for all comparisons with this baseline.
 	P       *float64      `json:"p"`
 	Verdict judge.Verdict `json:"verdict"` // better, worse or cannot tell
-	// Needed is how many runs would tell; 0 where it is proven or runs do not help, and above 10,000 where
-	// it is hopeless.
+	// Needed is how many runs would tell; 0 where it is proven or runs do not help, and above 1,000 where
+	// that is not within reach.
 	Needed int `json:"needed"`
 }
 

@@ -181,11 +181,11 @@ export function reasonOf(row) {
   return parts.join('; ');
 }
 
-// From here on so many runs are as good as none that tell.
-const hopeless = 10000;
+// More runs than these are not within anybody's reach.
+const mostNeeded = 1000;
 
 /** neededOf says how many runs would tell what these cannot, "" where they can, or no number helps. */
 export function neededOf(change) {
   if (!change || change.verdict !== 'cannot tell' || !(change.needed > 0)) return '';
-  return change.needed > hopeless ? '> 10,000 runs would tell' : `${change.needed.toLocaleString('en-US')} runs would tell`;
+  return change.needed > mostNeeded ? 'a proof is not within reach' : `${change.needed.toLocaleString('en-US')} runs would tell`;
 }

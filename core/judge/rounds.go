@@ -1,0 +1,164 @@
+package judge
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A machine drifts: whole rounds are slower than others. A comparison within rounds does not see that. In each round
+// it takes the logarithm of the ratio of the new run to the old one, or to the mean of several. These differences, one
+// for each round, are independent, and their median is 0 where nothing changed. Student's test of their mean
+// asks nothing of the noise of either side, so that one side may be many times as noisy as the other.
+//
+// A run that something else slowed would hide the change of all others, as the test divides by the standard deviation.
+// So a difference counts as at most farthest times the robust deviation from the median, but no more than one of five does.
+// That makes the test a bit too sure of itself, for which it pays with a degree of freedom. docs/statistics.md shows by
+// simulation what comes of it.
+const (
+	// FewestRounds is how many rounds a comparison needs at least.
+	FewestRounds = 4
+	farthest     = 4
+	mostLimited  = 5
+	// sameShare is the deviation, in parts of their mean, of differences that are the same but for rounding.
+	sameShare = 1e-9
+)
+
+// withinRounds is the change of runs that were made in rounds.
+func (p Pair) withinRounds(floor Floor) Change {
+	logs := slices.Min(p.Old.Values) > 0 && slices.Min(p.New.Values) > 0
+	d := p.differences(logs)
+	c := Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1, Floor: floor.Change, Rounds: len(d)}
+	if len(d) == 0 {
+		c.effect = math.NaN()
+		return c
+	}
+	center := math.Abs(medianOf(p.Old.Values))
+	share := func(by float64) float64 {
+		switch {
+		case logs:
+			return math.Expm1(by)
+		case center > 0:
+			return by / center
+		case by == 0:
+			return 0
+		}
+		return math.NaN()
+	}
+	c.effect = medianOf(d)
+	low, high := math.Inf(-1), math.Inf(1)
+	if len(d) >= FewestRounds {
+		low, high, c.P = student(d)
+		low, high = min(low, c.effect), max(high, c.effect)
+	}
+	c.noise = stat.StdDev(limited(d), nil)
+	c.own, c.given = ownFloor(d), floor.Change*center
+	if logs {
+		c.given = math.Log1p(floor.Change)
+	}
+	c.held = max(c.own, c.given)
+	c.exceeds = math.Abs(c.effect) > c.held
+	c.Change, c.Floor = share(c.effect), share(c.held)
+	if !math.IsInf(low, 0) {
+		c.Low, c.High = share(low), share(high)
+	}
+	if !logs || !p.isRelative(c) {
+		c.Difference = &Difference{medianOf(p.differences(false)), low, high}
+		if logs {
+			c.Difference.Low, c.Difference.High = c.Low*center, c.High*center
+		}
+	}
+	return c
+}
+
+// differences are what the new runs differ by from the old ones of the same round, one for each round that both sides
+// have: of logarithms, or of the values themselves.
+func (p Pair) differences(logs bool) []float64 {
+	old, new := p.Old.byRound(logs), p.New.byRound(logs)
+	var d []float64
+	for _, round := range sortedKeys(new) {
+		if from, ok := old[round]; ok {
+			d = append(d, minus(stat.Mean(new[round], nil), stat.Mean(from, nil), logs))
+		}
+	}
+	return d
+}
+
+// minus is a difference, of values or of their logarithms. That of numbers that are equal but for rounding is 0.
+func minus(a, b float64, logs bool) float64 {
+	size := max(math.Abs(a), math.Abs(b))
+	if logs {
+		size = max(size, 1)
+	}
+	if math.Abs(a-b) <= 1e-13*size {
+		return 0
+	}
+	return a - b
+}
+
+// byRound are the values of each round, or their logarithms.
+func (r Runs) byRound(logs bool) map[int][]float64 {
+	all := map[int][]float64{}
+	for i, v := range r.Values {
+		if logs {
+			v = math.Log(v)
+		}
+		all[r.Rounds[i]] = append(all[r.Rounds[i]], v)
+	}
+	return all
+}
+
+func sortedKeys[V any](m map[int]V) []int {
+	keys := make([]int, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// limited returns d with its outliers moved closer to the median. An outlier is farther away than farthest robust deviations, and
+// farther than four fifths of all. Where these are equal, but for rounding, d stays as it is.
+func limited(d []float64) []float64 {
+	center, largest := medianOf(d), 0.0
+	off := make([]float64, len(d))
+	for i, v := range d {
+		off[i], largest = math.Abs(v-center), max(largest, math.Abs(v))
+	}
+	slices.Sort(off)
+	most := max(farthest*median(off)/z(0.75), off[len(off)-1-len(off)/mostLimited])
+	out := slices.Clone(d)
+	if most <= sameShare*largest {
+		return out
+	}
+	for i := range out {
+		out[i] = min(max(out[i], center-most), center+most)
+	}
+	return out
+}
+
+// student is the interval and p of the mean of differences, FewestRounds of them at least, by Student's distribution.
+func student(d []float64) (low, high, p float64) {
+	e, n := limited(d), float64(len(d))
+	mean, deviation := stat.MeanStdDev(e, nil)
+	if deviation <= sameShare*math.Abs(mean) {
+		// All differ by the same, as counts do. What chance would make of that is told by their order alone.
+		return mean, mean, equalP(mean, len(d))
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}
+	reach := t.Quantile(1-Alpha/2) * deviation / math.Sqrt(n)
+	return mean - reach, mean + reach, min(1, 2*t.Survival(math.Abs(mean)/deviation*math.Sqrt(n)))
+}
+
+// equalP is how likely all of n differences have one sign, whichever it is.
+func equalP(by float64, n int) float64 {
+	if by == 0 {
+		return 1
+	}
+	return math.Pow(2, 1-float64(n))
+}
+
+// fewestEqual is how many equal differences have such a p below Alpha in so many comparisons.
+func fewestEqual(comparisons int) int { return 2 + int(math.Log2(float64(comparisons)/Alpha)) }
