@@ -29,9 +29,19 @@ func Apart(values []float64) Runs { return Runs{Values: values} }
 // InRounds says whether the runs were made in rounds.
 func (r Runs) InRounds() bool { return r.Rounds != nil }
 
-// And are the runs of both, which are of the same. Both were made in rounds, or neither.
+// And are the runs of both, which are of the same. They are in rounds if both are.
 func (r Runs) And(other Runs) Runs {
-	return Runs{slices.Concat(r.Values, other.Values), slices.Concat(r.Rounds, other.Rounds)}
+	switch {
+	case len(r.Values) == 0:
+		return other
+	case len(other.Values) == 0:
+		return r
+	}
+	both := Runs{Values: slices.Concat(r.Values, other.Values)}
+	if r.InRounds() && other.InRounds() {
+		both.Rounds = slices.Concat(r.Rounds, other.Rounds)
+	}
+	return both
 }
 
 // Pair is the runs of one comparison. If both sides were made in the same rounds, the rounds are its blocks.

@@ -39,6 +39,8 @@ type Study struct {
 	InRounds bool
 	// Folder is that of the sweep, "" of runs that were given together.
 	Folder string
+
+	next map[int]time.Time // when a round of the baseline after this one began
 }
 
 // Axis is a configuration value, or some that change together, that differs between cells.
@@ -133,23 +135,6 @@ func (c *Cell) Of(metric string) []float64 {
 		}
 	}
 	return values
-}
-
-// runs are the values of a cell by a metric, with the rounds in which they were measured.
-func (s *Study) runs(c *Cell, metric string) judge.Runs {
-	runs := judge.Runs{}
-	if s.InRounds {
-		runs.Rounds = []int{}
-	}
-	for _, r := range c.Runs {
-		if v, ok := r.Values[metric]; ok {
-			runs.Values = append(runs.Values, v)
-			if s.InRounds {
-				runs.Rounds = append(runs.Rounds, r.Round)
-			}
-		}
-	}
-	return runs
 }
 
 // runsOf are the runs of the experiment of a cell: of the baseline with those of its A/A cell, which are of the same.

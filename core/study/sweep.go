@@ -57,6 +57,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 		c.note(t, ends[i])
 	}
 	s.leaveOut(plan.Warnings)
+	s.setRounds()
 	return s, nil
 }
 
