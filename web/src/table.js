@@ -3,7 +3,7 @@
 import { axisColumn, metricOf, nameOf, neededOf, reasonOf, rowsOf, single, states, valueOf, valueTold } from './cells.js';
 import { span } from './copy.js';
 import { append, h, replace } from './dom.js';
-import { changeText, count, endsOf, number, there } from './format.js';
+import { changeText, count, endsOf, held, number, there } from './format.js';
 import { arrange, frame } from './frame.js';
 import { interval, scaleOf } from './interval.js';
 import { swatch } from './swatch.js';
@@ -125,7 +125,7 @@ function rowOf(d, store, row, scale, show) {
   }
   tr.append(h('td', { class: 'number median' }, h('span', { class: 'value' }, number(e.median)), unit ? h('span', { class: 'unit stacked-only' }, ` ${unit}`) : null, under(span(e.low, e.high, number))));
   if (many) {
-    const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, changeText(c, unit)), under(span(...endsOf(c, unit)))];
+    const text = row.baseline ? h('span', { class: 'tag' }, 'baseline') : [h('span', { class: 'value' }, held(changeText(c, unit))), under(span(...endsOf(c, unit)))];
     tr.append(h('td', { class: 'number change' }, text), h('td', { class: 'drawn' }, interval(scale, c, c?.verdict ?? 'none')), h('td', { class: 'verdict' }, row.baseline ? null : verdictOf(c)));
   }
   const noted = notes(row, short);
@@ -176,7 +176,7 @@ function runsText(cell, e) {
   return cell.state === 'skipped' || cell.state === 'same' ? '–' : all > n ? `${n} of ${all}` : String(n);
 }
 
-const under = (text) => (text ? h('span', { class: 'under' }, text) : null);
+const under = (text) => (text ? h('span', { class: 'under' }, held(text)) : null);
 
 /** verdictOf says what a change proves, in words and by a sign. */
 export function verdictOf(c) {
