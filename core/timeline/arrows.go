@@ -103,31 +103,31 @@ func (d *drawing) apart(server int) bool {
 }
 
 func (d *drawing) there(c call) Arrow {
-	return Arrow{d.at(c.from, c.from.StartNS), d.at(c.work, max(c.from.StartNS, c.work.StartNS))}
+	return Arrow{d.at(c.from, c.from.calledNS), d.at(c.work, min(max(c.from.calledNS, c.work.StartNS), c.work.EndNS))}
 }
 
 func (d *drawing) back(c call) Arrow {
 	return Arrow{d.at(c.work, min(c.work.EndNS, c.from.EndNS)), d.at(c.from, c.from.EndNS)}
 }
 
-// allReduce leads from the trainer that came last to the end on the others. Where clocks of hosts do not tell
+// allReduce leads from the trainer whose hook called last to the end on the others. Where clocks of hosts do not tell
 // which one that was, there is no arrow.
 func (d *drawing) allReduce(all []*item) (arrows []Arrow) {
 	last := all[0]
 	for _, i := range all {
-		if i.StartNS > last.StartNS {
+		if i.calledNS > last.calledNS {
 			last = i
 		}
 	}
 	clock := d.r.ClockOf(last.rank)
 	for _, i := range all {
-		if apart := clock.ApartNS(d.r.ClockOf(i.rank)); apart > 0 && last.StartNS-i.StartNS <= apart {
+		if apart := clock.ApartNS(d.r.ClockOf(i.rank)); apart > 0 && last.calledNS-i.calledNS <= apart {
 			return nil
 		}
 	}
 	for _, i := range all {
-		if i != last && i.rank != last.rank && last.StartNS <= i.EndNS {
-			arrows = append(arrows, Arrow{d.at(last, last.StartNS), d.at(i, i.EndNS)})
+		if i != last && i.rank != last.rank && last.calledNS <= i.EndNS {
+			arrows = append(arrows, Arrow{d.at(last, last.calledNS), d.at(i, i.EndNS)})
 		}
 	}
 	return arrows

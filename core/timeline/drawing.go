@@ -123,6 +123,7 @@ func (d *drawing) during(items []*item) {
 
 // of is what a rank did in some iterations.
 func (d *drawing) of(rank int, kind string, it iterations) (items []*item) {
+	called := d.called(rank, it)
 	for _, s := range d.r.Series {
 		if s.Rank != rank {
 			continue
@@ -132,12 +133,33 @@ func (d *drawing) of(rank int, kind string, it iterations) (items []*item) {
 			continue
 		}
 		for m := range s.All() {
-			if i, ok := it.item(rank, how, m); ok {
-				items = append(items, i)
+			i, ok := it.item(rank, how, m)
+			if !ok {
+				continue
 			}
+			if ns, stamped := called[m.Key]; stamped && how.part == reduction {
+				i.calledNS = min(max(i.StartNS, ns), i.EndNS)
+			}
+			items = append(items, i)
 		}
 	}
 	return items
+}
+
+// called is when a trainer's hook called its link, by {batch},{bucket}, in some iterations.
+func (d *drawing) called(rank int, it iterations) map[sdk.Key]int64 {
+	called := map[sdk.Key]int64{}
+	for _, s := range d.r.Series {
+		if s.Rank != rank || !breakdown.IsHook(breakdown.Metric{Type: s.Type, Name: s.Name}) {
+			continue
+		}
+		for m := range s.All() {
+			if n := m.Key.A - it.before; it.from <= n && n < it.to {
+				called[m.Key] = max(called[m.Key], m.StartNS+m.DurationNS)
+			}
+		}
+	}
+	return called
 }
 
 // timeline puts together what was added.

@@ -116,6 +116,8 @@ type item struct {
 	rank    int
 	trainer int // rank of the trainer whose call it is, -1 of what is no call to a table
 	place   Place
+	// calledNS is when the hook called its link for the bucket of a reduction; where that was not stamped, the start.
+	calledNS int64
 }
 
 // iterations are some of a trainer, or of the trainers of a server.
@@ -131,7 +133,7 @@ type iterations struct {
 func (it iterations) item(rank int, s sort, m sdk.Measurement) (*item, bool) {
 	i := &item{
 		Span: Span{Name: s.name, StartNS: m.StartNS, EndNS: m.StartNS + max(0, m.DurationNS), Iteration: -1, Bucket: -1},
-		sort: s, rank: rank, trainer: -1,
+		sort: s, rank: rank, trainer: -1, calledNS: m.StartNS,
 	}
 	there := true
 	switch s.keys {

@@ -298,6 +298,41 @@ func TestTimelineOfHosts(t *testing.T) {
 	}
 }
 
+// Arrows begin where hooks called their links: trainer0 had its bucket first, and called last.
+func TestArrowsBeginWhereHooksCall(t *testing.T) {
+	for name, servers := range map[string]int{"all-reduce": 0, "server": 1} {
+		t.Run(name, func(t *testing.T) {
+			r := world(2, servers, 1)
+			r.Connected = [][]int{{0, 1}}
+			for rank, called := range []int64{1060, 1031} {
+				at := int64(10 * rank)
+				iteration(r, rank, 0, 0, 1000, 1010, 1020+at, 1200, 1300)
+				stamp(r, rank, "hook_future_metric/any", 0, 0, 1020+at, 1100)
+				stamp(r, rank, "hook_time_metric/hook beside", 0, 0, 1020+at, called)
+			}
+			want := []int64{60}
+			if servers > 0 {
+				stamp(r, 2, "parameter_server_straggler_metric/param_index_straggler", 0, 0, 1040, 1065)
+				stamp(r, 2, "parameter_server_batch_metric/param_index_batch", 0, 0, 1040, 1090)
+				want = []int64{60, 31}
+			}
+			tl, err := Of(r, 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var from []int64
+			for _, a := range tl.Arrows {
+				if tl.Tracks[a.From.Track].Kind == "trainer" {
+					from = append(from, a.From.AtNS)
+				}
+			}
+			if !slices.Equal(from, want) {
+				t.Errorf("arrows lead from %v, want %v", from, want)
+			}
+		})
+	}
+}
+
 func TestOfRefuses(t *testing.T) {
 	r := world(1, 0, 1)
 	iteration(r, 0, 0, 0, 10, 20, 30, 40, 50)
