@@ -76,7 +76,7 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	if len(d) < FewestRounds {
 		return Floor{}, fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are %d", FewestRounds, len(d))
 	}
-	by := flipped(d)
+	by := flipped(d, Alpha)
 	center := math.Abs(medianOf(slices.Concat(baseline.Values, again.Values)))
 	switch {
 	case logs:
@@ -89,6 +89,10 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	return Floor{by / center, len(d)}, nil
 }
 
+// ownAlpha is the share of medians beyond the floor of a comparison's own rounds. It is below Alpha, as a cell whose noise
+// is skewed has a mean beside its median, which more rounds show.
+const ownAlpha = 0.03
+
 // ownFloor is the noise floor of the differences of a comparison: that of rounds which go up and down as these do
 // around their median, but change nothing. It is above that of the machine where a side is noisier than the baseline.
 func ownFloor(d []float64) float64 {
@@ -97,12 +101,12 @@ func ownFloor(d []float64) float64 {
 	for i, v := range d {
 		off[i] = v - center
 	}
-	return flipped(off)
+	return flipped(off, ownAlpha)
 }
 
-// flipped is the 95th percentile of the absolute median of differences whose signs are drawn at random. It is exact: no
-// sign is drawn, but each middle that signs can make is weighed by its chance.
-func flipped(d []float64) float64 {
+// flipped is what the absolute median of differences whose signs are drawn at random exceeds with a chance of alpha at most.
+// It is exact: no sign is drawn, but each median that signs can make is weighed by its chance.
+func flipped(d []float64, alpha float64) float64 {
 	sizes := make([]float64, len(d))
 	for i, v := range d {
 		sizes[i] = math.Abs(v)
@@ -112,7 +116,7 @@ func flipped(d []float64) float64 {
 	slices.SortFunc(middles, func(a, b middle) int { return cmp.Compare(b.size, a.size) })
 	beyond := 0.0
 	for _, m := range middles {
-		if beyond += m.chance; beyond > Alpha+1e-12 {
+		if beyond += m.chance; beyond > alpha+1e-12 {
 			return m.size
 		}
 	}

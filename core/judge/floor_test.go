@@ -79,9 +79,11 @@ func TestFlippedIsExact(t *testing.T) {
 			medians = append(medians, math.Abs(medianOf(drawn)))
 		}
 		slices.Sort(medians)
-		want := medians[int(math.Ceil(0.95*float64(len(medians))-1e-9))-1]
-		if got := flipped(d); math.Abs(got-want) > 1e-12 {
-			t.Fatalf("%v but by trying all %v", got, want)
+		for _, alpha := range []float64{Alpha, ownAlpha, 0.5} {
+			want := medians[int(math.Ceil((1-alpha)*float64(len(medians))-1e-9))-1]
+			if got := flipped(d, alpha); math.Abs(got-want) > 1e-12 {
+				t.Fatalf("%v but by trying all %v", got, want)
+			}
 		}
 	})
 	// Chances add up to all, however many rounds there are.
