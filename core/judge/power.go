@@ -93,12 +93,12 @@ func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) 
 }
 
 // roundsFor is how many rounds prove a difference delta with power: the sample size of Student's test with Guenther's
-// correction, and one more for its degree of freedom. Floors fall with the root of the rounds, but for one that more runs do not
+// correction. Floors fall with the root of the rounds, but for one that more runs do not
 // lower. Where all rounds have the same difference, chance is told by their number alone.
 func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * c.noise / delta
-	rounds := sigmas*sigmas + test*test/2 + 1
+	rounds := sigmas*sigmas + test*test/2
 	if c.noise <= sameShare*delta {
 		rounds = float64(fewestEqual(comparisons))
 	}

@@ -78,10 +78,11 @@ func rankSums(groups []int, chosen int) []float64 {
 	for _, n := range groups {
 		rank := 2*below + n + 1 // doubled
 		below += n
-		for have := chosen; have > 0; have-- {
+		for have := min(chosen, below); have > 0; have-- {
+			largest := have * 2 * below // sums of so many ranks are no larger yet
 			for take := 1; take <= min(n, have); take++ {
 				of := binomial(n, take)
-				for sum := take * rank; sum <= most; sum++ {
+				for sum := take * rank; sum <= largest; sum++ {
 					ways[have][sum] += of * ways[have-take][sum-take*rank]
 				}
 			}

@@ -1,0 +1,111 @@
+package judge
+
+import (
+	"math"
+	"testing"
+)
+
+func TestFewest(t *testing.T) {
+	for _, c := range []struct{ comparisons, want int }{{0, 4}, {1, 4}, {2, 4}, {5, 5}, {20, 6}, {24, 6}, {100, 7}, {400, 7}} {
+		if got := Fewest(c.comparisons); got != c.want {
+			t.Errorf("%d comparisons: %d rounds", c.comparisons, got)
+		}
+	}
+	for _, c := range []struct {
+		pair        Pair
+		comparisons int
+		ok          bool
+		fewest      int
+	}{
+		{Pair{base, inRounds(1, 2, 3, 4, 5, 6)}, 20, true, 6},
+		{Pair{base, inRounds(1, 2, 3, 4, 5)}, 20, false, 6},
+		{Pair{base, inRounds(1, 2, 3, 4)}, 1, true, 4},
+		{Pair{base, Runs{Rounds: []int{}}}, 1, false, 4},
+		{Pair{inRounds(1, 2, 3, 4), Runs{[]float64{1, 2, 3, 4}, []int{4, 5, 6, 7}}}, 1, false, 4}, // no round of both
+		{Pair{Apart([]float64{1, 2, 3, 4}), Apart([]float64{1, 2, 3, 4})}, 1, true, 4},
+		{Pair{Apart(base.Values), Apart([]float64{1, 2, 3})}, 1, true, 3},
+		{Pair{Apart([]float64{1, 2, 3, 4}), inRounds(1, 2, 3, 4)}, 19, false, 6},
+	} {
+		if ok, fewest := c.pair.Provable(c.comparisons); ok != c.ok || fewest != c.fewest {
+			t.Errorf("%+v: %v, %d", c, ok, fewest)
+		}
+	}
+}
+
+// The fewest rounds find what is five times as large as the noise of a round in most studies.
+func TestFewestFind(t *testing.T) {
+	for _, comparisons := range []int{1, 5, 20} {
+		n := Fewest(comparisons)
+		share := found(t, n, comparisons, 5*roundNoise, 200)
+		t.Logf("%d comparisons, %d rounds: %.2f", comparisons, n, share)
+		if share < 0.6 {
+			t.Errorf("%d rounds find it among %d in %.2f of studies", n, comparisons, share)
+		}
+	}
+}
+
+// roundNoise is that of a cell with 1 % of noise beside two runs of the baseline.
+var roundNoise = 0.01 * math.Sqrt(1.5)
+
+// found is the share of studies of n rounds that prove that the last of so many cells differs by delta, a logarithm.
+func found(t *testing.T, n, comparisons int, delta float64, studies int) float64 {
+	t.Helper()
+	random := seeded(uint64(1000*n + comparisons))
+	s := sweep{cells: comparisons, rounds: n, noise: plain, machine: machines[1], change: math.Expm1(-delta)}
+	return shareOf(studies, func() bool { return s.answers(random) })
+}
+
+// As many rounds as are said to be needed prove the change in 4 of 5 studies, about.
+func TestNeededRounds(t *testing.T) {
+	own := z(1-ownAlpha/2) * math.Sqrt(math.Pi/2/6) * roundNoise // of the median of 6 rounds
+	for _, c := range []struct {
+		delta       float64
+		comparisons int
+	}{{0.03, 1}, {0.02, 1}, {0.01, 1}, {0.03, 5}, {0.015, 5}, {0.03, 20}, {0.015, 20}} {
+		n := max(roundsFor(c.delta, Change{noise: roundNoise, own: own, held: own, Rounds: 6}, c.comparisons, Floor{}), Fewest(c.comparisons))
+		share := found(t, n, c.comparisons, c.delta, 200)
+		t.Logf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
+		if share < 0.68 || share > 0.94 && n > Fewest(c.comparisons) {
+			t.Errorf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
+		}
+	}
+}
+
+// A floor hides what is smaller. It falls as rounds are added, unless it is that of sessions.
+func TestNeededAboveFloor(t *testing.T) {
+	c := Change{effect: 0.02, noise: 0.001, given: 0.03, own: 0.001, held: 0.03, Rounds: 6}
+	p := Pair{inRounds(1, 2), inRounds(1, 2)}
+	few := func() int { return 4 }
+	for want, floor := range map[int]Floor{28: {0.03, 6}, 0: {0.03, 0}} {
+		if got := p.needed(c, 1, few, floor); got != want {
+			t.Errorf("above %+v %d rounds are needed, not %d", floor, got, want)
+		}
+	}
+	// Its own floor hides it, which falls in any case.
+	c.given, c.own = 0.001, 0.03
+	if got := p.needed(c, 1, few, Floor{0.001, 0}); got != 28 {
+		t.Errorf("above its own floor %d rounds are needed", got)
+	}
+}
+
+// The interval of a change holds the true one in 95 % of cases, also where one side is noisier.
+func TestIntervalWithinRoundsHolds(t *testing.T) {
+	studies := 3000
+	if testing.Short() {
+		studies = 800
+	}
+	for i, n := range []noise{plain, noises[9], outliers} {
+		for _, rounds := range []int{4, 6, 10, 30} {
+			random := seeded(uint64(100*i + rounds))
+			s := sweep{cells: 1, rounds: rounds, noise: n, machine: machines[1], change: 0.1}
+			share := shareOf(studies, func() bool {
+				c := s.judged(random)[0]
+				return c.Low <= 0.1 && 0.1 <= c.High
+			})
+			t.Logf("%s, %d rounds: %.3f", n.name, rounds, share)
+			if share < 0.94-2*math.Sqrt(0.05/float64(studies)) {
+				t.Errorf("%s, %d rounds: %.3f of the intervals hold the change", n.name, rounds, share)
+			}
+		}
+	}
+}
