@@ -95,7 +95,7 @@ func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 	changes := make([]Change, len(pairs))
 	ends := leftOuts{}
 	for i, p := range pairs {
-		changes[i] = p.change(ends, floor)
+		changes[i] = p.change(ends, len(pairs), floor)
 	}
 	holm(changes)
 	fewest := sync.OnceValue(func() int { return Fewest(len(pairs)) })
@@ -115,12 +115,12 @@ func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 }
 
 // change is that of a pair by itself.
-func (p Pair) change(ends leftOuts, floor Floor) Change {
+func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 	if !p.judgeable() {
 		return Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1, Floor: floor.Change}
 	}
 	if p.Old.InRounds() && p.New.InRounds() {
-		return p.withinRounds(floor)
+		return p.withinRounds(comparisons, floor)
 	}
 	return p.apart(ends, floor)
 }

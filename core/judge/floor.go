@@ -89,19 +89,19 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	return Floor{by / center, len(d)}, nil
 }
 
-// ownAlpha is the share of medians beyond the floor of a comparison's own rounds. It is below Alpha, as a cell whose noise
-// is skewed has a mean beside its median, which more rounds show.
+// ownAlpha is the share of medians beyond the floor of a comparison's own rounds, of all comparisons together. It is below
+// Alpha: a cell whose noise is skewed has a mean beside its median, so that Student's test alone would find a change.
 const ownAlpha = 0.03
 
 // ownFloor is the noise floor of the differences of a comparison: that of rounds which go up and down as these do
 // around their median, but change nothing. It is above that of the machine where a side is noisier than the baseline.
-func ownFloor(d []float64) float64 {
+func ownFloor(d []float64, comparisons int) float64 {
 	center := medianOf(d)
 	off := make([]float64, len(d))
 	for i, v := range d {
 		off[i] = v - center
 	}
-	return flipped(off, ownAlpha)
+	return flipped(off, ownAlpha/float64(comparisons))
 }
 
 // flipped is what the absolute median of differences whose signs are drawn at random exceeds with a chance of alpha at most.

@@ -102,12 +102,14 @@ func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
 	if c.noise <= sameShare*delta {
 		rounds = float64(fewestEqual(comparisons))
 	}
-	falls := c.own
-	if floor.Runs > 0 {
-		falls = c.held
+	above := func(floor, alpha float64) {
+		ratio := floor / delta * (1 + z(power)/z(1-alpha/2))
+		rounds = max(rounds, float64(c.Rounds)*ratio*ratio)
 	}
-	ratio := falls / delta * (1 + z(power)/z(1-Alpha/2))
-	rounds = max(rounds, float64(c.Rounds)*ratio*ratio)
+	above(c.own, ownAlpha/float64(comparisons))
+	if floor.Runs > 0 {
+		above(c.given, Alpha)
+	}
 	return int(min(math.Ceil(rounds), MostNeeded+1))
 }
 

@@ -57,12 +57,17 @@ func found(t *testing.T, n, comparisons int, delta float64, studies int) float64
 
 // As many rounds as are said to be needed prove the change in 4 of 5 studies, about.
 func TestNeededRounds(t *testing.T) {
-	own := z(1-ownAlpha/2) * math.Sqrt(math.Pi/2/6) * roundNoise // of the median of 6 rounds
+	random := seeded(21)
+	given := z(1-Alpha/2) * math.Sqrt(math.Pi/2/10) * 0.01 * math.Sqrt2 // of the median of 10 rounds
 	for _, c := range []struct {
 		delta       float64
 		comparisons int
 	}{{0.03, 1}, {0.02, 1}, {0.01, 1}, {0.03, 5}, {0.015, 5}, {0.03, 20}, {0.015, 20}} {
-		n := max(roundsFor(c.delta, Change{noise: roundNoise, own: own, held: own, Rounds: 6}, c.comparisons, Floor{}), Fewest(c.comparisons))
+		var owns []float64
+		for range 100 {
+			owns = append(owns, ownFloor(around(random, 10, 1, roundNoise), c.comparisons))
+		}
+		n := max(roundsFor(c.delta, Change{noise: roundNoise, own: medianOf(owns), given: given, Rounds: 10}, c.comparisons, Floor{math.Expm1(given), 10}), Fewest(c.comparisons))
 		share := found(t, n, c.comparisons, c.delta, 200)
 		t.Logf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
 		if share < 0.68 || share > 0.94 && n > Fewest(c.comparisons) {
@@ -83,7 +88,7 @@ func TestNeededAboveFloor(t *testing.T) {
 	}
 	// Its own floor hides it, which falls in any case.
 	c.given, c.own = 0.001, 0.03
-	if got := p.needed(c, 1, few, Floor{0.001, 0}); got != 28 {
+	if got := p.needed(c, 1, few, Floor{0.001, 0}); got != 27 {
 		t.Errorf("above its own floor %d rounds are needed", got)
 	}
 }

@@ -26,8 +26,8 @@ const (
 	sameShare = 1e-9
 )
 
-// withinRounds is the change of runs that were made in rounds.
-func (p Pair) withinRounds(floor Floor) Change {
+// withinRounds is the change of runs that were made in rounds, one of so many comparisons.
+func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	logs := slices.Min(p.Old.Values) > 0 && slices.Min(p.New.Values) > 0
 	d := p.differences(logs)
 	c := Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1, Floor: floor.Change, Rounds: len(d)}
@@ -54,7 +54,7 @@ func (p Pair) withinRounds(floor Floor) Change {
 		low, high = min(low, c.effect), max(high, c.effect)
 	}
 	c.noise = stat.StdDev(limited(d), nil)
-	c.own, c.given = ownFloor(d), floor.Change*center
+	c.own, c.given = ownFloor(d, comparisons), floor.Change*center
 	if logs {
 		c.given = math.Log1p(floor.Change)
 	}
