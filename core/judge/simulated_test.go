@@ -13,7 +13,9 @@ type sweep struct {
 	machine       machine
 	// change is what the last cell differs by from the others.
 	change float64
-	// apart has each cell stand against a baseline of its own, without an A/A cell.
+	// each has each cell stand against a baseline of its own, without an A/A cell.
+	each bool
+	// apart has them compared as if they were not made in rounds.
 	apart bool
 }
 
@@ -52,11 +54,13 @@ func slowed(r *rand.Rand) float64 {
 
 var plain = noise{name: "normal, 1 %", baseline: normalNoise(0.01)}
 
+var rounded = noise{name: "normal, 1 %, rounded to two digits", baseline: normalNoise(0.01), step: 0.01}
+
 var outliers = noise{name: "a tenth of runs slowed by exp(10 %)", baseline: slowed}
 
 var noises = []noise{
 	plain,
-	{name: "normal, 1 %, rounded to two digits", baseline: normalNoise(0.01), step: 0.01},
+	rounded,
 	{name: "lognormal, 5 %", baseline: lognormal(0.05)},
 	{name: "lognormal, 50 %", baseline: lognormal(0.5)},
 	{name: "autocorrelated by 0.7, 1 %", baseline: lognormal(0.01 * math.Sqrt(1-0.7*0.7)), memory: 0.7},
@@ -85,10 +89,13 @@ var machines = []machine{
 // judged makes the runs of the sweep and returns its changes, that of the last cell last.
 func (s sweep) judged(r *rand.Rand) []Change {
 	made := s.runs(r)
-	if s.apart {
+	if s.each {
 		pairs := make([]Pair, s.cells)
 		for i := range pairs {
 			pairs[i] = Pair{made[i], made[s.cells+i]}
+			if s.apart {
+				pairs[i] = Pair{Apart(made[i].Values), Apart(made[s.cells+i].Values)}
+			}
 		}
 		return Compare(pairs, true, Floor{})
 	}
@@ -106,7 +113,7 @@ func (s sweep) judged(r *rand.Rand) []Change {
 // runs are those of the baselines and of the cells.
 func (s sweep) runs(r *rand.Rand) []Runs {
 	baselines := 2
-	if s.apart {
+	if s.each {
 		baselines = s.cells
 	}
 	made := make([]Runs, baselines+s.cells)
