@@ -123,10 +123,7 @@ func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Chan
 
 // Studies of nothing have an alarm, in any of their cells, no more often than they may. docs/statistics.md has the same of 5,000 studies.
 func TestAlarms(t *testing.T) {
-	studies := 250
-	if testing.Short() {
-		studies = 40
-	}
+	studies := fewer(250, 20)
 	for i, table := range alarms() {
 		for k, shares := range table.shares(studies, uint64(i)) {
 			for from := 0; from < len(shapes); from += 3 { // with the same number of rounds
@@ -144,10 +141,7 @@ func TestAlarms(t *testing.T) {
 
 // A change in one cell is found as often as is promised.
 func TestPlanted(t *testing.T) {
-	studies := 200
-	if testing.Short() {
-		studies = 50
-	}
+	studies := fewer(200, 30)
 	promised := map[string][]float64{ // by shapes
 		"2 %":  {0.6, 0.25, 0.1, 0.95, 0.85, 0.65},
 		"5 %":  {0.95, 0.9, 0.75, 0.99, 0.99, 0.99},

@@ -142,7 +142,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 func TestIntervalOfChangeHolds(t *testing.T) {
 	random := seeded(7)
 	for _, n := range []int{4, 10, 60} {
-		held, cases := 0, 1000
+		held, cases := 0, fewer(1000, 400)
 		for range cases {
 			if low, high := (Pair{Apart(normal(random, n)), Apart(around(random, n, 200, 0.01))}).interval(leftOuts{}); low <= 1 && 1 <= high {
 				held++
@@ -191,7 +191,7 @@ func TestNeeded(t *testing.T) {
 	for _, c := range []struct{ delta, floor float64 }{{0.012, 0.001}, {0.02, 0.001}, {0.05, 0.001}, {0.01, 0.011}, {0.02, 0.011}} {
 		n := runsFor(c.delta, 0.01, len(pairs), Floor{c.floor, 10}, false)
 		floor := Floor{c.floor * math.Sqrt(10/float64(n)), n}
-		share := shareOf(200, func() bool {
+		share := shareOf(fewer(200, 60), func() bool {
 			pairs[0] = Pair{Apart(normal(random, n)), Apart(around(random, n, 100*(1+c.delta), 0.01))}
 			return Compare(pairs, true, floor)[0].Proven()
 		})

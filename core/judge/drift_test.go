@@ -44,10 +44,7 @@ func TestDriftOf(t *testing.T) {
 
 // Of a steady machine 1 % of sweeps at most are said to drift, of one whose rounds differ by five times the noise nearly all.
 func TestDriftIsRareAndFound(t *testing.T) {
-	studies := 1000
-	if testing.Short() {
-		studies = 200
-	}
+	studies := fewer(1000, 200)
 	limit := 0.01 + 3*math.Sqrt(0.01/float64(studies))
 	for _, c := range []struct {
 		cells, rounds int

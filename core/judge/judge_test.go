@@ -27,6 +27,14 @@ func around(random *rand.Rand, n int, center, deviation float64) []float64 {
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
+// fewer is the number of cases to draw: all, or few with -short.
+func fewer(all, few int) int {
+	if testing.Short() {
+		return few
+	}
+	return all
+}
+
 func TestOf(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
@@ -139,7 +147,7 @@ func TestFloor(t *testing.T) {
 func TestFloorHolds(t *testing.T) {
 	random := seeded(3)
 	for _, n := range []int{5, 10, 30} {
-		below, cases := 0, 200
+		below, cases := 0, fewer(200, 60)
 		for range cases {
 			floor, err := FloorOf(normal(random, 2*n), 1)
 			if err != nil {

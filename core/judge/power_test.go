@@ -95,10 +95,7 @@ func TestNeededAboveFloor(t *testing.T) {
 
 // The interval of a change holds the true one in 95 % of cases, also where one side is noisier.
 func TestIntervalWithinRoundsHolds(t *testing.T) {
-	studies := 3000
-	if testing.Short() {
-		studies = 800
-	}
+	studies := fewer(3000, 800)
 	for i, n := range []noise{plain, noises[9], outliers} {
 		for _, rounds := range []int{4, 6, 10, 30} {
 			random := seeded(uint64(100*i + rounds))
