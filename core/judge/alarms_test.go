@@ -44,17 +44,17 @@ type row struct {
 // alarms are tables of studies in which nothing differs, and of which a part has an alarm.
 func alarms() (tables []table) {
 	for _, m := range machines {
-		t := table{title: "Alarms on " + m.name, head: "noise of a run"}
+		t := table{title: "Alarms " + m.name, head: "noise of a run"}
 		for _, n := range noises {
 			t.rows = append(t.rows, row{n.name, sweep{noise: n, machine: m}})
 		}
 		tables = append(tables, t)
 	}
-	each := table{title: "Alarms where each cell has a baseline of its own, and none an A/A cell, with " + machines[1].name, head: "noise of a run"}
+	each := table{title: "Alarms where each cell has a baseline of its own, and none an A/A cell, " + machines[1].name, head: "noise of a run"}
 	for _, n := range noises {
 		each.rows = append(each.rows, row{n.name, sweep{noise: n, machine: machines[1], each: true}})
 	}
-	folders := table{title: "Alarms of runs that were not made in rounds, as many of each side, on " + machines[0].name, head: "noise of a run"}
+	folders := table{title: "Alarms of runs that were not made in rounds, as many of each side, " + machines[0].name, head: "noise of a run"}
 	for _, n := range []noise{plain, rounded, outliers} {
 		folders.rows = append(folders.rows, row{n.name, sweep{noise: n, machine: machines[0], each: true, apart: true}})
 	}
@@ -67,9 +67,9 @@ func finds() (tables []table) {
 		title string
 		sweep sweep
 	}{
-		{"Found, with normal noise of 1 %, on " + machines[0].name, sweep{noise: plain, machine: machines[0]}},
-		{"Found, with normal noise of 1 %, with " + machines[1].name, sweep{noise: plain, machine: machines[1]}},
-		{"Found, with normal noise of 1 %, with " + machines[2].name, sweep{noise: plain, machine: machines[2]}},
+		{"Found, with normal noise of 1 %, " + machines[0].name, sweep{noise: plain, machine: machines[0]}},
+		{"Found, with normal noise of 1 %, " + machines[1].name, sweep{noise: plain, machine: machines[1]}},
+		{"Found, with normal noise of 1 %, " + machines[2].name, sweep{noise: plain, machine: machines[2]}},
 		{"Found, with a tenth of runs slowed by exp(10 %)", sweep{noise: outliers, machine: machines[0]}},
 		{"Found, with normal noise of 1 %, where each cell has a baseline of its own", sweep{noise: plain, machine: machines[0], each: true}},
 		{"Found, with normal noise of 1 %, of runs that were not made in rounds", sweep{noise: plain, machine: machines[0], each: true, apart: true}},

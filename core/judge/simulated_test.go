@@ -81,9 +81,9 @@ type machine struct {
 }
 
 var machines = []machine{
-	{name: "a steady machine"},
-	{name: "rounds that differ by 5 %", round: 0.05},
-	{name: "a trend of 20 % over the sweep", trend: 0.2},
+	{name: "on a steady machine"},
+	{name: "with rounds that differ by 5 %", round: 0.05},
+	{name: "with a trend of 20 % over the sweep", trend: 0.2},
 }
 
 // judged makes the runs of the sweep and returns its changes, that of the last cell last.

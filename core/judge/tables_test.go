@@ -79,7 +79,6 @@ func (t table) write(b *strings.Builder, studies int, seed uint64, format string
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\n")
 }
 
 // checkPromises sees that no alarm is more frequent than promised.
