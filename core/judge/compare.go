@@ -92,19 +92,26 @@ func (c Change) Exceeds(floor Floor) bool {
 // Compare judges all pairs together: a change is proven if its p, corrected by Holm's method, is below
 // Alpha and the change is above the floor, and above that of its own rounds.
 func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
+	return CompareAmong(pairs, len(pairs), higherIsBetter, floor)
+}
+
+// CompareAmong is Compare, but for the runs that are needed: they are enough for so many comparisons, if these are more than
+// the pairs.
+func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floor) []Change {
+	comparisons = max(comparisons, len(pairs))
 	changes := make([]Change, len(pairs))
 	ends := leftOuts{}
 	for i, p := range pairs {
 		changes[i] = p.change(ends, len(pairs), floor)
 	}
 	holm(changes)
-	fewest := sync.OnceValue(func() int { return Fewest(len(pairs)) })
+	fewest := sync.OnceValue(func() int { return Fewest(comparisons) })
 	for i, p := range pairs {
 		c := &changes[i]
 		switch {
 		case !(c.Adjusted < Alpha && c.exceeds):
 			c.Verdict = CannotTell
-			c.Needed = p.needed(*c, len(pairs), fewest, floor)
+			c.Needed = p.needed(*c, comparisons, fewest, floor)
 		case c.effect > 0 == higherIsBetter:
 			c.Verdict = Better
 		default:

@@ -33,7 +33,7 @@ func TestCompare(t *testing.T) {
 		"more":                 {ten(100), ten(110), Floor{0.01, 10}, Change{Change: 0.09955, Low: 0.09633, High: 0.10279, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Better}},
 		"less":                 {ten(110), ten(100), Floor{0.01, 10}, Change{Change: -0.09054, Low: -0.09321, High: -0.08786, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Worse}},
 		"the same":             {ten(100), ten(100), Floor{0.01, 10}, Change{Low: -0.0029851, High: 0.0029940, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
-		"below the floor":      {ten(100), ten(101), Floor{0.02, 10}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell, Needed: 83}},
+		"below the floor":      {ten(100), ten(101), Floor{0.02, 10}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell, Needed: 82}},
 		"below a fixed floor":  {ten(100), ten(101), Floor{0.02, 0}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell}},
 		"too few":              {ten(100)[:3], ten(110)[:3], Floor{0.01, 10}, Change{Change: 0.0999, Low: -inf, High: inf, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
 		"all equal":            {[]float64{5, 5, 5}, []float64{5, 5, 5}, Floor{0.01, 10}, Change{Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},

@@ -89,7 +89,7 @@ func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) 
 		return max(roundsFor(delta, c, comparisons, floor), fewest(), c.Rounds+1)
 	}
 	have := min(len(p.Old.Values), len(p.New.Values))
-	return max(runsFor(math.Abs(c.Change), p.noise(), comparisons, floor, Again(len(p.Old.Values), len(p.New.Values))), have+1)
+	return max(runsFor(delta, p.noise(), comparisons, Floor{c.given, floor.Runs}, Again(len(p.Old.Values), len(p.New.Values))), have+1)
 }
 
 // roundsFor is how many rounds prove a difference delta with power: the sample size of Student's test with Guenther's

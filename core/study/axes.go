@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,13 +47,14 @@ func (s *Study) slicesOf(axis int, m Metric, barred map[*Cell]bool) []slice {
 type duels struct {
 	study   *Study
 	metric  Metric
+	barred  map[*Cell]bool            // which cannot be best
 	changes map[[2]*Cell]judge.Change // by the cells that ran: from the first to the second
 }
 
 // duels judges each pair of experiments once, in however many slices it is. Cells that are barred take part, but the best of
 // those that are not meets all others as well.
 func (s *Study) duels(m Metric, barred map[*Cell]bool) *duels {
-	d := &duels{s, m, map[[2]*Cell]judge.Change{}}
+	d := &duels{s, m, barred, map[[2]*Cell]judge.Change{}}
 	var pairs []judge.Pair
 	var of [][2]*Cell
 	seen := map[[2]*Cell]bool{}
@@ -78,7 +80,7 @@ func (s *Study) duels(m Metric, barred map[*Cell]bool) *duels {
 			}
 		}
 	}
-	for i, change := range s.yardstick(m).compare(pairs) {
+	for i, change := range s.yardstick(m).compare(pairs, 0) {
 		d.changes[of[i]] = change
 	}
 	return d
@@ -112,22 +114,62 @@ func (d *duels) winner(l slice) *Cell {
 	return best
 }
 
-// differing says by axis whether two cells that differ in it alone are proven to differ: the first of a slice and
-// another one, or the best of a slice and all others. The best is chosen by the runs, and differs from a single one of cells
+// ordered are the pairs of values of an axis of which a slice proves that the first is better: the first of the slice and
+// another one, or its winner and all others. The best is chosen by the runs, and differs from a single one of cells
 // that are all the same too often.
+func (d *duels) ordered(axis int, l slice) map[[2]string]bool {
+	pairs := map[[2]string]bool{}
+	first, winner := l.cells[0], d.winner(l)
+	for _, c := range l.cells {
+		if d.beats(first, c) {
+			pairs[[2]string{first.Values[axis], c.Values[axis]}] = true
+		}
+		if d.beats(c, first) {
+			pairs[[2]string{c.Values[axis], first.Values[axis]}] = true
+		}
+		if winner != nil && c != winner {
+			pairs[[2]string{winner.Values[axis], c.Values[axis]}] = true
+		}
+	}
+	return pairs
+}
+
+// orders are those of all slices of an axis, with the barred cells and without them.
+func (d *duels) orders(axis int) (all []map[[2]string]bool) {
+	if axis == d.study.within() {
+		return nil
+	}
+	for _, barred := range []map[*Cell]bool{nil, d.barred} {
+		for _, l := range d.study.slicesOf(axis, d.metric, barred) {
+			all = append(all, d.ordered(axis, l))
+		}
+	}
+	return all
+}
+
+// differing says by axis whether two cells that differ in it alone are proven to differ.
 func (d *duels) differing() []bool {
 	differ := make([]bool, len(d.study.Axes))
 	for axis := range differ {
-		if axis == d.study.within() {
-			continue
-		}
-		for _, l := range d.study.slicesOf(axis, d.metric, nil) {
-			first := l.cells[0]
-			differ[axis] = differ[axis] || d.winner(l) != nil ||
-				slices.ContainsFunc(l.cells[1:], func(c *Cell) bool { return d.beats(first, c) || d.beats(c, first) })
-		}
+		differ[axis] = slices.ContainsFunc(d.orders(axis), func(pairs map[[2]string]bool) bool { return len(pairs) > 0 })
 	}
 	return differ
+}
+
+// crossing says whether an axis is proven to do one thing in one slice and the opposite in another.
+func (d *duels) crossing() bool {
+	for axis := range d.study.Axes {
+		proven := map[[2]string]bool{}
+		for _, pairs := range d.orders(axis) {
+			maps.Copy(proven, pairs)
+		}
+		for p := range proven {
+			if proven[[2]string{p[1], p[0]}] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // medianOf is that of the experiment of a cell.
@@ -136,13 +178,13 @@ func (s *Study) medianOf(c *Cell, m Metric) float64 {
 }
 
 // changes says of each axis whose best value is known somewhere where it is which, along the other axes.
-func (s *Study) changes(d *duels, barred map[*Cell]bool) []string {
+func (s *Study) changes(d *duels) []string {
 	var texts []string
 	for axis, a := range s.Axes {
 		if isWork(a.Name) || len(a.Values) < 2 {
 			continue
 		}
-		all := s.slicesOf(axis, d.metric, barred)
+		all := s.slicesOf(axis, d.metric, d.barred)
 		if len(all) < 2 {
 			continue
 		}

@@ -88,7 +88,7 @@ func (y yardstick) floorOf(c judge.Change) string {
 		return screen.Percent(c.Floor)
 	}
 	if y.each {
-		return "that of its rounds"
+		return "of its own rounds"
 	}
 	return y.text()
 }

@@ -153,7 +153,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s", p.name, text))
 		}
 		pairs = append(pairs, pair)
-		was, is := tallyOf(p.old), tallyOf(p.new)
+		was, is := c.tally(p.old), c.tally(p.new)
 		crashed = append(crashed, was.exceeds(mostOld))
 		c.bar(p.name, "old", was, mostOld)
 		c.bar(p.name, "new", is, mostNew)
@@ -165,7 +165,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	}
 	c.Differences = differ.texts()
 	logs := 0.0
-	for i, change := range c.held.compare(pairs) {
+	for i, change := range c.held.compare(pairs, 0) {
 		c.Rows[i].Change = withhold(change, crashed[i], c.Rows[i].Barred)
 		logs += math.Log(c.Rows[i].New.Median / c.Rows[i].Old.Median) // NaN where there is no ratio
 	}
@@ -221,10 +221,11 @@ func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	}
 }
 
-// runs are those of a cell: in rounds, if both sides were made in the same ones.
+// runs are those of a cell: in rounds, if both sides were made in the same ones. Along an axis the baseline has those of its
+// A/A cell as well, as in the table of the study.
 func (c *Comparison) runs(cell *Cell) judge.Runs {
 	if c.of != nil {
-		return c.of.runs(cell, c.Metric.Name)
+		return c.of.runsOf(cell, c.Metric.Name)
 	}
 	return judge.Apart(cell.Of(c.Metric.Name))
 }

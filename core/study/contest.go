@@ -26,6 +26,8 @@ type contest struct {
 	bounds  []*Cell // of this work, which do not compete
 	// comparisons is how many were judged together, of all works.
 	comparisons int
+	// asked is how many comparisons runs must be enough for, as of the study.
+	asked int
 }
 
 // rival is another cell that may win, and what became of its runs in those of the best one.
@@ -87,11 +89,12 @@ func (s *Study) contests(m Metric) []*contest {
 			pairs, of = append(pairs, judge.Pair{Old: s.runsOf(r.cell, m.Name), New: s.runsOf(o.best, m.Name)}), append(of, r)
 		}
 	}
-	for i, change := range y.compare(pairs) {
+	asked := max(s.asked(m), len(pairs))
+	for i, change := range y.compare(pairs, asked) {
 		of[i].change, of[i].pair = change, pairs[i]
 	}
 	for _, o := range all {
-		o.comparisons = len(pairs)
+		o.comparisons, o.asked = len(pairs), asked
 	}
 	return all
 }

@@ -94,6 +94,14 @@ func (o *contest) why() string {
 	return "for failed runs or held-out loss"
 }
 
+// tally counts the runs that runs are of.
+func (c *Comparison) tally(cell *Cell) tally {
+	if c.of != nil {
+		return c.of.tally(cell)
+	}
+	return tallyOf(cell)
+}
+
 // bar warns that a side of a comparison crashes.
 func (c *Comparison) bar(cell, side string, t tally, most float64) {
 	if t.exceeds(most) {

@@ -25,11 +25,11 @@ func (s *Study) driftText(m Metric) string {
 	}
 	how := ""
 	if drift.Steady {
-		how = ", more in each than in the one before"
+		how = ", and rose from round to round"
 		if drift.Least > drift.Most {
-			how = ", less in each than in the one before"
+			how = ", and fell from round to round"
 		}
 	}
-	return fmt.Sprintf("from round to round the machine drifted by %s: all cells together have the least %s in round %d and the most in round %d%s; comparisons are within rounds, so it does not count",
+	return fmt.Sprintf("the machine drifted by %s: over all cells the %s was lowest in round %d and highest in round %d%s; comparisons are within rounds, so this changes none of them",
 		screen.Percent(math.Abs(drift.Change)), m.worded(), drift.Least, drift.Most, how)
 }

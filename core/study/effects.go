@@ -200,13 +200,14 @@ func (s *Study) matters(m Metric, d *duels) string {
 
 	first := all.axes[at]
 	var text string
-	crossed := all.combined > max(first.share, all.axes[0].share, 2*all.noise)
+	combinedMost := all.combined > max(first.share, all.axes[0].share, 2*all.noise)
+	crossed := combinedMost && d.crossing()
 	if crossed {
 		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %d %% of the variance between the cells, since what an axis does depends on the others",
 			m.worded(), combined)
 	} else {
 		name, most := s.Axes[first.axis].Name, "matters most"
-		if at > 0 {
+		if at > 0 || combinedMost {
 			most = "is what is proven to matter most"
 		}
 		text = fmt.Sprintf("%s %s for %s: %d %% of the variance between the cells, %s",

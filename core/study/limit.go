@@ -57,13 +57,16 @@ func (o *contest) limit() string {
 }
 
 // percents are parts of a whole in whole percent that add up to 100: those with the largest remainders are rounded
-// up. The sum of the parts is above 0.
+// up. They are all 0 where the parts have no finite sum above 0.
 func percents(parts []float64) []int {
 	sum := 0.0
 	for _, p := range parts {
 		sum += p
 	}
 	out, order, left := make([]int, len(parts)), make([]int, len(parts)), 100
+	if !(sum > 0 && sum <= math.MaxFloat64) { // which NaN is not
+		return out
+	}
 	remainders := make([]float64, len(parts))
 	for i, p := range parts {
 		whole := math.Floor(100 * p / sum)

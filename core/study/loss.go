@@ -122,9 +122,9 @@ func (o *contest) lossText() string {
 		}
 	}
 	if len(faster) > 0 {
-		parts = append(parts, "better but proven worse in loss, and so no winner: "+named(faster))
+		parts = append(parts, fmt.Sprintf("better by %s but barred for held-out loss: %s", o.metric.worded(), named(faster)))
 	} else if n := len(o.barred); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s proven worse in loss", are(n, "other cell")))
+		parts = append(parts, are(n, "other cell")+" barred for held-out loss")
 	}
 	if len(parts) == 0 && o.study.OneRun() {
 		return "not known: the run was not evaluated on held-out samples"
@@ -145,7 +145,10 @@ func (o *contest) describe(l loss) string {
 	if o.reference != o.study.Cells[o.study.Baseline] {
 		reference = o.reference.Name
 	}
-	return fmt.Sprintf("%s, that of %s %s (%s)", text, reference, number(l.reference), l.text())
+	if math.IsNaN(l.reference) {
+		return fmt.Sprintf("%s, beside a loss of %s that is not finite", text, reference)
+	}
+	return fmt.Sprintf("%s, beside %s of %s (%s)", text, number(l.reference), reference, l.text())
 }
 
 // text is how a loss differs from that of the reference, and how sure that is.
@@ -157,6 +160,8 @@ func (l loss) text() string {
 		return "not finite"
 	case l.change.Change == 0:
 		return "the same"
+	case !l.change.Exceeds(judge.Floor{Change: rounding}):
+		return "the same but for rounding"
 	}
 	return fmt.Sprintf("%s, %s, floor %s", change, probability(l.change.Adjusted), screen.Percent(l.floor.Change))
 }

@@ -19,7 +19,7 @@ func (v *Verdicts) FloorText() string {
 		return "none, so nothing is proven: " + v.NoFloor.Error()
 	}
 	if v.held.each {
-		return "of each comparison its own: how far its rounds go up and down by themselves"
+		return "each comparison has its own: how far its rounds go up and down by themselves"
 	}
 	of := screen.Count(v.FloorOf, "run") + " of the baseline, split into halves at random, differ"
 	if v.InRounds {
@@ -27,7 +27,7 @@ func (v *Verdicts) FloorText() string {
 	}
 	text := fmt.Sprintf("%s of the %s: %s by less in 95 of 100 cases", v.held.text(), v.Metric.worded(), of)
 	if v.InRounds {
-		text += "; a cell whose rounds are noisier must exceed their own"
+		text += "; a noisier cell must exceed the floor of its own rounds"
 	}
 	if v.Within != "" {
 		text += " at each size"

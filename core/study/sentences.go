@@ -73,7 +73,7 @@ func (s *Study) Sentences(m Metric, target string) ([]Sentence, error) {
 	}
 	duels := s.duels(m, barred)
 	add("matters", s.matters(m, duels))
-	for _, text := range s.changes(duels, barred) {
+	for _, text := range s.changes(duels) {
 		add("changes", text)
 	}
 	return out, nil
@@ -198,19 +198,20 @@ func (o *contest) undecided(by string, open []rival) string {
 func (o *contest) toTell(r rival) string {
 	best, other := len(r.pair.New.Values), len(r.pair.Old.Values)
 	have := min(best, other)
-	if ok, fewest := r.pair.Provable(o.comparisons); !ok && have < fewest {
-		runs := screen.Count(best, "run") + " of each are"
+	needed := r.change.Needed
+	if ok, fewest := r.pair.Provable(o.asked); !ok && have < fewest {
+		few := o.few(best, other)
 		switch {
-		case best != other:
-			runs = fmt.Sprintf("%s and %d are", screen.Count(best, "run"), other)
-		case best == 1:
-			runs = "1 run of each is"
+		case needed > judge.MostNeeded:
+			return few + ", and a proof is not within reach: the difference is too small beside the noise"
+		case needed > fewest:
+			return fmt.Sprintf("%s; some %s of each would tell, if the difference is there", few, screen.Count(needed, "run"))
 		}
-		return fmt.Sprintf("%s too few to prove anything in %s, which takes %d of each", runs, screen.Count(o.comparisons, "comparison"), fewest)
+		return fmt.Sprintf("%s, which takes %d of each", few, fewest)
 	}
-	switch needed := r.change.Needed; {
+	switch {
 	case o.none != nil:
-		return fmt.Sprintf("without a noise floor, of which %s of the baseline give none, nothing is proven", screen.Count(o.of, "run"))
+		return "nothing is proven: " + o.none.Error()
 	case r.change.Change == 0:
 		return "they are equal, which more runs do not tell apart"
 	case needed > judge.MostNeeded:
@@ -219,6 +220,18 @@ func (o *contest) toTell(r rival) string {
 		return fmt.Sprintf("some %s of each would tell, if the difference is there (now %d)", screen.Count(needed, "run"), have)
 	}
 	return "how many runs would tell cannot be estimated"
+}
+
+// few says that so many runs of two cells prove nothing.
+func (o *contest) few(best, other int) string {
+	runs := screen.Count(best, "run") + " of each are"
+	switch {
+	case best != other:
+		runs = fmt.Sprintf("%s and %d are", screen.Count(best, "run"), other)
+	case best == 1:
+		runs = "1 run of each is"
+	}
+	return fmt.Sprintf("%s too few to prove anything in %s", runs, screen.Count(o.asked, "comparison"))
 }
 
 // are is "1 other is" or "7 others are".

@@ -152,10 +152,15 @@ func TestText(t *testing.T) {
 		"wins":       {study: speeds(apart, nil)},
 		"narrow":     {speeds(apart, nil), TextOptions{Width: 80}},
 		"cannottell": {study: speeds(level, nil)},
-		"ties":       {study: speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *plot) { p.noise = 0 })},
-		"fewruns":    {study: speeds(apart, func(_ string, p *plot) { p.runs, p.iterations = 3, 30 })},
-		"onerun":     {study: speeds(apart, func(_ string, p *plot) { p.runs = 1 })},
-		"allfailed":  {study: speeds(apart, func(_ string, p *plot) { p.runs, p.failed = 0, 2 })},
+		"apart": {study: func() *Study { // not in rounds
+			s := speeds(apart, nil)
+			s.InRounds = false
+			return s
+		}()},
+		"ties":      {study: speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *plot) { p.noise = 0 })},
+		"fewruns":   {study: speeds(apart, func(_ string, p *plot) { p.runs, p.iterations = 3, 30 })},
+		"onerun":    {study: speeds(apart, func(_ string, p *plot) { p.runs = 1 })},
+		"allfailed": {study: speeds(apart, func(_ string, p *plot) { p.runs, p.failed = 0, 2 })},
 		"waiting": {study: func() *Study {
 			s := speeds(apart, func(server string, p *plot) { p.runs, p.failed = 0, len(server)%2 })
 			s.Cells[1].Waiting = 4

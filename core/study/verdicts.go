@@ -71,7 +71,7 @@ func (j *Judge) Against(baseline int) *Verdicts {
 			pairs, places = append(pairs, judge.Pair{Old: against, New: values}), append(places, i)
 		}
 	}
-	for i, change := range y.compare(pairs) {
+	for i, change := range y.compare(pairs, s.asked(m)) {
 		row := &v.Rows[places[i]]
 		row.Change, row.Compared = withhold(change, s.crashes(s.counterpart(row.Cell, s.Cells[baseline])), s.crashes(row.Cell)), true
 	}
@@ -123,13 +123,40 @@ func (s *Study) yardstick(m Metric) yardstick {
 	return y
 }
 
-// compare judges pairs together. Without a floor nothing is proven.
-func (y yardstick) compare(pairs []judge.Pair) []judge.Change {
-	changes := judge.Compare(pairs, y.metric.Better == Higher, y.floor)
+// asked is how many comparisons runs must be enough for: those of the table or those of the winners, whichever are more.
+// So a row and a sentence ask for as many runs to tell the same two cells apart.
+func (s *Study) asked(m Metric) int {
+	table, winners := 0, 0
+	works := map[string]bool{}
+	bounds := s.bounds()
+	for _, c := range s.Cells {
+		if len(c.Of(m.Name)) == 0 {
+			continue
+		}
+		from := s.counterpart(c, s.Cells[s.Baseline])
+		if from != nil && from != c && len(s.runsOf(from, m.Name).Values) > 0 {
+			table++
+		}
+		if work := s.workOf(c); !bounds[c] {
+			if works[work] {
+				winners++
+			}
+			works[work] = true
+		}
+	}
+	return max(table, winners)
+}
+
+// compare judges pairs together, of which runs must be enough for so many comparisons at least. Without a floor nothing is
+// proven.
+func (y yardstick) compare(pairs []judge.Pair, asked int) []judge.Change {
+	changes := judge.CompareAmong(pairs, asked, y.metric.Better == Higher, y.floor)
 	for i := range changes {
 		if y.none != nil {
-			_, fewest := pairs[i].Provable(len(pairs))
-			changes[i].Verdict, changes[i].Needed = judge.CannotTell, max(changes[i].Needed, fewest)
+			changes[i].Verdict, changes[i].Needed = judge.CannotTell, 0
+			if ok, fewest := pairs[i].Provable(max(asked, len(pairs))); !ok {
+				changes[i].Needed = fewest
+			}
 		}
 	}
 	return changes
