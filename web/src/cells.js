@@ -184,6 +184,12 @@ export function reasonOf(row) {
 // More runs than these are not within anybody's reach.
 const mostNeeded = 1000;
 
+/** neededCount is how many runs would tell as a raw value, null where they can or no number helps. */
+export function neededCount(change) {
+  if (!change || !(change.needed > 0)) return null;
+  return change.needed > mostNeeded ? 'not within reach' : change.needed;
+}
+
 /** neededOf says how many runs would tell what these cannot, "" where they can, or no number helps. */
 export function neededOf(change) {
   if (!change || change.verdict !== 'cannot tell' || !(change.needed > 0)) return '';

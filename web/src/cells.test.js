@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { baselines, floorOf, isBaseline, metricOf, namedBy, nameOf, neededOf, passes, reasonOf, rowsOf, shortOf, single, toldOf, unofferedOf, valueTold, withinOf } from './cells.js';
+import { baselines, floorOf, isBaseline, metricOf, namedBy, nameOf, neededCount, neededOf, passes, reasonOf, rowsOf, shortOf, single, toldOf, unofferedOf, valueTold, withinOf } from './cells.js';
 import { initial } from './state.js';
 
 const doc = JSON.parse(readFileSync(new URL('../testdata/study.json', import.meta.url)));
@@ -76,6 +76,10 @@ test('needed runs are told where the runs cannot tell', () => {
   assert.equal(neededOf({ verdict: 'better', needed: 45 }), '');
   assert.equal(neededOf({ verdict: 'cannot tell', needed: 0 }), '');
   assert.equal(neededOf(null), '');
+  assert.equal(neededCount({ verdict: 'cannot tell', needed: 45 }), 45);
+  assert.equal(neededCount({ verdict: 'cannot tell', needed: 1001 }), 'not within reach');
+  assert.equal(neededCount({ verdict: 'better', needed: 0 }), null);
+  assert.equal(neededCount(null), null);
 });
 
 test('a metric that no run has is no error', () => {

@@ -1,7 +1,7 @@
 // The table as text for other programs: Markdown and CSV. What is in a cell is data there, too: no pipe
 // ends a cell of Markdown, and no spreadsheet takes a text for a formula.
 
-import { metricOf, nameOf, neededOf, reasonOf, rowsOf, single, toldOf, withinOf } from './cells.js';
+import { metricOf, nameOf, neededCount, neededOf, reasonOf, rowsOf, single, toldOf, withinOf } from './cells.js';
 import { changeText, endsOf, nothing, number, there } from './format.js';
 
 /** tableOf is what is shown, as it stands, as a list of columns and of rows of raw values. */
@@ -29,7 +29,7 @@ export function tableOf(doc, state) {
       c?.high ?? null,
       c?.p ?? null,
       c?.verdict ?? '',
-      c && c.needed > 0 ? c.needed : null,
+      neededCount(c),
       [reasonOf(row), ...cell.shorts].filter(Boolean).join('; '),
       ...(differ ? [c?.difference?.change ?? null, c?.difference?.low ?? null, c?.difference?.high ?? null] : []),
     ];
