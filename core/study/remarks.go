@@ -27,12 +27,26 @@ func (v *Verdicts) FloorText() string {
 	}
 	text := fmt.Sprintf("%s of the %s: %s by less in 95 of 100 cases", v.held.text(), v.Metric.worded(), of)
 	if v.InRounds {
-		text += "; a noisier cell must exceed the floor of its own rounds"
+		text += "; a noisier cell must exceed the floor of its own rounds" + v.noisier()
 	}
 	if v.Within != "" {
 		text += " at each size"
 	}
 	return text
+}
+
+// noisier are the cells which only the noise of their own rounds keeps from being proven, each with its floor.
+func (v *Verdicts) noisier() string {
+	var cells []string
+	for _, r := range v.Rows {
+		if r.Compared && !r.Change.Proven() && r.Change.Adjusted < judge.Alpha && r.Change.Exceeds(v.Floor) && !r.Change.Exceeds(judge.Floor{Change: r.Change.Floor}) {
+			cells = append(cells, r.Cell.Name+" "+v.held.floorOf(r.Change))
+		}
+	}
+	if len(cells) == 0 {
+		return ""
+	}
+	return ": " + named(cells)
 }
 
 // mostReasons bounds the reasons of failures that are told.

@@ -186,7 +186,11 @@ func (o *contest) undecided(by string, open []rival) string {
 		if len(open) > 1 {
 			of = " over the first"
 		}
-		text += fmt.Sprintf(" (%s%s, %s)", change, of, probability(next.change.Adjusted))
+		floor := ""
+		if next.change.Adjusted < judge.Alpha { // so it is the floor that keeps it from being proven
+			floor = ", floor " + o.floorOf(next.change)
+		}
+		text += fmt.Sprintf(" (%s%s, %s%s)", change, of, probability(next.change.Adjusted), floor)
 	}
 	if worse := len(o.rivals) - len(open); worse > 0 {
 		text += fmt.Sprintf("; %s ruled out", are(worse, "other"))

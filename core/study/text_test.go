@@ -157,6 +157,13 @@ func TestText(t *testing.T) {
 			s.InRounds = false
 			return s
 		}()},
+		"ownfloor": {study: func() *Study { // every second run of batch is slow, so that its own floor keeps it from being proven
+			s := speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 900}, nil)
+			for round, factor := range []float64{1.0, 0.632, 1.002, 0.628, 1.001, 0.637, 1.004, 0.63, 1.006, 0.679} {
+				s.Cells[1].Runs[round].Values[Throughput] = 1000 * factor
+			}
+			return s
+		}()},
 		"ties":      {study: speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *plot) { p.noise = 0 })},
 		"fewruns":   {study: speeds(apart, func(_ string, p *plot) { p.runs, p.iterations = 3, 30 })},
 		"onerun":    {study: speeds(apart, func(_ string, p *plot) { p.runs = 1 })},
