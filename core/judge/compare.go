@@ -60,6 +60,8 @@ type Change struct {
 	// Floor is the relative change that this comparison had to exceed: the floor of the machine, or that of its
 	// own rounds if they are noisier.
 	Floor float64
+	// FloorDifference is the floor in the unit of the metric, set within rounds where Difference is.
+	FloorDifference float64
 	// Rounds is how many rounds were compared, 0 of runs that were not made in rounds.
 	Rounds int
 	// P is that of the comparison by itself; Adjusted is corrected for all pairs that were compared.

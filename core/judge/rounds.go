@@ -65,9 +65,9 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 		c.Low, c.High = share(low), share(high)
 	}
 	if !logs || !p.isRelative(c) {
-		c.Difference = &Difference{medianOf(p.differences(false)), low, high}
+		c.Difference, c.FloorDifference = &Difference{medianOf(p.differences(false)), low, high}, c.held
 		if logs {
-			c.Difference.Low, c.Difference.High = c.Low*center, c.High*center
+			c.Difference.Low, c.Difference.High, c.FloorDifference = c.Low*center, c.High*center, c.Floor*center
 		}
 	}
 	return c

@@ -74,30 +74,41 @@ func (m Metric) more(c judge.Change) string {
 	return size + " more"
 }
 
-// text is the floor as a share of what runs have; in the unit of the metric where no share tells anything.
+// text is the floor as a share of what runs have, as many times more or less; in the unit of the metric where no share tells anything.
 func (y yardstick) text() string {
 	if !y.isShare() {
 		return y.metric.in(number(y.floor.Change * math.Abs(y.center)))
 	}
-	return screen.Percent(y.floor.Change)
+	return floorShare(y.floor.Change)
 }
+
+// floorShare is a floor as a share; one of more than mostShare says more as a factor.
+func floorShare(change float64) string {
+	if change > mostShare {
+		return "a factor of " + number(1+change)
+	}
+	return screen.Percent(change)
+}
+
+// mostShare is a hundredfold.
+const mostShare = 99
 
 // floorOf is the floor that a change had to exceed: that of the machine, or that of its own rounds if they are noisier.
 func (y yardstick) floorOf(c judge.Change) string {
-	if c.Rounds > 0 && c.Difference == nil && c.Floor <= 1 {
-		return screen.Percent(c.Floor)
-	}
-	if y.each {
+	switch {
+	case c.Rounds > 0 && c.Difference != nil:
+		return y.metric.in(number(c.FloorDifference))
+	case c.Rounds > 0:
+		return floorShare(c.Floor)
+	case y.each:
 		return "of its own rounds"
 	}
 	return y.text()
 }
 
-// isShare says whether the floor tells anything as a share: what it is relative to, as far as that is one value, is above
-// 0, and above the floor.
-func (y yardstick) isShare() bool {
-	return math.IsNaN(y.center) || y.center > 0 && y.floor.Change <= 1
-}
+// isShare says whether the floor tells anything as a share: whether what it is relative to, as far as that is one value, is
+// above 0.
+func (y yardstick) isShare() bool { return math.IsNaN(y.center) || y.center > 0 }
 
 // spread is how far runs are apart, as a share of their median where that tells anything, else in the unit of the metric.
 func (m Metric) spread(e judge.Estimate) string {

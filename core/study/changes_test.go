@@ -41,15 +41,16 @@ func TestChangesThatAreNoPercentages(t *testing.T) {
 	}
 }
 
-// A floor is a share of what runs have, unless that is 0 or less, or the floor is above it: then it is in the unit.
+// A floor is a share of what runs have, or a factor, unless that is 0 or less: then it is in the unit.
 func TestFloorText(t *testing.T) {
 	waiting := Metric{Name: "time_waiting", Unit: "ms", Better: Lower}
 	for want, y := range map[string]yardstick{
-		"2.0 %":        {metric: waiting, center: 5, floor: judge.Floor{Change: 0.02}},
-		"100.0 %":      {metric: waiting, center: 5, floor: judge.Floor{Change: 1}},
-		"0.0002500 ms": {metric: waiting, center: 1e-5, floor: judge.Floor{Change: 25}},
-		"0.06000 ms":   {metric: waiting, center: -3, floor: judge.Floor{Change: 0.02}},
-		"5.0 %":        {metric: waiting, center: math.NaN(), floor: judge.Floor{Change: 0.05}},
+		"2.0 %":             {metric: waiting, center: 5, floor: judge.Floor{Change: 0.02}},
+		"100.0 %":           {metric: waiting, center: 5, floor: judge.Floor{Change: 1}},
+		"2,500.0 %":         {metric: waiting, center: 1e-5, floor: judge.Floor{Change: 25}},
+		"a factor of 251.0": {metric: waiting, center: 1e-5, floor: judge.Floor{Change: 250}},
+		"0.06000 ms":        {metric: waiting, center: -3, floor: judge.Floor{Change: 0.02}},
+		"5.0 %":             {metric: waiting, center: math.NaN(), floor: judge.Floor{Change: 0.05}},
 	} {
 		if got := y.text(); got != want {
 			t.Errorf("%s, want %s", got, want)

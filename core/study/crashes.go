@@ -46,6 +46,20 @@ func (s *Study) tally(c *Cell) tally {
 // that the failures made.
 func (s *Study) crashes(c *Cell) bool { return s.tally(c).exceeds(s.mostFailed()) }
 
+// Barred are the cells that cannot win by a metric, for failed runs or for held-out loss.
+func (s *Study) Barred(m Metric) map[*Cell]bool {
+	barred := map[*Cell]bool{}
+	for _, c := range s.Cells {
+		barred[c] = len(s.Cells) > 1 && len(c.Runs) > 0 && s.crashes(c)
+	}
+	for _, o := range s.contests(m) {
+		for _, c := range o.barred {
+			barred[c] = true
+		}
+	}
+	return barred
+}
+
 // withhold takes the proof from a change that speaks for a cell that crashes.
 func withhold(change judge.Change, oldCrashes, newCrashes bool) judge.Change {
 	if newCrashes && change.Verdict == judge.Better || oldCrashes && change.Verdict == judge.Worse {

@@ -25,10 +25,10 @@ func (s *Study) NameOf(c *Cell) string {
 // Notes are the warnings of a cell by a metric in full, one of each kind.
 func (s *Study) Notes(c *Cell, metric string) []string { return full(s.notes(c, metric)) }
 
-// Shorts are the warnings of a cell by a metric in a word or two, and whether it is barred from winning for its failures.
-func (s *Study) Shorts(c *Cell, metric string) []string {
+// Shorts are the warnings of a cell by a metric in a word or two, and whether it is among those that are barred from winning.
+func (s *Study) Shorts(c *Cell, metric string, barred map[*Cell]bool) []string {
 	texts := shorts(s.notes(c, metric), len(c.Runs))
-	if len(s.Cells) > 1 && len(c.Runs) > 0 && s.crashes(c) {
+	if barred[c] {
 		texts = append(texts, "barred")
 	}
 	return texts

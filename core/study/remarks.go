@@ -22,7 +22,7 @@ func (v *Verdicts) FloorText() string {
 		return "each comparison has its own: how far its rounds go up and down by themselves"
 	}
 	of := screen.Count(v.FloorOf, "run") + " of the baseline, split into halves at random, differ"
-	if v.InRounds {
+	if v.InRounds && !v.Metric.learns() {
 		of = fmt.Sprintf("the baseline and its A/A cell, %s of each in the same rounds, differ", screen.Count(v.FloorOf, "run"))
 	}
 	text := fmt.Sprintf("%s of the %s: %s by less in 95 of 100 cases", v.held.text(), v.Metric.worded(), of)

@@ -137,11 +137,12 @@ func (c *Cell) Of(metric string) []float64 {
 	return values
 }
 
-// runsOf are the runs of the experiment of a cell: of the baseline with those of its A/A cell, which are of the same.
+// runsOf are the runs of the experiment of a cell: of the baseline with those of its A/A cell, which are of the same. What
+// these learn is that of the baseline once more, since both have the same seeds.
 func (s *Study) runsOf(c *Cell, metric string) judge.Runs {
 	c = s.resolved(c)
 	runs := s.runs(c, metric)
-	if s.Again != nil && c == s.Cells[s.Baseline] {
+	if m, err := MetricOf(metric); s.Again != nil && c == s.Cells[s.Baseline] && (err != nil || !m.learns()) {
 		runs = runs.And(s.runs(s.Again, metric))
 	}
 	return runs

@@ -155,14 +155,15 @@ func (s *Study) table(page *screen.Page, v *Verdicts) {
 		screen.Right("spread").Yields(2), screen.Right("change"), screen.Right("p").Yields(4), screen.Right("p99 ms").Yields(1), screen.Left("warnings").Yields(5),
 	}
 	var rows [][]string
+	barred := s.Barred(v.Metric)
 	for i, row := range v.Rows {
 		change := "-"
 		if s.counterpart(row.Cell, s.Cells[s.Baseline]) == row.Cell {
 			change = "baseline"
 		}
-		rows = append(rows, s.row(row, v.Metric, change))
+		rows = append(rows, s.row(row, v.Metric, change, barred))
 		if i == s.Baseline && v.Again != nil {
-			cells := s.row(*v.Again, v.Metric, "A/A")
+			cells := s.row(*v.Again, v.Metric, "A/A", barred)
 			cells[0], cells[6] = "  the same again", ""
 			if v.Again.Compared {
 				cells[5] = v.Metric.change(v.Again.Change) + " A/A"
@@ -174,7 +175,7 @@ func (s *Study) table(page *screen.Page, v *Verdicts) {
 }
 
 // row is a row of the table.
-func (s *Study) row(r Row, m Metric, change string) []string {
+func (s *Study) row(r Row, m Metric, change string, barred map[*Cell]bool) []string {
 	c := r.Cell
 	switch {
 	case c.Skipped != "":
@@ -193,7 +194,7 @@ func (s *Study) row(r Row, m Metric, change string) []string {
 	if r.Compared {
 		change, p = m.verdict(r.Change), short(r.Change.Adjusted)
 	}
-	shorts := s.Shorts(c, m.Name)
+	shorts := s.Shorts(c, m.Name, barred)
 	if len(c.Failed) > 0 {
 		shorts = append(shorts, fmt.Sprintf("%d failed", len(c.Failed)))
 	}

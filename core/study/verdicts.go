@@ -108,16 +108,21 @@ func (s *Study) yardstick(m Metric) yardstick {
 	case len(s.Cells) == 0:
 		_, err := judge.FloorOf(nil, s.Seed)
 		return yardstick{metric: m, center: math.NaN(), none: err}
-	case s.InRounds && s.Again == nil:
+	case s.InRounds && s.Again == nil && !m.learns():
 		return yardstick{metric: m, center: math.NaN(), each: true}
 	}
 	baseline := s.Cells[s.Baseline]
 	all := s.runsOf(baseline, m.Name).Values
 	y := yardstick{metric: m, center: judge.Of(all).Median, of: len(all)}
-	if s.InRounds {
+	switch {
+	case m.learns(): // of which the A/A cell has the same values, since it has the same seeds
+		own := s.runs(baseline, m.Name).Values
+		y.floor, y.none = judge.FloorOf(own, s.Seed)
+		y.of = len(own)
+	case s.InRounds:
 		y.floor, y.none = judge.FloorOfRounds(s.runs(baseline, m.Name), s.runs(s.Again, m.Name))
 		y.of = y.floor.Runs
-	} else {
+	default:
 		y.floor, y.none = judge.FloorOf(all, s.Seed)
 	}
 	return y

@@ -30,7 +30,7 @@ func signed(change float64) string {
 		return "-"
 	}
 	sign, text := "+", screen.Percent(math.Abs(change))
-	if change < 0 && text != "0.0 %" {
+	if change < 0 {
 		sign = "−"
 	}
 	return sign + text

@@ -42,10 +42,11 @@ func pointers(values map[string]float64) map[string]*float64 {
 
 // addCells adds the cells, the A/A cell last.
 func (m *maker) addCells() {
+	barred := m.study.Barred(m.metric)
 	for _, c := range m.cells {
 		cell := Cell{
 			ID: c.ID, Name: m.study.NameOf(c), Again: c == m.study.Again, Values: c.Values, Reason: c.Skipped, Same: -1,
-			Waiting: c.Waiting, Warnings: m.study.Notes(c, m.metric.Name), Shorts: m.study.Shorts(c, m.metric.Name),
+			Waiting: c.Waiting, Warnings: m.study.Notes(c, m.metric.Name), Shorts: m.study.Shorts(c, m.metric.Name, barred),
 			Environment: -1, Median: -1, Worst: -1,
 		}
 		cell.State = stateOf(c)
