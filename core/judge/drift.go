@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
@@ -20,22 +22,15 @@ type Drift struct {
 // drifted is p below which rounds are said to differ.
 const drifted = 0.01
 
-// DriftOf says how rounds differ, by the cells that have a value above 0 in each of them. Not ok is that they differ
-// by no more than noise, or that too few cells or rounds tell. It is Friedman's test: each cell puts the rounds in order,
-// and the orders resemble each other where the machine drifts.
+// DriftOf says how rounds differ, by the cells that were made in rounds and have values above 0 alone. A cell may lack
+// rounds. Not ok is that rounds differ by no more than noise, or that too few cells or rounds tell. It is Friedman's test:
+// each cell puts its rounds in order, and the orders resemble each other where the machine drifts.
 func DriftOf(cells []Runs) (drift Drift, ok bool) {
-	rounds, table := whole(cells)
-	if len(table) < 2 || len(rounds) < 3 || !resembleEachOther(table) {
+	rounds, rows := rowsOf(cells)
+	if len(rows) < 2 || len(rounds) < 3 || !resembleEachOther(len(rounds), rows) {
 		return Drift{}, false
 	}
-	levels := make([]float64, len(rounds)) // of each round, as a logarithm
-	for i := range rounds {
-		var off []float64
-		for _, row := range table {
-			off = append(off, row[i]-medianOf(row))
-		}
-		levels[i] = medianOf(off)
-	}
+	levels := levelsOf(len(rounds), rows)
 	least, most := 0, 0
 	for i, v := range levels {
 		if v < levels[least] {
@@ -49,25 +44,96 @@ func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	return Drift{rounds[least], rounds[most], math.Expm1(levels[most] - levels[least]), p < drifted}, least != most
 }
 
+// present has the values of a cell and their rounds, as indices of those that are compared.
+type present struct {
+	rounds []int
+	values []float64
+}
+
+// rowsOf returns the rounds that are compared, and a row of logarithms for each cell. It leaves out cells that lack most
+// rounds, those with values that have no logarithm, and rounds that half of the other cells lack. So any two rounds have a
+// cell in common.
+func rowsOf(cells []Runs) (rounds []int, rows []present) {
+	var all []map[int][]float64
+	most := 0
+	for _, c := range cells {
+		if len(c.Values) > 0 && c.InRounds() && finite(c.Values) && slices.Min(c.Values) > 0 {
+			by := c.byRound(true)
+			all, most = append(all, by), max(most, len(by))
+		}
+	}
+	all = slices.DeleteFunc(all, func(by map[int][]float64) bool { return 2*len(by) < most+1 })
+	count := map[int]int{}
+	for _, by := range all {
+		for r := range by {
+			count[r]++
+		}
+	}
+	for _, r := range sortedKeys(count) {
+		if 2*count[r] > len(all) {
+			rounds = append(rounds, r)
+		}
+	}
+	for _, by := range all {
+		var of present
+		for i, r := range rounds {
+			if values := by[r]; values != nil {
+				of.rounds, of.values = append(of.rounds, i), append(of.values, stat.Mean(values, nil))
+			}
+		}
+		rows = append(rows, of)
+	}
+	return rounds, rows
+}
+
+// polishes is how often levelsOf takes medians. More change nothing that is told.
+const polishes = 10
+
+// levelsOf is the level of each round: what cells have more there than elsewhere. It takes the medians of
+// cells and of rounds in turn, so that a cell which lacks the fastest rounds does not count as a slow one.
+func levelsOf(rounds int, rows []present) []float64 {
+	levels := make([]float64, rounds)
+	for range polishes {
+		off := make([][]float64, rounds)
+		for _, of := range rows {
+			own := make([]float64, len(of.values))
+			for i, v := range of.values {
+				own[i] = v - levels[of.rounds[i]]
+			}
+			for i, v := range of.values {
+				off[of.rounds[i]] = append(off[of.rounds[i]], v-medianOf(own))
+			}
+		}
+		for i := range off {
+			levels[i] = medianOf(off[i])
+		}
+	}
+	return levels
+}
+
 // orders is how often orders are drawn at random.
 const orders = 2000
 
 // resembleEachOther says whether the orders of rounds that cells have resemble each other as orders at random do in fewer
 // than 1 of 100 cases. Distributions that approximate this do not hold for few cells.
-func resembleEachOther(table [][]float64) bool {
-	ranks := make([][]float64, len(table))
-	for i, row := range table {
-		ranks[i] = ranksOf(row)
+func resembleEachOther(rounds int, rows []present) bool {
+	ranks := make([]present, len(rows))
+	for i, of := range rows {
+		ranks[i] = present{of.rounds, ranksOf(of.values)}
+		mean := float64(len(of.values)+1) / 2
+		for k := range ranks[i].values {
+			ranks[i].values[k] -= mean // so that a round which a cell lacks has as much of it as a middle one
+		}
 	}
-	is, random, as := spreadOf(ranks), splitmix.New(0, 0), 1
+	is, random, as := spreadOf(rounds, ranks), splitmix.New(0, 0), 1
 	for range orders {
-		for _, row := range ranks {
-			for i := len(row) - 1; i > 0; i-- {
+		for _, of := range ranks {
+			for i := len(of.values) - 1; i > 0; i-- {
 				k := random.IntN(i + 1)
-				row[i], row[k] = row[k], row[i]
+				of.values[i], of.values[k] = of.values[k], of.values[i]
 			}
 		}
-		if spreadOf(ranks) >= is {
+		if spreadOf(rounds, ranks) >= is {
 			as++
 		}
 		if float64(as) >= drifted*(orders+1) {
@@ -78,49 +144,17 @@ func resembleEachOther(table [][]float64) bool {
 }
 
 // spreadOf is the sum of squares of what each round has of ranks.
-func spreadOf(ranks [][]float64) (sum float64) {
-	for i := range ranks[0] {
-		of := 0.0
-		for _, row := range ranks {
-			of += row[i]
+func spreadOf(rounds int, ranks []present) (sum float64) {
+	of := make([]float64, rounds)
+	for _, r := range ranks {
+		for i, v := range r.values {
+			of[r.rounds[i]] += v
 		}
-		sum += of * of
+	}
+	for _, v := range of {
+		sum += v * v
 	}
 	return sum
-}
-
-// whole are the rounds in which all cells have runs, and a row of logarithms for each cell. Cells that lack most rounds,
-// and those with values that have no logarithm, are left out.
-func whole(cells []Runs) (rounds []int, table [][]float64) {
-	var all []map[int][]float64
-	count := map[int]int{}
-	for _, c := range cells {
-		if len(c.Values) > 0 && c.InRounds() && finite(c.Values) && slices.Min(c.Values) > 0 {
-			by := c.byRound(true)
-			all = append(all, by)
-			for r := range by {
-				count[r]++
-			}
-		}
-	}
-	most := 0
-	for _, by := range all {
-		most = max(most, len(by))
-	}
-	all = slices.DeleteFunc(all, func(by map[int][]float64) bool { return 2*len(by) < most+1 })
-	for _, r := range sortedKeys(count) {
-		if !slices.ContainsFunc(all, func(by map[int][]float64) bool { return by[r] == nil }) {
-			rounds = append(rounds, r)
-		}
-	}
-	for _, by := range all {
-		row := make([]float64, len(rounds))
-		for i, r := range rounds {
-			row[i] = by[r][0]
-		}
-		table = append(table, row)
-	}
-	return rounds, table
 }
 
 // ranksOf are the ranks of values, from 1 on; equal ones share theirs.

@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -19,6 +20,10 @@ func TestDriftOf(t *testing.T) {
 	}
 	oneLost := cells(100, 101, 103, 105, 106, 108)
 	oneLost[2].Values, oneLost[2].Rounds = oneLost[2].Values[1:], oneLost[2].Rounds[1:]
+	eachLost := cells(100, 101, 103, 105, 106, 108)
+	for i := range eachLost {
+		eachLost[i].Values, eachLost[i].Rounds = slices.Delete(eachLost[i].Values, i, i+1), slices.Delete(eachLost[i].Rounds, i, i+1)
+	}
 	almostAllLost := append(cells(100, 101, 103, 105, 106, 108), Runs{[]float64{5}, []int{12}}, Runs{Rounds: []int{}}, Apart([]float64{1, 2, 3}), Runs{[]float64{0, 1, 1, 1, 1, 1}, []int{10, 11, 12, 13, 14, 15}})
 	for name, c := range map[string]struct {
 		cells []Runs
@@ -28,7 +33,9 @@ func TestDriftOf(t *testing.T) {
 		"it gets faster":         {cells(100, 101, 103, 105, 106, 108), Drift{10, 15, 0.08, true}, true},
 		"it gets slower":         {cells(108, 107, 105, 103, 102, 100), Drift{15, 10, 0.08, true}, true},
 		"up and down":            {cells(100, 105, 101, 104, 102, 103), Drift{10, 11, 0.05, false}, true},
-		"a cell lost a round":    {oneLost, Drift{11, 15, 108.0/101 - 1, false}, true},
+		"a cell lost a round":    {oneLost, Drift{10, 15, 0.08, true}, true},
+		"each lost another one":  {eachLost, Drift{10, 15, 0.08, true}, true},
+		"no round in common":     {[]Runs{{[]float64{1, 2, 3}, []int{0, 1, 2}}, {[]float64{1, 2, 3}, []int{3, 4, 5}}}, Drift{}, false},
 		"a cell lost nearly all": {almostAllLost, Drift{10, 15, 0.08, true}, true},
 		"all rounds are alike":   {cells(100, 100, 100, 100, 100, 100), Drift{}, false},
 		"two rounds":             {cells(100, 110), Drift{}, false},
@@ -62,5 +69,39 @@ func TestDriftIsRareAndFound(t *testing.T) {
 		if none > limit || much < c.found {
 			t.Errorf("%+v: %.2f %% of steady machines drift, and of others %.0f %%", c, 100*none, 100*much)
 		}
+	}
+}
+
+// Failed runs neither hide drift nor make it up, wherever they are.
+func TestDriftWithFailures(t *testing.T) {
+	studies := fewer(1000, 200)
+	limit := 0.01 + 3*math.Sqrt(0.01/float64(studies))
+	oneEach := func(_ *rand.Rand, cell, round int) bool { return cell == round }
+	third := func(r *rand.Rand, _, _ int) bool { return r.Float64() < 0.3 }
+	lateInHalf := func(_ *rand.Rand, cell, round int) bool { return cell%2 == 0 && round >= 5 }
+	for name, fails := range map[string]func(r *rand.Rand, cell, round int) bool{"each cell lacks another round": oneEach, "three of ten runs fail": third, "half of the cells lack the last rounds": lateInHalf} {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(8, 8))
+			drifts := func(studies int, trend float64) float64 {
+				return shareOf(studies, func() bool {
+					cells := sweep{cells: 6, rounds: 8, noise: plain, machine: machine{trend: trend}}.runs(random)
+					for i, c := range cells {
+						cells[i] = Runs{Rounds: []int{}}
+						for k, v := range c.Values {
+							if !fails(random, i, c.Rounds[k]) {
+								cells[i].Values, cells[i].Rounds = append(cells[i].Values, v), append(cells[i].Rounds, c.Rounds[k])
+							}
+						}
+					}
+					drift, ok := DriftOf(cells)
+					return ok && (trend == 0 || drift.Least < drift.Most)
+				})
+			}
+			none, much := drifts(studies, 0), drifts(99, 0.35)
+			t.Logf("%.2f %% of steady machines drift, and of others %.0f %%", 100*none, 100*much)
+			if none > limit || much < 1 {
+				t.Errorf("%.2f %% of steady machines drift, and of others %.0f %%", 100*none, 100*much)
+			}
+		})
 	}
 }

@@ -48,7 +48,7 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 		change := math.Abs(relative(from, to))
 		switch {
 		case math.IsNaN(change):
-			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell have 0", len(a))
+			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but that of half of the %d runs of the baseline and its A/A cell may be 0", len(a))
 		case sign(from)*sign(to) < 0 || change > mostRatio:
 			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but that of half of the %d runs of the baseline and its A/A cell may be %.4g, and that of the other half %.4g", len(a), min(from, to), max(from, to))
 		case from > 0 && to > 0:
@@ -84,7 +84,7 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	case by == 0:
 		return Floor{0, len(d)}, nil
 	case center == 0:
-		return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell have 0", len(baseline.Values)+len(again.Values))
+		return Floor{}, fmt.Errorf("the noise floor is relative to the median, which is 0 for the %d runs of the baseline and its A/A cell", len(baseline.Values)+len(again.Values))
 	}
 	return Floor{by / center, len(d)}, nil
 }

@@ -39,7 +39,8 @@ func TestFloorOfRounds(t *testing.T) {
 		{"the noise floor needs at least 4 rounds in which the baseline and its A/A cell came to their end, but there are 0", inRounds(), inRounds(1, 2, 3, 4)},
 		{"the noise floor needs at least 4 rounds in which the baseline and its A/A cell came to their end, but there are 3", inRounds(1, 2, 3, 4), inRounds(1, 2, 3)},
 		{"the noise floor needs finite values, but a run of the baseline or its A/A cell has none", inRounds(1, 2, 3, math.NaN()), inRounds(1, 2, 3, 4)},
-		{"the noise floor is relative to the median, but half of the 8 runs of the baseline and its A/A cell have 0", inRounds(0, 0, 0, 0), inRounds(1, 2, 0, 3)},
+		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell", inRounds(0, 0, 0, 0), inRounds(1, 2, 0, 3)},
+		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell", inRounds(1, -1, 1, -1), inRounds(-1, 1, -1, 1)},
 	} {
 		if _, err := FloorOfRounds(c.baseline, c.again); err == nil || err.Error() != c.want {
 			t.Errorf("%v", err)

@@ -132,7 +132,7 @@ func TestFloor(t *testing.T) {
 	for want, runs := range map[string][]float64{
 		"the noise floor needs at least 4 runs of the baseline and its A/A cell together, but there are 3":                                                      {1, 2, 3},
 		"the noise floor needs finite values, but a run of the baseline or its A/A cell has none":                                                               {1, 2, 3, math.NaN()},
-		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell have 0":                                             {0, 0, 0, 1},
+		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be 0":                                   {0, 0, 0, 1},
 		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be -1, and that of the other half 1":    {-1, -1, 1, 1},
 		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be 1e-09, and that of the other half 1": {1e-9, 1e-9, 1, 1},
 	} {

@@ -58,5 +58,5 @@ func (o *contest) boundText() string {
 	}
 	change := o.metric.changed(o.median(o.best), median(top))
 	return fmt.Sprintf("%s: without communication %s, %s beside %s; trainers that exchange nothing show what can be gained, and do not compete",
-		top.Name, o.metric.quantity(median(top)), change, o.best.Name)
+		top.Name, o.value(top), change, o.best.Name)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/screen"
 )
 
-// driftText says that the machine drifted from round to round, and by how much; "" if no more than by noise.
+// driftText says that the machine drifted, and by how much; "" if no more than by noise.
 func (s *Study) driftText(m Metric) string {
 	if !s.InRounds || m.learns() {
 		return ""
@@ -25,9 +25,9 @@ func (s *Study) driftText(m Metric) string {
 	}
 	how := ""
 	if drift.Steady {
-		how = ", and rose from round to round"
+		how = ", and rose over the rounds"
 		if drift.Least > drift.Most {
-			how = ", and fell from round to round"
+			how = ", and fell over the rounds"
 		}
 	}
 	return fmt.Sprintf("the machine drifted by %s: over all cells the %s was lowest in round %d and highest in round %d%s; comparisons are within rounds, so this changes none of them",

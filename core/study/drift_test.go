@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,21 +64,27 @@ func TestDriftHidesNothing(t *testing.T) {
 	}
 }
 
-// A machine that gets faster, one that goes up and down, and one that does neither.
+// A machine that gets faster, also where runs failed, one that goes up and down, and one that does neither.
 func TestDriftTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		of   func(round int) float64
-		want string
+		of    func(round int) float64
+		fails bool // each cell lacks another round
+		want  string
 	}{
-		"falls":  {func(round int) float64 { return 20 - float64(round) }, "the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell from round to round; comparisons are within rounds, so this changes none of them"},
-		"jumps":  {func(round int) float64 { return []float64{20, 24, 21, 26, 20.5, 23, 21.5, 25}[round] }, "the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 3; comparisons are within rounds, so this changes none of them"},
-		"steady": {func(int) float64 { return 20 }, ""},
+		"falls":     {func(round int) float64 { return 20 - float64(round) }, false, "the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell over the rounds; comparisons are within rounds, so this changes none of them"},
+		"jumps":     {func(round int) float64 { return []float64{20, 24, 21, 26, 20.5, 23, 21.5, 25}[round] }, false, "the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 3; comparisons are within rounds, so this changes none of them"},
+		"goes back": {func(round int) float64 { return []float64{20, 21, 22, 23, 22.5, 24, 25, 26}[round] }, false, "the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 7, and rose over the rounds; comparisons are within rounds, so this changes none of them"},
+		"fails":     {func(round int) float64 { return 20 - float64(round) }, true, "the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell over the rounds; comparisons are within rounds, so this changes none of them"},
+		"steady":    {func(int) float64 { return 20 }, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *plot) { p.runs = 8 })
 			for i, cell := range s.All() {
 				for round, r := range cell.Runs {
 					r.Values[TimePerBatch] = c.of(round) * (1 + 1e-4*float64((i*5+round*3)%4))
+				}
+				if c.fails {
+					cell.Runs = slices.Delete(cell.Runs, 2*i, 2*i+1)
 				}
 			}
 			m, _ := MetricOf(TimePerBatch)
