@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // listOf is the list that a text without brackets stands for, as JSON has it: [64,128] of 64,128. It is "" of
-// what is no text, or begins as something of JSON.
+// what is no text, begins as something of JSON, or has pieces that itemsOf cannot tell.
 func listOf(value any) string {
 	text := ""
 	switch v := value.(type) {
@@ -22,14 +24,48 @@ func listOf(value any) string {
 		return ""
 	}
 	var items []string
-	for item := range strings.SplitSeq(text, ",") {
-		written, err := json.Marshal(option.Text(strings.TrimSpace(item)).Value())
+	for _, item := range itemsOf(text) {
+		written, err := json.Marshal(option.Text(item).Value())
 		if err != nil {
 			return ""
 		}
 		items = append(items, string(written))
 	}
+	if len(items) == 0 {
+		return ""
+	}
 	return "[" + strings.Join(items, ",") + "]"
+}
+
+// itemsOf parts a text at commas, semicolons and spaces if the pieces are numbers, else at commas alone. There are none where
+// semicolons or spaces are left: they may part items or belong to them.
+func itemsOf(text string) []string {
+	parts := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
+	if numbers := numbersIn(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || parts(r) })); numbers != nil {
+		return numbers
+	}
+	var items []string
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if strings.ContainsFunc(item, parts) {
+			return nil
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// numbersIn are the pieces as JSON has them, if all are numbers.
+func numbersIn(pieces []string) []string {
+	var numbers []string
+	for _, piece := range pieces {
+		number, err := numeral.JSON(piece)
+		if err != nil {
+			return nil
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
 }
 
 // withBrackets says, where what follows a comma is no assignment, how a list is written that it may be of.
