@@ -168,7 +168,7 @@ func about(seconds float64) string {
 // proofLines say whether so few runs can prove anything.
 func proofLines(p *sweep.Plan) []string {
 	comparisons := len(p.Running()) - 1
-	fewest := judge.Fewest(comparisons)
+	fewest := judge.Fewest(2*comparisons - 1) // with those of the winner with each other cell
 	if comparisons < 1 || p.Repeats >= fewest {
 		return nil
 	}

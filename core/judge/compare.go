@@ -123,6 +123,20 @@ func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floo
 	return changes
 }
 
+// Reversed is the change from the new runs to the old ones, of the pair in that direction: with the same p and floor, and the
+// opposite verdict.
+func (c Change) Reversed(pair Pair, floor Floor) Change {
+	back := Compare([]Pair{pair}, true, floor)[0]
+	back.Adjusted, back.Floor, back.Needed, back.Verdict = c.Adjusted, c.Floor, c.Needed, CannotTell
+	switch c.Verdict {
+	case Better:
+		back.Verdict = Worse
+	case Worse:
+		back.Verdict = Better
+	}
+	return back
+}
+
 // change is that of a pair by itself.
 func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 	if !p.judgeable() {

@@ -73,6 +73,25 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	return c
 }
 
+// Level is the median of new runs as if they had been made in all rounds of the old ones: the median of these, changed by what
+// the new ones differ by within rounds. Of runs that have no round in common it is their own median, NaN as in Of.
+func Level(old, new Runs) float64 {
+	p := Pair{old, new}
+	own := Of(new.Values).Median
+	if !p.judgeable() || !old.InRounds() || !new.InRounds() {
+		return own
+	}
+	logs := slices.Min(old.Values) > 0 && slices.Min(new.Values) > 0
+	d := p.differences(logs)
+	switch {
+	case len(d) == 0:
+		return own
+	case logs:
+		return medianOf(old.Values) * math.Exp(medianOf(d))
+	}
+	return medianOf(old.Values) + medianOf(d)
+}
+
 // differences are what the new runs differ by from the old ones of the same round, one for each round that both sides
 // have: of logarithms, or of the values themselves.
 func (p Pair) differences(logs bool) []float64 {

@@ -80,17 +80,17 @@ func (s *Study) duels(m Metric, barred map[*Cell]bool) *duels {
 			}
 		}
 	}
-	for i, change := range s.yardstick(m).compare(pairs, 0) {
+	for i, change := range s.yardstick(m).compare(pairs) {
 		d.changes[of[i]] = change
 	}
 	return d
 }
 
-// best is the cell of a slice with the best median.
+// best is the cell of a slice with the best level.
 func (d *duels) best(l slice) *Cell {
 	best := l.cells[0]
 	for _, c := range l.cells {
-		if d.metric.beats(d.study.medianOf(c, d.metric), d.study.medianOf(best, d.metric)) {
+		if d.metric.beats(d.study.level(c, d.metric), d.study.level(best, d.metric)) {
 			best = c
 		}
 	}
@@ -170,11 +170,6 @@ func (d *duels) crossing() bool {
 		}
 	}
 	return false
-}
-
-// medianOf is that of the experiment of a cell.
-func (s *Study) medianOf(c *Cell, m Metric) float64 {
-	return judge.Of(s.runsOf(c, m.Name).Values).Median
 }
 
 // changes says of each axis whose best value is known somewhere where it is which, along the other axes.

@@ -165,7 +165,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	}
 	c.Differences = differ.texts()
 	logs := 0.0
-	for i, change := range c.held.compare(pairs, 0) {
+	for i, change := range c.held.compare(pairs) {
 		c.Rows[i].Change = withhold(change, crashed[i], c.Rows[i].Barred)
 		logs += math.Log(c.Rows[i].New.Median / c.Rows[i].Old.Median) // NaN where there is no ratio
 	}

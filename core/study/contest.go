@@ -17,17 +17,16 @@ type contest struct {
 	reference *Cell
 	losses    map[*Cell]loss // by cell; without an entry it is not known
 	medians   map[*Cell]float64
-	best      *Cell // of those that may win; nil without any
+	levels    map[*Cell]float64 // as Study.level
+	best      *Cell             // of those that may win; nil without any
 	rivals    []rival
 	// barred are those that are worse in held-out loss, and so cannot win.
 	barred []*Cell
 	// crashed are those of which so many runs failed that they cannot win.
 	crashed []*Cell
 	bounds  []*Cell // of this work, which do not compete
-	// comparisons is how many were judged together, of all works.
+	// comparisons is how many were judged together: those of the table and of all works.
 	comparisons int
-	// asked is how many comparisons runs must be enough for, as of the study.
-	asked int
 }
 
 // rival is another cell that may win, and what became of its runs in those of the best one.
@@ -51,9 +50,22 @@ func isWork(axis string) bool {
 	return false
 }
 
-// contests are those of each work, in the order of the plan. Their comparisons are one family: however many works there are,
-// a false proof in any of them is as rare.
+// contests are those of each work, in the order of the plan.
 func (s *Study) contests(m Metric) []*contest {
+	all := s.enter(m)
+	family := s.family(m, all)
+	for _, o := range all {
+		o.comparisons = len(family.pairs)
+		for i := range o.rivals {
+			r := &o.rivals[i]
+			r.change, r.pair, _ = family.of(r.cell, o.best)
+		}
+	}
+	return all
+}
+
+// enter says of each work which cells may win, and which of them is the best. Nothing is proven yet.
+func (s *Study) enter(m Metric) []*contest {
 	var all []*contest
 	y := s.yardstick(m)
 	bounds := s.bounds()
@@ -64,7 +76,7 @@ func (s *Study) contests(m Metric) []*contest {
 		name := s.workOf(c)
 		i := slices.IndexFunc(all, func(o *contest) bool { return o.name == name })
 		if i < 0 {
-			i, all = len(all), append(all, &contest{study: s, yardstick: y, name: name, medians: map[*Cell]float64{}, losses: map[*Cell]loss{}})
+			i, all = len(all), append(all, &contest{study: s, yardstick: y, name: name, medians: map[*Cell]float64{}, levels: map[*Cell]float64{}, losses: map[*Cell]loss{}})
 		}
 		if bounds[c] {
 			all[i].bounds = append(all[i].bounds, c)
@@ -75,26 +87,13 @@ func (s *Study) contests(m Metric) []*contest {
 	all = slices.DeleteFunc(all, func(o *contest) bool { return len(o.cells) == 0 })
 	for _, o := range all {
 		for _, c := range o.cells {
-			o.medians[c] = judge.Of(o.runs(c)).Median
+			o.medians[c], o.levels[c] = judge.Of(o.runs(c)).Median, s.level(c, m)
 		}
 		o.refer()
 	}
 	judgeLosses(all)
-	var pairs []judge.Pair
-	var of []*rival
 	for _, o := range all {
 		o.enter()
-		for i := range o.rivals {
-			r := &o.rivals[i]
-			pairs, of = append(pairs, judge.Pair{Old: s.runsOf(r.cell, m.Name), New: s.runsOf(o.best, m.Name)}), append(of, r)
-		}
-	}
-	asked := max(s.asked(m), len(pairs))
-	for i, change := range y.compare(pairs, asked) {
-		of[i].change, of[i].pair = change, pairs[i]
-	}
-	for _, o := range all {
-		o.comparisons, o.asked = len(pairs), asked
 	}
 	return all
 }
@@ -126,7 +125,7 @@ func (o *contest) refer() {
 	}
 }
 
-// enter says which cells may win, which of them is the best, and the others in the order of their medians.
+// enter says which cells may win, which of them is the best, and the others in the order of their levels.
 func (o *contest) enter() {
 	var eligible []*Cell
 	for _, c := range o.cells {
@@ -140,7 +139,7 @@ func (o *contest) enter() {
 		}
 	}
 	slices.SortStableFunc(eligible, func(a, b *Cell) int {
-		x, y := o.median(a), o.median(b)
+		x, y := o.levels[a], o.levels[b]
 		switch {
 		case o.metric.beats(x, y):
 			return -1

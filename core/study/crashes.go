@@ -10,13 +10,14 @@ import (
 // DefaultMostFailed is the share of its runs that may have failed of a cell that can win.
 const DefaultMostFailed = 0.1
 
-// tally counts the runs of a cell that ended.
+// tally counts how often runs of a cell ended. A run that failed and came to its end when repeated has failed all the same: who
+// repeats runs for long enough would have each cell win.
 type tally struct{ failed, ended int }
 
 func tallyOf(cells ...*Cell) (t tally) {
 	for _, c := range cells {
-		t.failed += len(c.Failed)
-		t.ended += len(c.Runs) + len(c.Failed)
+		t.failed += len(c.Failed) + c.Repeated
+		t.ended += len(c.Runs) + len(c.Failed) + c.Repeated
 	}
 	return t
 }
@@ -63,7 +64,10 @@ func (s *Study) Barred(m Metric) map[*Cell]bool {
 // withhold takes the proof from a change that speaks for a cell that crashes.
 func withhold(change judge.Change, oldCrashes, newCrashes bool) judge.Change {
 	if newCrashes && change.Verdict == judge.Better || oldCrashes && change.Verdict == judge.Worse {
-		change.Verdict, change.Needed = judge.CannotTell, 0
+		change.Verdict = judge.CannotTell
+	}
+	if newCrashes || oldCrashes {
+		change.Needed = 0 // of runs that would tell none is known to come to its end
 	}
 	return change
 }

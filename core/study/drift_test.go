@@ -107,7 +107,7 @@ func TestAlongSaysWhatTheTableSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, row := range s.Verdicts(m).Rows[1:] {
-				if got := c.Rows[i].Change; got.Adjusted != row.Change.Adjusted || got.Verdict != row.Change.Verdict || got.Needed != row.Change.Needed || c.Rows[i].Old.N != 20 {
+				if got := c.Rows[i].Change; got.P != row.Change.P || got.Change != row.Change.Change || got.Verdict != row.Change.Verdict || c.Rows[i].Old.N != 20 {
 					t.Errorf("%s: %+v, and in the table %+v", row.Cell.Name, got, row.Change)
 				}
 			}
@@ -139,7 +139,7 @@ func TestWithoutWhatIsCompared(t *testing.T) {
 			for _, c := range s.All() {
 				c.Runs = c.Runs[:1]
 			}
-		}, 0, "too few to prove anything in 2 comparisons, which takes 4 of each", "there are 1"},
+		}, 0, "too few to prove anything in 3 comparisons, which takes 4 of each", "there are 1"},
 		"rounds are waiting": {func(s *Study) {
 			for _, c := range s.All() {
 				c.Runs, c.Waiting = c.Runs[:6], 4

@@ -54,7 +54,7 @@ func (s *Study) effects(m Metric) effects {
 		if e.Median <= 0 {
 			return effects{}
 		}
-		points = append(points, point{append(slices.Clone(c.Values), s.workOf(c)), math.Log(e.Median)})
+		points = append(points, point{append(slices.Clone(c.Values), s.workOf(c)), math.Log(s.level(c, m))})
 		noise += math.Pi / 2 * e.Spread * e.Spread / float64(e.N) // the variance of a median of normal noise
 	}
 	var axes []int

@@ -2,33 +2,29 @@ package study
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/psbench/psbench/core/judge"
 )
 
-// runs are the values of a cell by a metric, with the rounds in which they were measured. A run that was made after its round,
-// as when it failed at first, has a round of its own, so that it is compared within none. A cell whose runs were mostly made after
-// their rounds, as --extend makes those of new cells, has no rounds.
+// runs are the values of a cell by a metric, with the rounds in which they were measured. Runs that were made after their round,
+// as those that failed at first and those of cells that --extend adds, have rounds of their own below 0: they are compared
+// with each other, and with no run that was made in time.
 func (s *Study) runs(c *Cell, metric string) judge.Runs {
 	runs := judge.Runs{}
-	late, place := 0, slices.Index(s.All(), c)
 	for _, r := range c.Runs {
 		v, ok := r.Values[metric]
 		if !ok {
 			continue
 		}
 		runs.Values = append(runs.Values, v)
-		round := r.Round
-		if s.isLate(r) {
-			late++
-			round = -late*len(s.All()) - place // which no other run has
+		switch {
+		case !s.InRounds:
+		case s.isLate(r):
+			runs.Rounds = append(runs.Rounds, -1-r.Round)
+		default:
+			runs.Rounds = append(runs.Rounds, r.Round)
 		}
-		runs.Rounds = append(runs.Rounds, round)
-	}
-	if !s.InRounds || 2*late > len(runs.Values) {
-		runs.Rounds = nil
 	}
 	return runs
 }
@@ -63,7 +59,7 @@ func (s *Study) setRounds() {
 			}
 		}
 		if 2*late > len(c.Runs) {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("%s was run after the rounds of the baseline: a drift of the machine since then looks like a difference", c.Name))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("%s was run after the rounds of the baseline, and a drift of the machine since then looks like a difference: nothing is proven between them", c.Name))
 		}
 	}
 }

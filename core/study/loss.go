@@ -43,7 +43,7 @@ func judgeLosses(all []*contest) {
 			continue
 		}
 		floor, err := judge.FloorOf(reference.Values, o.study.Seed)
-		if err != nil { // of few runs, which prove nothing
+		if err != nil { // and only that of the comparison itself counts
 			floor = judge.Floor{}
 		}
 		floor.Change = max(floor.Change, rounding)
@@ -117,7 +117,7 @@ func (o *contest) lossText() string {
 	}
 	var faster []string
 	for _, c := range o.barred {
-		if o.best == nil || o.metric.beats(o.median(c), o.median(o.best)) {
+		if o.best == nil || o.metric.beats(o.levels[c], o.levels[o.best]) {
 			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, o.metric.quantity(o.median(c)), o.losses[c].text()))
 		}
 	}

@@ -28,6 +28,9 @@ func (s *Study) Notes(c *Cell, metric string) []string { return full(s.notes(c, 
 // Shorts are the warnings of a cell by a metric in a word or two, and whether it is among those that are barred from winning.
 func (s *Study) Shorts(c *Cell, metric string, barred map[*Cell]bool) []string {
 	texts := shorts(s.notes(c, metric), len(c.Runs))
+	if c.Repeated > 0 {
+		texts = append(texts, fmt.Sprintf("%d failed and repeated", c.Repeated))
+	}
 	if barred[c] {
 		texts = append(texts, "barred")
 	}

@@ -203,7 +203,10 @@ func (o *contest) toTell(r rival) string {
 	best, other := len(r.pair.New.Values), len(r.pair.Old.Values)
 	have := min(best, other)
 	needed := r.change.Needed
-	if ok, fewest := r.pair.Provable(o.asked); !ok && have < fewest {
+	if r.pair.Old.InRounds() && r.change.Rounds == 0 {
+		return "they have no run in the same round, so nothing is proven"
+	}
+	if ok, fewest := r.pair.Provable(o.comparisons); !ok && have < fewest {
 		few := o.few(best, other)
 		switch {
 		case needed > judge.MostNeeded:
@@ -235,7 +238,7 @@ func (o *contest) few(best, other int) string {
 	case best == 1:
 		runs = "1 run of each is"
 	}
-	return fmt.Sprintf("%s too few to prove anything in %s", runs, screen.Count(o.asked, "comparison"))
+	return fmt.Sprintf("%s too few to prove anything in %s", runs, screen.Count(o.comparisons, "comparison"))
 }
 
 // are is "1 other is" or "7 others are".

@@ -68,6 +68,8 @@ type Cell struct {
 	Waiting int
 	Runs    []*Run // that are done, in the order of their rounds
 	Failed  []Failure
+	// Repeated is how often runs failed that came to their end when they were repeated.
+	Repeated int
 
 	unseen map[string]note // what it left out of its data, by the metric by which that is to be told
 }
@@ -146,6 +148,12 @@ func (s *Study) runsOf(c *Cell, metric string) judge.Runs {
 		runs = runs.And(s.runs(s.Again, metric))
 	}
 	return runs
+}
+
+// level is by what a cell is ranked among others: the median of its experiment. In rounds it is that of the baseline, changed by
+// what the cell differs by within rounds, since the runs that a cell lacks may be those of slow rounds.
+func (s *Study) level(c *Cell, m Metric) float64 {
+	return judge.Level(s.runsOf(s.Cells[s.Baseline], m.Name), s.runsOf(c, m.Name))
 }
 
 // All are the cells, and the A/A cell last.

@@ -34,8 +34,13 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 		s.Warnings = append(s.Warnings, err.Error())
 	}
 	states := journal.Runs(events)
-	if n := repeated(events, states); n > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed and came to an end when repeated: only the repetition counts", screen.Count(n, "run")))
+	failures := repeated(events, states)
+	if n := len(failures); n > 0 {
+		attempts := 0
+		for _, k := range failures {
+			attempts += k
+		}
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed, %s in all, and came to an end when repeated: the values are those of the repetition, and the failures count", screen.Count(n, "run"), times(attempts)))
 	}
 	if warning := apart(events); warning != "" {
 		s.Warnings = append(s.Warnings, warning)
@@ -55,6 +60,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 			c = s.Again
 		}
 		c.note(t, ends[i])
+		c.Repeated += failures[t.ID()]
 	}
 	s.leaveOut(plan.Warnings)
 	s.setRounds()
@@ -86,15 +92,26 @@ func planned(p *sweep.Plan) *Study {
 	return s
 }
 
-// repeated is how many runs are done that had failed before.
-func repeated(events []journal.Event, states map[string]journal.Run) int {
-	failed := map[string]bool{}
+// repeated is how often runs failed that are done now, by run.
+func repeated(events []journal.Event, states map[string]journal.Run) map[string]int {
+	failed := map[string]int{}
 	for _, e := range events {
 		if e.State == journal.Failed && states[e.Run].State == journal.Done {
-			failed[e.Run] = true
+			failed[e.Run]++
 		}
 	}
-	return len(failed)
+	return failed
+}
+
+// times is "once", "twice" or "3 times".
+func times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // apart says which rounds were run by several hosts, "" if none: one was lost, or the sweep went on elsewhere, and what is done

@@ -198,7 +198,7 @@ func (s *Study) soonest(prices []price) string {
 	for _, p := range prices[1:] {
 		pairs = append(pairs, judge.Pair{Old: judge.Apart(finite(p.seconds)), New: judge.Apart(finite(prices[0].seconds))})
 	}
-	changes := y.compare(pairs, 0)
+	changes := y.compare(pairs)
 	var open []string
 	for i, c := range changes {
 		if c.Verdict != judge.Better {

@@ -267,7 +267,7 @@ func TestText(t *testing.T) {
 			for i, r := range s.allRuns() {
 				r.Environment = result.Environment{CPU: "A CPU", Cores: 2, MemoryMiB: 2048, OS: "linux", Kernel: fmt.Sprint("6.", i/39), Commit: "abc"}
 			}
-			s.Warnings = []string{"2 runs failed and came to an end when repeated: only the repetition counts"}
+			s.Warnings = []string{"2 runs failed, twice in all, and came to an end when repeated: the values are those of the repetition, and the failures count"}
 			return s
 		}()},
 	} {

@@ -22,8 +22,6 @@ type Verdicts struct {
 	held     yardstick
 	// Within is the axis along which nothing was compared, as of the study.
 	Within string
-	// Comparisons is how many cells were compared with the baseline.
-	Comparisons int
 }
 
 // Row is what the runs of a cell come to.
@@ -43,11 +41,15 @@ type Judge struct {
 	study  *Study
 	metric Metric
 	held   yardstick
+	family *family
 }
 
 // Judge prepares what comparisons by a metric with whatever baseline have in common: the noise floor,
-// which is that of the study's own baseline and its A/A cell.
-func (s *Study) Judge(m Metric) *Judge { return &Judge{s, m, s.yardstick(m)} }
+// which is that of the study's own baseline and its A/A cell, and the family of the comparisons that sentences speak of.
+func (s *Study) Judge(m Metric) *Judge {
+	family := s.family(m, s.enter(m))
+	return &Judge{s, m, family.yardstick, family}
+}
 
 // Against judges all cells that have runs of their own against the one at a place in Cells. The study's own
 // baseline has the runs of its A/A cell as well, which is compared with nothing else.
@@ -55,36 +57,55 @@ func (j *Judge) Against(baseline int) *Verdicts {
 	s, m, y := j.study, j.metric, j.held
 	v := &Verdicts{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.floor, FloorOf: y.of, NoFloor: y.none, held: y, Within: s.Within, InRounds: s.InRounds}
 	own := baseline == s.Baseline
-	var pairs []judge.Pair
-	var places []int
+	compared := j.rows(baseline)
 	for i, c := range s.Cells {
-		values := s.runs(c, m.Name)
-		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(values.Values)}
-		if i == s.Baseline && !own {
-			values = s.runsOf(c, m.Name)
-		}
-		from := s.counterpart(c, s.Cells[baseline])
-		if from == nil || from == c || len(values.Values) == 0 {
-			continue
-		}
-		if against := s.runsOf(from, m.Name); len(against.Values) > 0 {
-			pairs, places = append(pairs, judge.Pair{Old: against, New: values}), append(places, i)
+		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(s.runs(c, m.Name).Values)}
+		if change, ok := compared[c]; ok {
+			v.Rows[i].Change, v.Rows[i].Compared = withhold(change, s.crashes(s.counterpart(c, s.Cells[baseline])), s.crashes(c)), true
 		}
 	}
-	for i, change := range y.compare(pairs, s.asked(m)) {
-		row := &v.Rows[places[i]]
-		row.Change, row.Compared = withhold(change, s.crashes(s.counterpart(row.Cell, s.Cells[baseline])), s.crashes(row.Cell)), true
-	}
-	v.Comparisons = len(places)
 	if s.Again != nil {
 		values, runs := s.runs(s.Again, m.Name), s.runs(s.Cells[s.Baseline], m.Name)
 		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values.Values)}
 		if own && len(runs.Values) > 0 && len(values.Values) > 0 {
 			v.Again.Change = judge.Compare([]judge.Pair{{Old: runs, New: values}}, m.Better == Higher, v.Floor)[0]
+			v.Again.Change.Needed = 0 // more runs of the same tell nothing apart
 			v.Again.Compared = true
 		}
 	}
 	return v
+}
+
+// rows are the changes of all cells that are compared with a baseline. With the study's own one they are of the family of the
+// sentences; another one has a family of its own, for which runs are needed as for the first.
+func (j *Judge) rows(baseline int) map[*Cell]judge.Change {
+	s, m := j.study, j.metric
+	changes := map[*Cell]judge.Change{}
+	if baseline == s.Baseline {
+		for _, c := range s.Cells {
+			if from := s.counterpart(c, s.Cells[baseline]); from != nil && from != c {
+				if change, _, ok := j.family.of(from, c); ok {
+					changes[c] = change
+				}
+			}
+		}
+		return changes
+	}
+	var pairs []judge.Pair
+	var cells []*Cell
+	for _, c := range s.Cells {
+		from := s.counterpart(c, s.Cells[baseline])
+		if from == nil || from == c || c.Same != "" {
+			continue
+		}
+		if pair := (judge.Pair{Old: s.runsOf(from, m.Name), New: s.runsOf(c, m.Name)}); len(pair.Old.Values) > 0 && len(pair.New.Values) > 0 {
+			pairs, cells = append(pairs, pair), append(cells, c)
+		}
+	}
+	for i, change := range j.held.compareAmong(pairs, len(j.family.pairs)) {
+		changes[cells[i]] = change
+	}
+	return changes
 }
 
 // FloorIsShare says whether the floor is told as a share of what runs have.
@@ -128,38 +149,18 @@ func (s *Study) yardstick(m Metric) yardstick {
 	return y
 }
 
-// asked is how many comparisons runs must be enough for: those of the table or those of the winners, whichever are more.
-// So a row and a sentence ask for as many runs to tell the same two cells apart.
-func (s *Study) asked(m Metric) int {
-	table, winners := 0, 0
-	works := map[string]bool{}
-	bounds := s.bounds()
-	for _, c := range s.Cells {
-		if len(c.Of(m.Name)) == 0 {
-			continue
-		}
-		from := s.counterpart(c, s.Cells[s.Baseline])
-		if from != nil && from != c && len(s.runsOf(from, m.Name).Values) > 0 {
-			table++
-		}
-		if work := s.workOf(c); !bounds[c] {
-			if works[work] {
-				winners++
-			}
-			works[work] = true
-		}
-	}
-	return max(table, winners)
+// compare judges pairs together. Without a floor nothing is proven.
+func (y yardstick) compare(pairs []judge.Pair) []judge.Change {
+	return y.compareAmong(pairs, len(pairs))
 }
 
-// compare judges pairs together, of which runs must be enough for so many comparisons at least. Without a floor nothing is
-// proven.
-func (y yardstick) compare(pairs []judge.Pair, asked int) []judge.Change {
-	changes := judge.CompareAmong(pairs, asked, y.metric.Better == Higher, y.floor)
+// compareAmong is compare, but says which runs are needed for so many comparisons at least.
+func (y yardstick) compareAmong(pairs []judge.Pair, comparisons int) []judge.Change {
+	changes := judge.CompareAmong(pairs, comparisons, y.metric.Better == Higher, y.floor)
 	for i := range changes {
 		if y.none != nil {
 			changes[i].Verdict, changes[i].Needed = judge.CannotTell, 0
-			if ok, fewest := pairs[i].Provable(max(asked, len(pairs))); !ok {
+			if ok, fewest := pairs[i].Provable(max(comparisons, len(pairs))); !ok {
 				changes[i].Needed = fewest
 			}
 		}
