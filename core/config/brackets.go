@@ -37,17 +37,17 @@ func listOf(value any) string {
 	return "[" + strings.Join(items, ",") + "]"
 }
 
-// itemsOf parts a text at commas, semicolons and spaces if the pieces are numbers, else at commas alone. There are none where
-// semicolons or spaces are left: they may part items or belong to them.
+// itemsOf splits a text at commas, semicolons and spaces if all pieces are numbers, else at commas alone. It returns nil if an
+// item then still holds a semicolon or a space, which may be a separator or belong to the item.
 func itemsOf(text string) []string {
-	parts := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
-	if numbers := numbersIn(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || parts(r) })); numbers != nil {
+	separates := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
+	if numbers := numbersIn(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || separates(r) })); numbers != nil {
 		return numbers
 	}
 	var items []string
 	for item := range strings.SplitSeq(text, ",") {
 		item = strings.TrimSpace(item)
-		if strings.ContainsFunc(item, parts) {
+		if strings.ContainsFunc(item, separates) {
 			return nil
 		}
 		items = append(items, item)
@@ -55,7 +55,7 @@ func itemsOf(text string) []string {
 	return items
 }
 
-// numbersIn are the pieces as JSON has them, if all are numbers.
+// numbersIn writes the pieces as JSON has them; nil unless all are numbers.
 func numbersIn(pieces []string) []string {
 	var numbers []string
 	for _, piece := range pieces {

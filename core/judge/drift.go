@@ -22,9 +22,9 @@ type Drift struct {
 // drifted is p below which rounds are said to differ.
 const drifted = 0.01
 
-// DriftOf says how rounds differ, by the cells that were made in rounds and have values above 0 alone. A cell may lack
-// rounds. Not ok is that rounds differ by no more than noise, or that too few cells or rounds tell. It is Friedman's test:
-// each cell puts its rounds in order, and the orders resemble each other where the machine drifts.
+// DriftOf says how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; they may lack
+// rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or rounds. It is Friedman's
+// test: each cell puts its rounds in order, and on a machine that drifts these orders resemble each other.
 func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	rounds, rows := rowsOf(cells)
 	if len(rows) < 2 || len(rounds) < 3 || !resembleEachOther(len(rounds), rows) {
@@ -86,11 +86,11 @@ func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	return rounds, rows
 }
 
-// polishes is how often levelsOf takes medians. More change nothing that is told.
+// polishes is how often levelsOf takes medians. The levels hardly change after a few.
 const polishes = 10
 
-// levelsOf is the level of each round: what cells have more there than elsewhere. It takes the medians of
-// cells and of rounds in turn, so that a cell which lacks the fastest rounds does not count as a slow one.
+// levelsOf returns how far cells are above their usual value in each round. It takes the medians of cells and of rounds in
+// turn, so a cell that lacks the fastest rounds does not count as a slow one.
 func levelsOf(rounds int, rows []present) []float64 {
 	levels := make([]float64, rounds)
 	for range polishes {
@@ -122,7 +122,7 @@ func resembleEachOther(rounds int, rows []present) bool {
 		ranks[i] = present{of.rounds, ranksOf(of.values)}
 		mean := float64(len(of.values)+1) / 2
 		for k := range ranks[i].values {
-			ranks[i].values[k] -= mean // so that a round which a cell lacks has as much of it as a middle one
+			ranks[i].values[k] -= mean // so a missing round counts as a middle one
 		}
 	}
 	is, random, as := spreadOf(rounds, ranks), splitmix.New(0, 0), 1
@@ -143,7 +143,7 @@ func resembleEachOther(rounds int, rows []present) bool {
 	return true
 }
 
-// spreadOf is the sum of squares of what each round has of ranks.
+// spreadOf adds up the ranks of each round and returns the sum of their squares.
 func spreadOf(rounds int, ranks []present) (sum float64) {
 	of := make([]float64, rounds)
 	for _, r := range ranks {

@@ -48,9 +48,9 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 		change := math.Abs(relative(from, to))
 		switch {
 		case math.IsNaN(change):
-			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but that of half of the %d runs of the baseline and its A/A cell may be 0", len(a))
+			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but the median of half of the %d runs of the baseline and its A/A cell may be 0", len(a))
 		case sign(from)*sign(to) < 0 || change > mostRatio:
-			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but that of half of the %d runs of the baseline and its A/A cell may be %.4g, and that of the other half %.4g", len(a), min(from, to), max(from, to))
+			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell may have the median %.4g, and the other half %.4g", len(a), min(from, to), max(from, to))
 		case from > 0 && to > 0:
 			change = max(from, to)/min(from, to) - 1 // the same whichever half comes first
 		}
@@ -93,8 +93,8 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 // Alpha: a cell whose noise is skewed has a mean beside its median, so that Student's test alone would find a change.
 const ownAlpha = 0.03
 
-// ownFloor is the noise floor of the differences of a comparison: that of rounds which go up and down as these do
-// around their median, but change nothing. It is above that of the machine where a side is noisier than the baseline.
+// ownFloor is the noise floor of a comparison, from how far its differences scatter around their median. It is above the
+// floor of the machine where a side is noisier than the baseline.
 func ownFloor(d []float64, comparisons int) float64 {
 	center := medianOf(d)
 	off := make([]float64, len(d))

@@ -130,11 +130,11 @@ func TestFloor(t *testing.T) {
 		t.Errorf("with another seed the floor is %v beside %v", b, a)
 	}
 	for want, runs := range map[string][]float64{
-		"the noise floor needs at least 4 runs of the baseline and its A/A cell together, but there are 3":                                                      {1, 2, 3},
-		"the noise floor needs finite values, but a run of the baseline or its A/A cell has none":                                                               {1, 2, 3, math.NaN()},
-		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be 0":                                   {0, 0, 0, 1},
-		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be -1, and that of the other half 1":    {-1, -1, 1, 1},
-		"the noise floor is relative to the median, but that of half of the 4 runs of the baseline and its A/A cell may be 1e-09, and that of the other half 1": {1e-9, 1e-9, 1, 1},
+		"the noise floor needs at least 4 runs of the baseline and its A/A cell together, but there are 3":                                                   {1, 2, 3},
+		"the noise floor needs finite values, but a run of the baseline or its A/A cell has none":                                                            {1, 2, 3, math.NaN()},
+		"the noise floor is relative to the median, but the median of half of the 4 runs of the baseline and its A/A cell may be 0":                          {0, 0, 0, 1},
+		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median -1, and the other half 1":    {-1, -1, 1, 1},
+		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median 1e-09, and the other half 1": {1e-9, 1e-9, 1, 1},
 	} {
 		if _, err := FloorOf(runs, 1); err == nil || err.Error() != want {
 			t.Errorf("of %v: %v", runs, err)

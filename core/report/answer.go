@@ -42,24 +42,24 @@ func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	ms := func(totalNS int64) string { return strconv.FormatFloat(b.MeanMS(totalNS), 'f', digits, 64) }
 	var parts []string
 	for _, p := range b.Parts {
-		parts = append(parts, p.Name+" "+ms(p.TotalNS)+ofThat(b, p.Name, ms))
+		parts = append(parts, p.Name+" "+ms(p.TotalNS)+inPart(b, p.Name, ms))
 	}
 	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
 }
 
-// ofThat is what of a part hooks took and what was waiting, e.g. " (of that waiting 1.842)".
-func ofThat(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
+// inPart says how much of a part was the hooks' own time and how much was straggler wait, e.g. " (straggler wait 1.842)".
+func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
 	var of []string
 	if ns, _ := hookIn(b, part); ns > 0 {
 		of = append(of, "hook "+ms(ns))
 	}
 	if part == breakdown.Exposed.Name && b.Waiting != nil {
-		of = append(of, "waiting "+ms(b.Waiting.TotalNS)+giveOrTake(float64(b.Waiting.BoundNS)/1e6))
+		of = append(of, "straggler wait "+ms(b.Waiting.TotalNS)+giveOrTake(float64(b.Waiting.BoundNS)/1e6))
 	}
 	if len(of) == 0 {
 		return ""
 	}
-	return " (of that " + strings.Join(of, ", ") + ")"
+	return " (" + strings.Join(of, ", ") + ")"
 }
 
 // mostLast bounds the trainers that are named.

@@ -29,7 +29,7 @@ func onTwoHosts() *result.Result {
 func TestTimesBetweenHosts(t *testing.T) {
 	full := text(t, onTwoHosts(), Options{Report: ReportFull})
 	for _, want := range []string{
-		" s ± 0.15 ms)\n", "12.5 ms until the first iteration ± 0.15 ms", "    of that waiting ± 0.15 ms ", "(of that waiting ",
+		" s ± 0.15 ms)\n", "12.5 ms until the first iteration ± 0.15 ms", "    straggler wait ± 0.15 ms ", "(straggler wait ",
 		"times between hosts are exact to ± 0.15 ms: waits that are not longer count as none; in ",
 		"node2: its clock is 3600.000000 s ahead ± 0.15 ms, and gains 2.5 µs each second\n",
 		"placement: servers spread, affinity numa\n", "| trainer1 | node2 |         1 | 2-3  |\n", "node1: CPUs unknown; 0.5 GiB\n", "node2: CPUs unknown; 2 GPUs\n",

@@ -26,13 +26,13 @@ var terms = []term{
 	{breakdown.Metric{Type: "forward_metric", Name: "forward_pass"}, "forward", "forward pass and loss"},
 	{iterationMetric(dataparallel.Backward), "backward", "backward pass, during which gradients are handed to the hook"},
 	{breakdown.Exposed, "exposed communication", "the trainer is blocked: backward is over, the reductions are not"},
-	{breakdown.Metric{}, hookRow, "what of it, or of the backward pass, the hook took before it called its links; shown from 1 % of the time per batch on"},
-	{breakdown.Metric{}, "  of that waiting", "what of it passed before the last of the connected trainers was blocked too, and its hook had called its links; the rest is the communication's own"},
+	{breakdown.Metric{}, hookRow, "the hook's own time in it, or in the backward pass: before the hook called its links; shown from 1 % of the time per batch on"},
+	{breakdown.Metric{}, waitRow, "the time in it until the last of the connected trainers was blocked too and its hook had called its links; the rest is the communication's own"},
 	{iterationMetric(dataparallel.Optimizer), "optimizer", "the trainer's optimizer steps"},
 	{iterationMetric(dataparallel.ExposedUpdate), "exposed update of tables", "the trainer is blocked: it has done its step, the servers have not applied its rows' gradients"},
 	{iterationMetric(dataparallel.Parameters), "parameters", "the server's parameters are copied into the model"},
 	{breakdown.Metric{}, rest, "what of the time per batch is in none of these parts"},
-	{breakdown.Metric{}, "last", "which trainer was blocked last, its hook's own time after that added, how often, and how much later than the one before it, on average: what the others would have waited less had it come with that one; the trainer that cost most stands first"},
+	{breakdown.Metric{}, "last", "the trainers that were ready last, that is blocked and done with their hooks' own time: how often, and how much later than the one before, on average; the others wait so much longer; the costliest trainer stands first"},
 
 	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_dense"}, "push to answer", "a bucket of gradients from the call of the hook until the server's answer is there"},
 	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_sparse"}, "push to answer, sparse", "the same of a table's gradient, which travels as rows"},
@@ -77,10 +77,11 @@ var terms = []term{
 	{breakdown.Metric{Type: "batch_update_metric", Name: "updated model"}, "server: optimizer", "the server's optimizer steps"},
 }
 
-// rest is the row of what is in no part, and hookRow that of a hook's own time in one.
+// rest is the row of the time in no part. hookRow and waitRow stand below the part that contains them.
 const (
 	rest    = "rest"
-	hookRow = "  of that hook"
+	hookRow = "  hook"
+	waitRow = "  straggler wait"
 )
 
 // computation is the type of what servers compute, by names of their own.

@@ -35,7 +35,7 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 		case m.Metric == breakdown.Whole:
 			parts = append(parts, row(name, m.ms(), ""))
 			continue
-		case breakdown.IsHook(m.Metric): // what of it takes trainers' time is in "of that hook"
+		case breakdown.IsHook(m.Metric): // its cost is in the rows "hook"
 			continue
 		case b == nil || !breakdown.IsPart(m.Metric):
 			others = append(others, row(name, m.ms(), ""))
@@ -46,7 +46,7 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 			parts = append(parts, row("  "+hookRow, inMS(each), screen.Percent(b.Share(ns))))
 		}
 		if m.Metric == breakdown.Exposed && b.Waiting != nil {
-			parts = append(parts, row("    of that waiting"+giveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
+			parts = append(parts, row("  "+waitRow+giveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
 		}
 	}
 	if b != nil {
