@@ -6,16 +6,16 @@ import (
 	"github.com/psbench/psbench/core/study"
 )
 
-// mostFailedFlag is the flag of what says which cells win.
+// mostFailedFlag is the flag of the commands that say which cells win.
 const mostFailedFlag = "most-failed"
 
-// mostFailed is the flag that says of how many failed runs a cell cannot win.
+// mostFailed is the share of failed runs above which a cell cannot win.
 type mostFailed struct{ percentage }
 
 // add gives a command the flag.
 func (m *mostFailed) add(cmd *cobra.Command) {
 	m.percentage = percentage{share: study.DefaultMostFailed, part: true}
-	cmd.Flags().Var(&m.percentage, mostFailedFlag, "`PERCENT` of its runs that may have failed of a cell that can win")
+	cmd.Flags().Var(&m.percentage, mostFailedFlag, "a cell cannot win if more than this `PERCENT` of its runs failed")
 }
 
 // loader loads studies that are judged by it.

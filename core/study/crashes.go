@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/screen"
 )
 
-// DefaultMostFailed is the share of its runs that may have failed of a cell that can win.
+// DefaultMostFailed is the share of failed runs above which a cell cannot win.
 const DefaultMostFailed = 0.1
 
 // tally counts how often runs of a cell ended. A run that failed and came to its end when repeated has failed all the same: who
@@ -27,7 +27,7 @@ func (t tally) exceeds(share float64) bool {
 	return t.failed > 0 && float64(t.failed)/float64(t.ended) > share
 }
 
-// mostFailed is the share of its runs that may have failed of a cell that can win.
+// mostFailed is the share of failed runs above which a cell cannot win.
 func (s *Study) mostFailed() float64 {
 	if s.MostFailed == nil {
 		return DefaultMostFailed

@@ -32,7 +32,7 @@ type Study struct {
 	Within string
 	// Begun is how many rounds the sweep had before --extend added some, 0 if it never did.
 	Begun int
-	// MostFailed is the share of its runs, from 0 to 1, that may have failed of a cell that can win; nil is
+	// MostFailed is the share of failed runs, from 0 to 1, above which a cell cannot win; nil is
 	// DefaultMostFailed.
 	MostFailed *float64
 	// InRounds says that the runs were made in rounds, each cell's once in each. Comparisons are within rounds then.
