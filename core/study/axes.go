@@ -212,7 +212,7 @@ func (s *Study) changes(d *duels) []string {
 			for _, w := range winners {
 				parts = append(parts, fmt.Sprintf("%s %s", w, s.where(axis, w, wins)))
 			}
-			text = fmt.Sprintf("the best %s changes: %s", a.Name, strings.Join(parts, ", "))
+			text = fmt.Sprintf("the best %s changes: %s", a.Name, strings.Join(parts, "; "))
 		}
 		if unknown > 0 {
 			text += fmt.Sprintf("; in %d it cannot be told", unknown)
@@ -246,7 +246,7 @@ func (s *Study) where(axis int, winner string, wins map[string][]slice) string {
 				parts = append(parts, placed(a.Name, l.values[i]))
 			}
 		}
-		names = append(names, strings.Join(parts, ", "))
+		names = append(names, strings.Join(parts, " with "))
 	}
 	return "at " + named(names)
 }
