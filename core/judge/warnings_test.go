@@ -118,17 +118,17 @@ func TestIterationWarnings(t *testing.T) {
 
 // Independent noise is warned of in 1 % of runs at most, whatever its distribution.
 func TestIterationWarningsAreRare(t *testing.T) {
-	random := seeded(11)
-	for name, draw := range map[string]func() float64{
-		"normal":      func() float64 { return 1 + 0.1*random.NormFloat64() },
-		"exponential": func() float64 { return 1 + 0.1*random.ExpFloat64() },
-		"heavy":       func() float64 { return 1 + 0.01*math.Exp(2*random.NormFloat64()) },
+	for name, draw := range map[string]func(*rand.Rand) float64{
+		"normal":      func(random *rand.Rand) float64 { return 1 + 0.1*random.NormFloat64() },
+		"exponential": func(random *rand.Rand) float64 { return 1 + 0.1*random.ExpFloat64() },
+		"heavy":       func(random *rand.Rand) float64 { return 1 + 0.01*math.Exp(2*random.NormFloat64()) },
 	} {
 		for _, n := range []int{20, 25, 100, 1000} {
+			random := seeded(uint64(n))
 			share := shareOf(800, func() bool {
 				v := make([]float64, n)
 				for i := range v {
-					v[i] = draw()
+					v[i] = draw(random)
 				}
 				return len(IterationWarnings(v)) > 0
 			})
