@@ -2,15 +2,12 @@ package timeline
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/core/clocks"
 	"github.com/psbench/psbench/core/result"
 	"github.com/psbench/psbench/sdk"
 )
@@ -252,87 +249,6 @@ server2 bucket 0 55 > trainer1 bucket 0 90
 	}
 }
 
-// An asynchronous server's work on two buckets that began in the time of either trainer is nobody's.
-func TestNoArrowWhereItMayBeEither(t *testing.T) {
-	r := world(2, 1, 1)
-	r.Connected = [][]int{{0}, {1}}
-	for rank := range 2 {
-		iteration(r, rank, 0, 0, 1000, 1010, 1020, 1200, 1300)
-		stamp(r, rank, "hook_future_metric/rpc_dense", 0, 0, 1020, 1100)
-		stamp(r, 2, "parameter_server_batch_metric/param_index_batch", 0, 0, 1040, 1050)
-	}
-	tl, err := Of(r, 0, 1)
-	if err != nil || len(tl.Arrows) != 0 {
-		t.Errorf("%v, arrows %v", err, tl.Arrows)
-	}
-}
-
-// On several hosts tracks say where they were. An all-reduce has arrows from who came last only if clocks tell who
-// that was.
-func TestTimelineOfHosts(t *testing.T) {
-	for boundNS, arrows := range map[int64]int{0: 2, 9: 2, 10: 0} { // trainer2 comes 10 after trainer1
-		r := world(3, 0, 1)
-		r.Connected = [][]int{{0, 1, 2}}
-		for rank := range 3 {
-			at := int64(10 * rank)
-			iteration(r, rank, 0, 0, 1000+at, 1010+at, 1020+at, 1200, 1300)
-			stamp(r, rank, "hook_future_metric/gloo_dense_allreduce", 0, 0, 1020+at, 1100)
-		}
-		for i := range r.Processes {
-			r.Processes[i].Host = []string{"a", "b", "c"}[i]
-		}
-		r.Clocks = []result.HostClock{{Host: "b"}, {Host: "c", Estimate: clocks.Estimate{BoundNS: boundNS}}}
-		tl, err := Of(r, 0, 1)
-		if err != nil || len(tl.Arrows) != arrows {
-			t.Fatalf("± %d: %v, arrows %v", boundNS, err, tl.Arrows)
-		}
-		want := []string{"trainer0 on a", "trainer1 on b", "trainer2 on c"}
-		if boundNS > 0 {
-			want[2] = fmt.Sprintf("trainer2 on c (± %.3g µs)", float64(boundNS)/1e3)
-		}
-		for i, track := range tl.Tracks {
-			if track.Name != want[i] {
-				t.Errorf("track %d is %s, want %s", i, track.Name, want[i])
-			}
-		}
-	}
-}
-
-// Arrows begin where hooks called their links: trainer0 had its bucket first, and called last.
-func TestArrowsBeginWhereHooksCall(t *testing.T) {
-	for name, servers := range map[string]int{"all-reduce": 0, "server": 1} {
-		t.Run(name, func(t *testing.T) {
-			r := world(2, servers, 1)
-			r.Connected = [][]int{{0, 1}}
-			for rank, called := range []int64{1060, 1031} {
-				at := int64(10 * rank)
-				iteration(r, rank, 0, 0, 1000, 1010, 1020+at, 1200, 1300)
-				stamp(r, rank, "hook_future_metric/any", 0, 0, 1020+at, 1100)
-				stamp(r, rank, "hook_time_metric/hook beside", 0, 0, 1020+at, called)
-			}
-			want := []int64{60}
-			if servers > 0 {
-				stamp(r, 2, "parameter_server_straggler_metric/param_index_straggler", 0, 0, 1040, 1065)
-				stamp(r, 2, "parameter_server_batch_metric/param_index_batch", 0, 0, 1040, 1090)
-				want = []int64{60, 31}
-			}
-			tl, err := Of(r, 0, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var from []int64
-			for _, a := range tl.Arrows {
-				if tl.Tracks[a.From.Track].Kind == "trainer" {
-					from = append(from, a.From.AtNS)
-				}
-			}
-			if !slices.Equal(from, want) {
-				t.Errorf("arrows lead from %v, want %v", from, want)
-			}
-		})
-	}
-}
-
 func TestOfRefuses(t *testing.T) {
 	r := world(1, 0, 1)
 	iteration(r, 0, 0, 0, 10, 20, 30, 40, 50)
@@ -371,93 +287,4 @@ func TestMedianIteration(t *testing.T) {
 	if n := Count(r); n != 4 {
 		t.Errorf("there are %d iterations", n)
 	}
-}
-
-// requireSound checks what a timeline promises.
-func requireSound(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, tl *Timeline) {
-	t.Helper()
-	for _, track := range tl.Tracks {
-		for _, lane := range track.Lanes {
-			var open []Span
-			for i, s := range lane.Spans {
-				if s.StartNS < 0 || s.EndNS < s.StartNS || i > 0 && s.StartNS < lane.Spans[i-1].StartNS {
-					t.Fatalf("%s, %s: %+v is not in order", track.Name, lane.Name, s)
-				}
-				for len(open) > 0 && open[len(open)-1].EndNS <= s.StartNS {
-					open = open[:len(open)-1]
-				}
-				if len(open) > 0 && open[len(open)-1].EndNS < s.EndNS {
-					t.Fatalf("%s, %s: %+v overlaps %+v", track.Name, lane.Name, s, open[len(open)-1])
-				}
-				open = append(open, s)
-			}
-		}
-	}
-	for _, a := range tl.Arrows {
-		for _, p := range []Place{a.From, a.To} {
-			if s := tl.Tracks[p.Track].Lanes[p.Lane].Spans[p.Span]; p.AtNS < s.StartNS || p.AtNS > s.EndNS {
-				t.Fatalf("an arrow is at %d of %+v", p.AtNS, s)
-			}
-		}
-		if a.From.AtNS > a.To.AtNS {
-			t.Fatalf("%+v leads back", a)
-		}
-	}
-}
-
-// Whatever was stamped, in whatever order, the timeline is sound and loses no bucket.
-func TestOfIsSound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		trainers, servers := rapid.IntRange(1, 4).Draw(t, "trainers"), rapid.IntRange(0, 2).Draw(t, "servers")
-		r := world(trainers, servers, 3)
-		if rapid.Bool().Draw(t, "apart") {
-			r.Connected = nil
-		}
-		at := rapid.Int64Range(1000, 1100)
-		pair := func() (int64, int64) {
-			a, b := at.Draw(t, "from"), at.Draw(t, "to")
-			return min(a, b), max(a, b)
-		}
-		for rank := range trainers {
-			list := rapid.SliceOfN(at, 5, 5).Draw(t, "times")
-			slices.Sort(list)
-			iteration(r, rank, 0, 0, list...)
-			for bucket := range 3 {
-				from, to := pair()
-				stamp(r, rank, "hook_future_metric/any", 0, bucket, from, to)
-				from, to = pair()
-				stamp(r, rank, "codec_metric/encode", 0, bucket, from, to)
-			}
-		}
-		for server := trainers; server < trainers+servers; server++ {
-			for bucket := range 3 {
-				for _, series := range []string{
-					"parameter_server_batch_metric/param_index_batch", "method_metric/x computation",
-					"embedding_metric/lookup", "batch_update_metric/got update",
-				} {
-					from, to := pair()
-					stamp(r, server, series, 0, bucket, from, to)
-				}
-			}
-		}
-		tl, err := Of(r, 0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		requireSound(t, tl)
-		buckets := 0
-		for _, lane := range tl.Tracks[0].Lanes {
-			for _, s := range lane.Spans {
-				if strings.HasPrefix(s.Name, "bucket ") {
-					buckets++
-				}
-			}
-		}
-		if buckets != 3 {
-			t.Fatalf("trainer0 has %d buckets", buckets)
-		}
-	})
 }
