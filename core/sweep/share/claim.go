@@ -66,11 +66,12 @@ func (w *Worker) Claim(rounds []int) (*Claim, error) {
 }
 
 // free says that nobody runs a round any more. A holder is there as long as its claim changes; what
-// it reads like otherwise, as while it is written, does not matter.
+// it reads like otherwise, as while it is written, does not matter. A network file system may list a claim
+// while it still believes that there is no file of that name: such a claim reads like an empty one.
 func (w *Worker) free(round, generation int) (bool, error) {
 	path := pathOf(w.dir, round, generation)
 	text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("the claim %s cannot be read: %w", quote.Word(path), draft.Cause(err))
 	}
 	var h Holder
@@ -166,7 +167,7 @@ func Holders(dir string) (map[int]Holder, error) {
 	holders := map[int]Holder{}
 	for round, generation := range last {
 		text, err := os.ReadFile(pathOf(dir, round, generation))
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // as in free
 			return nil, fmt.Errorf("the claim of round %d cannot be read: %w", round, draft.Cause(err))
 		}
 		var h Holder

@@ -76,7 +76,7 @@ func (w *Worker) commitOf(run string, n int) string {
 // settled says that the result which a commit names is in its place, where it is moved if that was not
 // done. One that is nowhere was removed since, and another may be committed.
 func (w *Worker) settled(path, run string) (bool, error) {
-	text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
+	text, err := readLate(path, w.options.Expiry)
 	var c commit
 	if err == nil {
 		err = json.Unmarshal(text, &c)

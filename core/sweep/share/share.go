@@ -80,7 +80,7 @@ func Join(dir, identity string, o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := mark(dir, identity); err != nil {
+	if err := mark(dir, identity, o.Expiry); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{claimsName, commitsName, workName} {
@@ -132,7 +132,7 @@ type marker struct {
 }
 
 // mark says that the sweep is shared, or compares what was said.
-func mark(dir, identity string) error {
+func mark(dir, identity string, patience time.Duration) error {
 	path := filepath.Join(dir, markName)
 	text, err := json.Marshal(marker{identity})
 	if err != nil {
@@ -143,7 +143,7 @@ func mark(dir, identity string) error {
 		return err
 	}
 	var m marker
-	if text, err = os.ReadFile(path); err == nil { // #nosec G304 -- in a folder that the user names
+	if text, err = readLate(path, patience); err == nil {
 		err = json.Unmarshal(text, &m)
 	}
 	switch {
@@ -153,6 +153,17 @@ func mark(dir, identity string) error {
 		return fmt.Errorf("the sweep %s is shared by those of identity %.12s, and this one is %.12s: give it another folder", quote.Word(dir), m.Identity, identity)
 	}
 	return nil
+}
+
+// readLate reads a file that is known to be there. A network file system may go on believing for a while that
+// there is none: it is looked for again for as long as patience.
+func readLate(path string, patience time.Duration) ([]byte, error) {
+	for until := time.Now().Add(patience); ; time.Sleep(patience / 100) {
+		text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
+		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(until) {
+			return text, err
+		}
+	}
 }
 
 // Folder is where a run, whose folder in the sweep is "runs/ID/ROUND", writes until it has ended.

@@ -271,3 +271,62 @@ func TestOneOfAHost(t *testing.T) {
 	}
 	_ = w.Close()
 }
+
+// A file whose name is listed, or which another has just made, may be one that this host believes is not there
+// yet: a link to nothing looks the same.
+func TestNamesThatShowLate(t *testing.T) {
+	t.Parallel()
+	late := func(t *testing.T, path string) (arrive func(text string)) {
+		t.Helper()
+		target := filepath.Join(t.TempDir(), "late")
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+		return func(text string) {
+			time.Sleep(20 * time.Millisecond)
+			if err := os.WriteFile(target, []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Run("claim", func(t *testing.T) {
+		dir := t.TempDir()
+		w := workerOf(t, dir, 50*time.Millisecond)
+		late(t, pathOf(dir, 1, 1))
+		if c := claim(t, w, 1); c != nil {
+			t.Error("a claim that has just been made was taken for one that is over")
+		}
+		if holders, err := Holders(dir); err != nil || len(holders) != 1 {
+			t.Errorf("the holders are %v, %v", holders, err)
+		}
+		time.Sleep(60 * time.Millisecond)
+		if c := claim(t, w, 1); c == nil {
+			t.Error("a claim that never showed is not over")
+		} else {
+			c.Leave()
+		}
+	})
+	t.Run("mark", func(t *testing.T) {
+		dir := t.TempDir()
+		arrive := late(t, filepath.Join(dir, markName))
+		var working sync.WaitGroup
+		defer working.Wait()
+		working.Go(func() { arrive(`{"identity":"identity"}`) })
+		workerOf(t, dir, 10*time.Second)
+	})
+	t.Run("commit", func(t *testing.T) {
+		dir := t.TempDir()
+		w := workerOf(t, dir, 10*time.Second)
+		run := "runs/id/1"
+		if err := os.MkdirAll(filepath.Join(dir, run), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		arrive := late(t, w.commitOf(run, 1))
+		var working sync.WaitGroup
+		defer working.Wait()
+		working.Go(func() { arrive(`{"folder":"work/other/id/1"}`) })
+		if first, err := w.Commit(run, nil); first || err != nil {
+			t.Errorf("it was first: %v, %v", first, err)
+		}
+	})
+}
