@@ -11,7 +11,7 @@ ARGS           ?= --trainer ddp --server average
 # Every result names the commit that psbench was built from.
 commit := $(shell git describe --always --dirty 2>/dev/null)
 
-stamp      := -X github.com/psbench/psbench/core/result.stampedCommit=$(commit)
+stamp      := -X github.com/psbench/psbench/core/record/result.stampedCommit=$(commit)
 
 # What CUDA code is compiled against and linked with, and the double of the driver that its tests
 # run on, unless GPU=1 has them run on that of the machine.
@@ -28,7 +28,7 @@ began_s := $(shell date +%s)
 
 # What the contract with plugins was when its major version began.
 kept  := cmd/psbench/testdata/contract
-major := $(shell sed -n 's/^var Contract = Version{\([0-9]*\), .*/\1/p' sdk/host/version.go)
+major := $(shell sed -n 's/^var Contract = Version{\([0-9]*\), .*/\1/p' internal/host/version.go)
 
 # Plugins are started as processes, so a test that hangs hangs for good. A machine that
 # does other things as well takes several times as long as an idle one.
@@ -69,7 +69,7 @@ cuda: build $(cuda)/libcuda.so ## build bin/psbench-cuda too, by gcc, without an
 
 test-cuda: cuda cuda-bundle ## run the tests of CUDA code on a double of the driver, by gcc, those of the bundle as it unpacks; GPU=1 on the machine's GPU
 	$(if $(GPU),,$(MAKE) --no-print-directory -C cuda/double OUT=$(CURDIR)/$(double))
-	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(if $(limit_s),-timeout $(limit_s)s) $(of_build) $(if $(GPU),,./core/devices)
+	$(on_driver) $(cuda_env) $(GO) test -tags nvidia $(if $(FULL),,-short) $(TESTFLAGS) $(if $(limit_s),-timeout $(limit_s)s) $(of_build) $(if $(GPU),,./core/host/devices)
 	unpacked=$$(mktemp -d) && trap 'rm -rf "$$unpacked"' EXIT && tar -xzf bin/cuda-bundle.tar.gz -C "$$unpacked" && cd "$$unpacked/psbench-cuda" && \
 		$(on_driver) $(if $(FULL),,SHORT=1) VERBOSE=1 $(if $(GPU),,JOBS=2) FLAGS="$(patsubst -%,-test.%,$(TESTFLAGS)) $(if $(limit_s),-test.timeout $(limit_s)s)" ./run$(if $(GPU),, && \
 		$(on_driver) PSBENCH_DOUBLE_DEVICES=4 bin/psbench verify --device cuda --backend nccl)
@@ -117,12 +117,12 @@ lint-proof: ## show that lint reports every forbidden import
 
 generate: ## make the protobuf code, for Python its description, the JSON schemas, the page and the assembly again
 	$(GO) tool -modfile=tools.mod buf generate
-	$(GO) tool -modfile=tools.mod buf generate core/agent/proto --template core/agent/proto/buf.gen.yaml
+	$(GO) tool -modfile=tools.mod buf generate core/process/agent/proto --template core/process/agent/proto/buf.gen.yaml
 	$(GO) tool -modfile=tools.mod buf build --exclude-source-info -o python/psbench/psbench.binpb
 	$(GO) generate ./...
 
 statistics: ## simulate how often comparisons are wrong and write the tables of docs/statistics.md; minutes
-	$(GO) test ./core/judge -run '^TestTables$$' -count=1 -timeout 2h -args -tables
+	$(GO) test ./core/study/judge -run '^TestTables$$' -count=1 -timeout 2h -args -tables
 
 contract: ## keep the sdk as it is, as a major version of the contract with plugins begins
 	rm -f $(kept)/sdk-*.tar.gz

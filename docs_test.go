@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/plan/config/option"
 )
 
 // documents are the pages for people, by path.

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/comm/internal/commtest"
+	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
 // Now lies between two readings of the kernel's clock around it, within what tying the

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/internal/comm/shm"
 )
 
 // Limits of what is looked up.

@@ -1,8 +1,8 @@
 package comm
 
 import (
-	"github.com/psbench/psbench/comm/shm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/shm"
 )
 
 // Store is the storage of a rank's buckets, in the order of their specs.

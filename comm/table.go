@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/psbench/psbench/comm/shm"
+	"github.com/psbench/psbench/internal/comm/shm"
 )
 
 // TableSpec is the size of an embedding table: Rows of Width columns.

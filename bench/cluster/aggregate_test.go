@@ -29,7 +29,7 @@ func aggregated(t *testing.T, s *slurm) {
 			}
 		}
 	}
-	cases, err := filepath.Glob("../../core/verify/reference/*rpc_average*.json")
+	cases, err := filepath.Glob("../../core/measure/verify/reference/*rpc_average*.json")
 	if err != nil || len(cases) != 3 {
 		t.Fatalf("the cases are %v (%v)", cases, err)
 	}

@@ -78,7 +78,7 @@ func TestRunsUnderRealLaunchers(t *testing.T) {
 		out, err := exec.Command(binary, append(run, "--json", file)...).CombinedOutput()
 		return string(out), err
 	})
-	cases, err := filepath.Glob("../../core/verify/reference/*rpc_average*.json")
+	cases, err := filepath.Glob("../../core/measure/verify/reference/*rpc_average*.json")
 	if err != nil || len(cases) != 3 {
 		t.Fatalf("the cases are %v (%v)", cases, err)
 	}

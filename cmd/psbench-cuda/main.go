@@ -7,7 +7,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/cuda/compute"
 	"github.com/psbench/psbench/cuda/driver/early"
 	"github.com/psbench/psbench/sdk/plugin"

@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/agent"
-	"github.com/psbench/psbench/core/agent/ssh"
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/launchers"
-	"github.com/psbench/psbench/core/placement"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/process/agent"
+	"github.com/psbench/psbench/core/process/agent/ssh"
+	"github.com/psbench/psbench/core/process/launchers"
 )
 
 // overHosts has a command run on the hosts of a file. The core is here, the agents are started by ssh.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/psbench/psbench/core/breakdown"
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // What ends a run fits a terminal of 25 lines and 80 columns, with the prompt below it, and

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/core/breakdown"
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // Servers that do not wait: eager, and stale, which bounds by how much a trainer is ahead.

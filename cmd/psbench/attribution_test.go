@@ -11,8 +11,8 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/core/breakdown"
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/plugin"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // tiny is a run that is over soon.

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/sdk"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/sdk"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/sdk"
 )
 

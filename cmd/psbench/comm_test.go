@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/measure/micro"
 )
 
 func readComm(t *testing.T, path string) *micro.Result {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/judge"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/config/option"
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/sdk"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/core/launchers/pmi/pmitest"
+	"github.com/psbench/psbench/core/process/launchers/pmi/pmitest"
 )
 
 // spoken takes what a process says, which may be read meanwhile.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 func (a *app) configCommand() *cobra.Command {

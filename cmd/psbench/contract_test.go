@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/sdk/host"
+	"github.com/psbench/psbench/internal/host"
 )
 
 // The contract's promise: a plugin that was built with the sdk as it was when the major version

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // Parts of any kind record what is no duration, in their trainer's process and beside it: what

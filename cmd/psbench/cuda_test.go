@@ -7,12 +7,12 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/psbench/psbench/core/devices"
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/engine/enginetest"
-	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 

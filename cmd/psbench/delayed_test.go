@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/comm/fabric"
-	"github.com/psbench/psbench/comm/fabric/bare"
-	"github.com/psbench/psbench/comm/fabric/delayed"
+	"github.com/psbench/psbench/internal/comm/fabric"
+	"github.com/psbench/psbench/internal/comm/fabric/bare"
+	"github.com/psbench/psbench/internal/comm/fabric/delayed"
 )
 
 // delaySeed is the environment variable under which the test executable has one more

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )

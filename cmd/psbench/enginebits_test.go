@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // With every optimizer, and of what hosts look at beside training, both engines give the same

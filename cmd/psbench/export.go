@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/export"
-	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/show/export"
+	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/quote"
 )
 

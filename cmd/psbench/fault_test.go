@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // The phases of a run in which processes are made to fail.

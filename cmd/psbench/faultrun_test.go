@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/process/launch"
 )
 
 // patience is how long a test waits for what must happen: far less than the default of

@@ -9,7 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/sdk"
 )
 

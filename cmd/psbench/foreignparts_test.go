@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/measure/micro"
 )
 
 // A server that forgets the division doubles every delta. It is a plugin of its

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // help prints what a command is, its subcommands and its flags by group.

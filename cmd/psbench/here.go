@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/core/interfaces"
-	"github.com/psbench/psbench/core/launchers"
+	"github.com/psbench/psbench/core/host/interfaces"
+	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/internal/bom"
 )
 

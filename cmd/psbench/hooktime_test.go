@@ -7,7 +7,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/core/breakdown"
+	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/sdk"
 )
 

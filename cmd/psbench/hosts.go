@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/launchers"
-	"github.com/psbench/psbench/core/launchers/pmi"
-	"github.com/psbench/psbench/core/launchers/pmix"
-	"github.com/psbench/psbench/core/launchers/rollcall"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/pmi"
+	"github.com/psbench/psbench/core/process/launchers/pmix"
+	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
 // hostsFlag is --hosts, after which a file may follow, with or without an equals sign.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/psbench/psbench/core/launchers"
-	"github.com/psbench/psbench/core/launchers/rollcall"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/rollcall"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // printHosts prints the launchers in their order, what was decided, and the tasks.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/launchers/pmi/pmitest"
+	"github.com/psbench/psbench/core/process/launchers/pmi/pmitest"
 )
 
 // tasksOf runs psbench config --hosts as tasks of a launcher that speaks PMI: what each says.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/plugins/criteria"
 	"github.com/psbench/psbench/plugins/data"
 	"github.com/psbench/psbench/plugins/models"

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/core/agent"
-	"github.com/psbench/psbench/core/launchers"
+	"github.com/psbench/psbench/core/process/agent"
+	"github.com/psbench/psbench/core/process/launchers"
 	identities "github.com/psbench/psbench/internal/identity"
 	"github.com/psbench/psbench/internal/quote"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // dlrmLearns are flags with which the built-in clicks are learnt in one epoch.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // small is a model of which an iteration takes well under a ms.

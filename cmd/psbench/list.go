@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )

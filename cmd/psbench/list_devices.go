@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/devices"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // devicesArgument of list asks for the GPUs, in the place of a kind.

@@ -10,13 +10,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/psbench/psbench/core/heartbeat"
-	"github.com/psbench/psbench/core/live"
-	"github.com/psbench/psbench/core/monitor"
-	"github.com/psbench/psbench/core/page"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/core/process/monitor"
+	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/show/live"
+	"github.com/psbench/psbench/core/show/page"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/view"
+	"github.com/psbench/psbench/core/study/model"
 )
 
 // liveRuns is what --live shows of runs that go on: a page, and a board on the terminal. The nil one

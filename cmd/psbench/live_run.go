@@ -7,14 +7,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/folder"
-	"github.com/psbench/psbench/core/monitor"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/process/monitor"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/view"
+	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/sdk"
 )
 

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/core/heartbeat"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/sweep"
-	"github.com/psbench/psbench/core/sweep/conduct"
-	"github.com/psbench/psbench/core/sweep/journal"
-	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/view"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/conduct"
+	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
 // liveSweep is what --live shows of a sweep.

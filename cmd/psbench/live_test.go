@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/core/show/view"
 )
 
 // smallest is a model that trains in no time.

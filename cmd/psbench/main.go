@@ -7,8 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/psbench/psbench/core/heartbeat"
-	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/plugins"
 )
 

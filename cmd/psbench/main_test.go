@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/psbench/psbench/core/devices"
-	"github.com/psbench/psbench/core/launch"
+	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/plugins/models/blas"
@@ -106,9 +106,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"valid": valid, "traced": traced},
 		Setup: func(env *testscript.Env) error {
-			schema1, err := filepath.Abs("../../core/result/testdata/schema1.json.gz")
+			schema1, err := filepath.Abs("../../core/record/result/testdata/schema1.json.gz")
 			env.Setenv("SCHEMA1", schema1) // a result of an older psbench
-			recorded, err2 := filepath.Abs("../../core/folder/testdata")
+			recorded, err2 := filepath.Abs("../../core/record/folder/testdata")
 			env.Setenv("RECORDED", recorded) // results of later ones
 			if err == nil {
 				err = err2

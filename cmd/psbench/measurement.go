@@ -4,11 +4,11 @@ import (
 	"context"
 	"io"
 
-	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/folder"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/report"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/show/report"
 )
 
 // outcome is the result of a measurement of either kind, a run or comm.

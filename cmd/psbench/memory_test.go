@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/run"
 )
 
 // No tensor is copied between a trainer and the parts beside it: with a bucket of 40 MiB none of the

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/study/model"
 )
 
 // mostFailedFlag is the flag of the commands that say which cells win.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/monitor"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/sweep"
-	"github.com/psbench/psbench/core/sweep/conduct"
-	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/core/process/monitor"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/conduct"
+	"github.com/psbench/psbench/core/study/sweep/journal"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )

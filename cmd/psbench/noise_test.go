@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/psbench/psbench/core/noise"
+	"github.com/psbench/psbench/core/host/noise"
 )
 
 // busyLoops compute on as many cores as there are until stop, which tells how much CPU time

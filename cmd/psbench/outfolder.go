@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/psbench/psbench/core/folder"
+	"github.com/psbench/psbench/core/record/folder"
 )
 
 // outFolder is the folder that --out names, or nil without one.

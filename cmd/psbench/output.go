@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // output is standard output. It keeps its first error, so that what did not get out

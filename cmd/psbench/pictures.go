@@ -3,9 +3,9 @@ package main
 import (
 	"strings"
 
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/sketch"
-	"github.com/psbench/psbench/core/study"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/sketch"
+	"github.com/psbench/psbench/core/study/model"
 )
 
 // picturesFlag says whether psbench show draws: by default on a terminal alone, so that what others read stays as it is.

@@ -28,7 +28,7 @@ func TestPicturesOnATerminal(t *testing.T) {
 		control, terminal := openTerminal(t, c.columns)
 		cmd := &exec.Cmd{
 			Path: "/proc/self/exe", Stdout: terminal, Stderr: io.Discard, Env: append(os.Environ(), c.environment...),
-			Args: append(strings.Fields("psbench show ../../core/folder/testdata/schema3"), strings.Fields(c.flags)...),
+			Args: append(strings.Fields("psbench show ../../core/record/folder/testdata/schema3"), strings.Fields(c.flags)...),
 		}
 		out := shown(t, cmd, control, terminal)
 		_ = control.Close()

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 )

@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/conformance"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/conformance"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/sdk"
 )
 

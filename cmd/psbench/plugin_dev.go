@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/core/develop"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/author/develop"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins"
 )

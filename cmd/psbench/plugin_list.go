@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 func (a *app) pluginListCommand() *cobra.Command {

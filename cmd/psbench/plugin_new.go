@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/scaffold"
+	"github.com/psbench/psbench/core/author/scaffold"
+	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )

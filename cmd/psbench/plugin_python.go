@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/pythonpath"
+	"github.com/psbench/psbench/core/process/pythonpath"
 )
 
 func (a *app) pluginPythonCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/plan/registry"
 )
 
 func (a *app) pluginRemoveCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/scaffold"
+	"github.com/psbench/psbench/core/author/scaffold"
 )
 
 // The commands of each kind's page are run as they stand there, in a folder that was empty: the

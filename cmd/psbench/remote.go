@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/launchers"
-	"github.com/psbench/psbench/core/launchers/delivery"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/delivery"
 )
 
 // taskArgument as the first argument makes this process a task of a job that psbench has submitted; the command

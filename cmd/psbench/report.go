@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/page"
-	"github.com/psbench/psbench/core/screen"
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/view"
+	"github.com/psbench/psbench/core/show/page"
+	"github.com/psbench/psbench/core/show/view"
+	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 func (a *app) reportCommand() *cobra.Command {

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/config/option"
-	"github.com/psbench/psbench/core/heartbeat"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/run"
-	"github.com/psbench/psbench/core/screen"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // startedNS is when the process started.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/folder"
-	"github.com/psbench/psbench/core/micro"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/measure/micro"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/quote"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/sweep"
 )
 
 // studyFlags are the flags of what shows many runs.

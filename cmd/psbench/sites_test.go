@@ -11,15 +11,15 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/bench"
-	"github.com/psbench/psbench/comm/fabric"
-	"github.com/psbench/psbench/core/clocks"
-	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/micro"
-	"github.com/psbench/psbench/core/placement"
-	"github.com/psbench/psbench/core/run"
-	"github.com/psbench/psbench/core/topology"
+	"github.com/psbench/psbench/core/host/clocks"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/measure/micro"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/topology"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/sdk"
 )
 

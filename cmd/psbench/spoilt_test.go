@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/micro"
+	"github.com/psbench/psbench/core/measure/micro"
 )
 
 // What a part does to the mean that it declares plugin check finds, in Go and in Python, and where
@@ -67,12 +67,12 @@ func TestRunsAreHeldToWhatPartsDeclare(t *testing.T) {
 		"server_map": {"spoilt_server": {"plugin": "spoils"}}}`, self, checkPluginArgument)
 	const run = "--quiet --check --warmup none --iterations 2 --batch-size 2 --set data.max_val=16 --set model.embedding_dim=64 --set model.dense_input_size=64 --set model.dense_output_size=64 "
 	for args, want := range map[string]string{
-		run + "--nserver 0 --ddp-hook spoilt":                                                                                   "",
-		run + "--nserver 0 --ddp-hook spoilt --set hook.fault=last":                                                             "checked: element [0-9]+ of bucket 0 on trainer0 is wrong in iteration 0: the hook, which declares the mean, left ",
-		run + "--nserver 0 --ddp-hook spoilt --set hook.fault=divide":                                                           "the hook, which declares the mean, left ",
-		run + "--server spoilt_server --set server.fault=divide":                                                                "wrong in iteration 0: push-pull over link server left ",
-		"verify --ddp-hook spoilt --set hook.fault=last ../../core/verify/reference/every_element_allreduce_t2.json":            "FAIL  every_element_allreduce_t2 ",
-		"verify --server spoilt_server --set server.fault=last ../../core/verify/reference/every_element_rpc_sparse_t3_s1.json": "FAIL  every_element_rpc_sparse_t3_s1 ",
+		run + "--nserver 0 --ddp-hook spoilt":                                                                                           "",
+		run + "--nserver 0 --ddp-hook spoilt --set hook.fault=last":                                                                     "checked: element [0-9]+ of bucket 0 on trainer0 is wrong in iteration 0: the hook, which declares the mean, left ",
+		run + "--nserver 0 --ddp-hook spoilt --set hook.fault=divide":                                                                   "the hook, which declares the mean, left ",
+		run + "--server spoilt_server --set server.fault=divide":                                                                        "wrong in iteration 0: push-pull over link server left ",
+		"verify --ddp-hook spoilt --set hook.fault=last ../../core/measure/verify/reference/every_element_allreduce_t2.json":            "FAIL  every_element_allreduce_t2 ",
+		"verify --server spoilt_server --set server.fault=last ../../core/measure/verify/reference/every_element_rpc_sparse_t3_s1.json": "FAIL  every_element_rpc_sparse_t3_s1 ",
 	} {
 		t.Run(args, func(t *testing.T) {
 			status, stdout, stderr := psbenchMain(t, append(strings.Fields(args), "--registry", inFile(t, []byte(registry)))...)

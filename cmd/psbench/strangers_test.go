@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // listeners are where the processes of the run wait for links, as net.Dial takes it.

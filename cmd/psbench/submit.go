@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/launchers"
-	"github.com/psbench/psbench/core/launchers/submit"
-	"github.com/psbench/psbench/core/registry"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/submit"
 )
 
 // submission is what has a command run on nodes of a cluster, from where its jobs are submitted.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/psbench/psbench/core/launchers/submit"
-	"github.com/psbench/psbench/core/sweep"
-	"github.com/psbench/psbench/core/sweep/conduct"
+	"github.com/psbench/psbench/core/process/launchers/submit"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/conduct"
 )
 
 // elementArgument as the first argument makes this process an element of a job array that psbench has submitted

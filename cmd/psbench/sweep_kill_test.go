@@ -179,7 +179,7 @@ func (s *tinySweep) status() string {
 // A sweep that is killed at random moments, and at points that lie between two steps, goes on each
 // time: nothing that is done is repeated or lost, no process stays, and in the end its folder is as
 // that of a sweep that nobody disturbed. Points at which a run is a process that does next to
-// nothing, and all of them, are the tests' of core/sweep/conduct.
+// nothing, and all of them, are the tests' of core/study/sweep/conduct.
 func TestSweepIsKilled(t *testing.T) {
 	t.Parallel()
 	undisturbed := newTinySweep(t)

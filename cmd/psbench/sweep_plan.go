@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/psbench/psbench/core/judge"
-	"github.com/psbench/psbench/core/screen"
-	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // printPlan says what would run, what would not and why, how long that takes, and whether it can

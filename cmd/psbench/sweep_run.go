@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/psbench/psbench/core/launchers"
-	"github.com/psbench/psbench/core/report"
-	"github.com/psbench/psbench/core/sweep"
-	"github.com/psbench/psbench/core/sweep/conduct"
-	"github.com/psbench/psbench/core/sweep/journal"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/conduct"
+	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
 // sweepStep is called wherever psbench may be killed while it runs a sweep. Tests alone set it.

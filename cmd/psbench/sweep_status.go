@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/screen"
-	"github.com/psbench/psbench/core/study"
-	"github.com/psbench/psbench/core/sweep"
-	"github.com/psbench/psbench/core/sweep/conduct"
-	"github.com/psbench/psbench/core/sweep/journal"
-	"github.com/psbench/psbench/core/sweep/share"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/conduct"
+	"github.com/psbench/psbench/core/study/sweep/journal"
+	"github.com/psbench/psbench/core/study/sweep/share"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 func (a *app) sweepStatusCommand() *cobra.Command {

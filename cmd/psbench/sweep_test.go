@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/comm/fabric"
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/executable"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/sweep"
+	"github.com/psbench/psbench/core/host/executable"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/sdk"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/sdk"
 )
 

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/core/agent"
-	"github.com/psbench/psbench/core/cluster"
-	"github.com/psbench/psbench/core/launch"
-	"github.com/psbench/psbench/core/placement"
-	"github.com/psbench/psbench/core/registry"
-	"github.com/psbench/psbench/core/run"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/agent"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/process/launch"
 	identities "github.com/psbench/psbench/internal/identity"
 )
 

@@ -54,7 +54,7 @@ func TestTorchReproducesTheReference(t *testing.T) {
 			}
 			args := []string{"verify", "--registry", registry, "--model", c.model, "--transport", c.transport}
 			for _, name := range cases {
-				args = append(args, "../../core/verify/reference/"+name+".json")
+				args = append(args, "../../core/measure/verify/reference/"+name+".json")
 			}
 			status, stdout, stderr := psbenchMain(t, args...)
 			t.Log(stdout)

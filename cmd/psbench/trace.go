@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/folder"
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/screen"
-	"github.com/psbench/psbench/core/sweep"
-	"github.com/psbench/psbench/core/timeline"
-	"github.com/psbench/psbench/core/trace"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/record/timeline"
+	"github.com/psbench/psbench/core/show/trace"
+	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // mostTraced is how many iterations a trace has unless they are chosen.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/psbench/psbench/core/trace/tracetest"
+	"github.com/psbench/psbench/core/show/trace/tracetest"
 )
 
 // traced checks that a file is a trace as the format has it, with so many processes, with lanes and with flows

@@ -11,11 +11,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/psbench/psbench/comm/fabric"
-	"github.com/psbench/psbench/core/config"
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/run"
-	"github.com/psbench/psbench/core/verify"
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/measure/verify"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/sdk"
 )
 

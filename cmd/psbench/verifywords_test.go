@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/result"
-	"github.com/psbench/psbench/core/verify"
+	"github.com/psbench/psbench/core/measure/verify"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 // Every value of expect is compared: nudged by twice its tolerance, it fails,

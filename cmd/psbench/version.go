@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/result"
+	"github.com/psbench/psbench/core/record/result"
 )
 
 func (a *app) versionCommand() *cobra.Command {

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/comm/internal/commtest"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
 func TestRowMerger(t *testing.T) {

@@ -15,11 +15,11 @@ import (
 	"github.com/psbench/psbench/cuda/compute/device"
 	"github.com/psbench/psbench/cuda/compute/models"
 	"github.com/psbench/psbench/cuda/compute/servers"
+	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
-	"github.com/psbench/psbench/sdk/host"
 )
 
 // Open opens the device of the process, an engine.Opener: that of the number, among those that the driver

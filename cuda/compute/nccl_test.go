@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/cuda/compute"
 	"github.com/psbench/psbench/cuda/compute/internal/computetest"
 	"github.com/psbench/psbench/cuda/library"
-	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/cuda/compute/internal/computetest"
-	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/internal/host/record"
 )
 
 // layered is a model of several buckets, the largest of which has 4*layeredBucket bytes.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/psbench/psbench/cuda/compute"
 	"github.com/psbench/psbench/cuda/compute/internal/computetest"
+	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/plugins/trainers/batchupdate"
 	"github.com/psbench/psbench/plugins/trainers/ddp"
 	"github.com/psbench/psbench/plugins/trainers/hybrid"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host"
 	"github.com/psbench/psbench/sdk/plugin"
 )
 

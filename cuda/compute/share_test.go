@@ -18,7 +18,7 @@ import (
 
 	"github.com/psbench/psbench/cuda/compute/internal/computetest"
 	"github.com/psbench/psbench/cuda/driver"
-	"github.com/psbench/psbench/sdk/host/record"
+	"github.com/psbench/psbench/internal/host/record"
 )
 
 // free is the argument with which the test executable says how much of the device's memory is free, and

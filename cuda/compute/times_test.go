@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/host/record"
 )
 
 // measured requires that each trainer measured every iteration's phases on its device, which take some

@@ -47,8 +47,8 @@ const (
 	spannedFile   = "cuda/compute/device/spanned.go"
 	acrossFile    = "cuda/compute/device/across.go"
 	ncclFile      = "cuda/library/nccl.go"
-	groupFile     = "comm/shared/group.go"
-	lentFile      = "comm/shared/lentgroup.go"
+	groupFile     = "internal/comm/shared/group.go"
+	lentFile      = "internal/comm/shared/lentgroup.go"
 )
 
 // handmade are the mutants of the engine, of its parts and of what the driver's functions are given.
@@ -106,7 +106,7 @@ var handmade = []mutant{
 	{"a sum marks its end", sumFile, "return e.done[bucket].Record(e.lane.Stream)", "return nil", "compute", shares},
 	{"TakeRows waits for the sums of peers", sumFile, "if err := e.lane.Stream.Wait(p.done[bucket]); err != nil {", "if err := error(nil); p == nil {", "compute", shares},
 	{"who closes what it has opened waits for its work there", shareFile, "err := e.device.drain()", "err := error(nil)", "compute/device", "EndsClose"},
-	{"an owner waits until peers have closed its buckets", "comm/shared/lent.go", "!l.look(func() { names = missing() }) || len(names) == 0", "true", "../comm/shared", "OwnersWait"},
+	{"an owner waits until peers have closed its buckets", "internal/comm/shared/lent.go", "!l.look(func() { names = missing() }) || len(names) == 0", "true", "../comm/shared", "OwnersWait"},
 	{"TakeRows comes once all have summed", lentFile, "if err := g.await(s, allHalved); err != nil {", never, "../comm/shared", "RowsAreTaken"},
 	{"who sums a bucket waits until all have posted it", lentFile, "func (g *group) sumOnDevice(s *step) error {\n\tif err := g.waitPosted(s); err != nil {", "func (g *group) sumOnDevice(s *step) error {\n\t" + never, "../comm/shared", "GroupsOfLentBuckets"},
 	{"and ends when all have summed it", lentFile, "return g.endTogether(s)\n}\n\n// partsOnDevice", "g.end(s)\n\treturn nil\n}\n\n// partsOnDevice", "compute", shares},

@@ -5,9 +5,9 @@ package conformance
 
 import (
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/plugintest/points"
-	"github.com/psbench/psbench/sdk/plugintest/toys"
 )
 
 // The keys of the parts: Key is that of all but the trainers of what no server of gradients serves,

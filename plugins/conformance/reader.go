@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
-	"github.com/psbench/psbench/sdk/plugintest/points"
 )
 
 // The facts of a reader: BatchesFact are the checksums of the batches of a pass, in order, up to

@@ -8,9 +8,9 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
-	"github.com/psbench/psbench/sdk/plugintest/points"
 )
 
 // trainerSettings say which point is carried out, and what part is tested.

@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/fabric"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/wire"
+	"github.com/psbench/psbench/internal/comm/fabric"
+	"github.com/psbench/psbench/internal/comm/wire"
 	"github.com/psbench/psbench/sdk"
 )
 

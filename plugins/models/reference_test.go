@@ -43,7 +43,7 @@ type referenceCase struct {
 // TestTrainingMatchesPyTorch trains every reference case of kind ddp with the model and the
 // criterion alone; averaging and SGD are plain loops here.
 func TestTrainingMatchesPyTorch(t *testing.T) {
-	files, err := filepath.Glob("../../core/verify/reference/*.json")
+	files, err := filepath.Glob("../../core/measure/verify/reference/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reference cases were found: %v", err)
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/layout"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 	"github.com/psbench/psbench/sdk/engine/enginetest"
-	"github.com/psbench/psbench/sdk/host/layout"
 )
 
 // patience is longer than anything takes.

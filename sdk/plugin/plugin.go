@@ -7,9 +7,9 @@
 package plugin
 
 import (
+	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
-	"github.com/psbench/psbench/sdk/host"
 )
 
 // Serve serves the parts until the core asks the process to end, or is gone. Nothing may be

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/plugintest/points"
 )
 
 // Join gives so many ranks, joined within this process until the test ends: each finds links to

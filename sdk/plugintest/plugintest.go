@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/psbench/psbench/internal/points"
 	"github.com/psbench/psbench/sdk"
-	"github.com/psbench/psbench/sdk/plugintest/points"
 )
 
 // Option says more of the part than its declaration does.

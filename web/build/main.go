@@ -13,7 +13,7 @@ import (
 
 func main() {
 	source := flag.String("source", "../src", "folder with main.js and main.css")
-	out := flag.String("out", "../../core/page/bundle", "folder for page.js and page.css")
+	out := flag.String("out", "../../core/show/page/bundle", "folder for page.js and page.css")
 	flag.Parse()
 	if err := build(*source, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)

@@ -1,5 +1,5 @@
 // How long a page takes to open, and how long the frames are in which it is scrolled through: node opening.js DOCUMENT.json
-// with a document such as go test ./core/view -run 400Runs -keep DOCUMENT.json leaves.
+// with a document such as go test ./core/show/view -run 400Runs -keep DOCUMENT.json leaves.
 
 import { readFileSync } from 'node:fs';
 

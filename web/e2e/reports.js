@@ -9,7 +9,7 @@ import { gunzipSync } from 'node:zlib';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 export const psbench = process.env.PSBENCH ?? join(root, 'bin/psbench');
-const recorded = join(root, 'core/view/testdata');
+const recorded = join(root, 'core/show/view/testdata');
 
 /** reports makes them in a folder of their own, which remove removes. */
 export function reports() {
@@ -36,7 +36,7 @@ export const attack = '"\'><img src=x onerror=alert(1)><script>alert(2)</script>
 
 /** hostileRun is the report of a recorded run, all of whose words that psbench does not know are an attack. */
 export function hostileRun({ folder, made }) {
-  const result = JSON.parse(gunzipSync(readFileSync(join(root, 'core/folder/testdata/schema2.json.gz'))));
+  const result = JSON.parse(gunzipSync(readFileSync(join(root, 'core/record/folder/testdata/schema2.json.gz'))));
   result.warnings = [...(result.warnings ?? []), attack];
   result.command = ['psbench', attack];
   for (const p of result.processes) {

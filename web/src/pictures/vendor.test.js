@@ -21,7 +21,7 @@ test('uPlot is the version that is written beside it', () => {
 test('the licence of uPlot goes with every page', () => {
   const words = (text) => text.replace(/\s+/g, ' ').trim();
   const licence = words(readFileSync(new URL('LICENSE', folder), 'utf8'));
-  for (const file of ['chart.js', '../../../core/page/bundle/page.js']) {
+  for (const file of ['chart.js', '../../../core/show/page/bundle/page.js']) {
     assert.ok(words(readFileSync(new URL(file, import.meta.url), 'utf8')).includes(licence), file);
   }
 });

@@ -15,7 +15,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/psbench/psbench/sdk/host"
+	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/sdk/plugin"
 	"github.com/psbench/psbench/sdk/proto"
 )

@@ -1,0 +1,310 @@
+package devices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/plan/registry"
+)
+
+// testAnswer is the environment variable by which the process that asks the driver says or does something
+// else.
+const testAnswer = "TEST_ANSWER"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != Argument {
+		os.Exit(m.Run())
+	}
+	switch answer := os.Getenv(testAnswer); answer {
+	case "":
+		os.Exit(Child())
+	case "crash":
+		fmt.Fprintln(os.Stderr, "the driver fell over\nat some address")
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "hang":
+	case "flood":
+		for {
+			if _, err := os.Stdout.WriteString(strings.Repeat("x", 1<<16)); err != nil {
+				os.Exit(1)
+			}
+		}
+	default:
+		fmt.Println(answer)
+		os.Exit(0)
+	}
+	time.Sleep(time.Hour)
+}
+
+const twoCards = `{"list": {"driver": 12040, "mps": {"used": false, "known": "so"}, "devices": [
+	{"ordinal": 0, "name": "A", "memory_mib": 1024, "compute_capability": "9.0", "uuid": "GPU-a", "compute_mode": "default", "peers": [1]},
+	{"ordinal": 1, "name": "B", "memory_mib": 2048, "compute_capability": "7.5", "uuid": "", "compute_mode": "exclusive", "peers": []}]}}`
+
+func TestProbe(t *testing.T) {
+	const asks = "the process that asks the CUDA driver for its devices "
+	for _, c := range []struct{ name, answer, want string }{
+		{"two cards", twoCards, ""},
+		{"an error", `{"error": "there is no CUDA driver"}`, "there is no CUDA driver"},
+		{"a crash", "crash", asks + `ended with signal: killed, saying "the driver fell over": look at the driver, as by nvidia-smi`},
+		{"silence", "hang", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
+		{"no end of words", "flood", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
+		{"words", "hello\x1b", asks + `says "hello\x1b", which is no list of them: look at what the driver prints`},
+		{"nothing", "{}", asks + `says "{}", which is no list of them: look at what the driver prints`},
+		{"no device", `{"list": {"driver": 1, "mps": {"used": false, "known": ""}, "devices": []}}`, asks + `says "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is no list of them: look at what the driver prints`},
+		{"a peer that is none", strings.Replace(twoCards, "[1]", "[2]", 1), ""},
+		{"another ordinal", strings.Replace(twoCards, `"ordinal": 1`, `"ordinal": 2`, 1), ""},
+		{"more than is known", strings.Replace(twoCards, `"driver"`, `"drivers"`, 1), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(testAnswer, c.answer)
+			patience := 30 * time.Second
+			if c.answer == "hang" || c.answer == "flood" {
+				patience = 300 * time.Millisecond
+			}
+			list, err := probe(t.Context(), patience, 0)
+			switch {
+			case c.name == "two cards":
+				if err != nil || len(list.Devices) != 2 || list.Devices[1].Mode != Exclusive || list.Devices[0].Peers[0] != 1 {
+					t.Errorf("got %v and the error %v", list, err)
+				}
+			case err == nil:
+				t.Errorf("got %v", list)
+			case c.want == "":
+				if !strings.Contains(err.Error(), "which is no list of them") {
+					t.Errorf("got %v", err)
+				}
+			case err.Error() != c.want:
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// Whoever interrupts psbench does not wait for the driver.
+func TestProbeEndsWithItsContext(t *testing.T) {
+	t.Setenv(testAnswer, "hang")
+	told := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(told) })
+	var f Finder
+	if _, err := f.Devices(ctx, 0); !errors.Is(err, told) {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv(testAnswer, twoCards) // which is no answer that is kept
+	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
+		t.Errorf("got %v, %v", list, err)
+	}
+	t.Setenv(testAnswer, "crash")
+	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
+		t.Errorf("asked twice: %v, %v", list, err)
+	}
+	if list, err := f.Devices(t.Context(), 2); err == nil || list != nil {
+		t.Errorf("for more ranks it is not asked again: %v, %v", list, err)
+	}
+}
+
+// The loader says why there is no driver.
+func TestDriversThatAreNone(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("LD_LIBRARY_PATH", folder)
+	library := filepath.Join(folder, "libcuda.so.1")
+	if err := os.WriteFile(library, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := probe(t.Context(), 30*time.Second, 0)
+	want := regexp.MustCompile(`^there is no CUDA driver: libcuda\.so\.1 cannot be loaded \(.+\): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH$`)
+	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
+		t.Errorf("got %v", err)
+	}
+	others, _ := filepath.Glob("/lib/*-linux-gnu/libm.so.6")
+	if others == nil {
+		t.Skip("there is no other library to take for a driver")
+	}
+	if err := errors.Join(os.Remove(library), os.Symlink(others[0], library)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = probe(t.Context(), 30*time.Second, 0)
+	want = regexp.MustCompile(`^libcuda\.so\.1 has no cuInit, so it is no CUDA driver or one before CUDA 9\.2: psbench needs CUDA 11\.0 or newer$`)
+	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Only what ranks get must be fit, and MPS lets processes share an exclusive device.
+func TestUnfitDevicesThatNobodyUses(t *testing.T) {
+	l := &List{Driver: LeastDriver, Devices: []Device{
+		{Ordinal: 0, Capability: "10.0", Mode: Exclusive}, {Ordinal: 1, Capability: "5.2", Mode: Prohibited},
+	}}
+	if err := l.Check(1); err != nil {
+		t.Error(err)
+	}
+	if err := l.Check(2); err == nil {
+		t.Error("a prohibited device got a rank")
+	}
+	l.Devices = l.Devices[:1]
+	if err := l.Check(2); err == nil {
+		t.Error("an exclusive device is shared")
+	}
+	l.MPS.Used = true
+	if err := l.Check(2); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMPS(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv(pipeVariable, folder)
+	control := filepath.Join(folder, "control")
+	see := func(used bool, known string) {
+		t.Helper()
+		if d := cmp.Diff(MPS{used, known}, lookForMPS()); d != "" {
+			t.Error(d)
+		}
+	}
+	see(false, "no control daemon of MPS has its pipe in "+folder)
+	listener, err := net.Listen("unix", control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see(true, "a control daemon of MPS answers at "+control)
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = listener.Close()
+	see(false, control+" is there, but no control daemon of MPS answers at it")
+	if err := errors.Join(os.Remove(control), unix.Mkfifo(control, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	see(false, control+" is there, but no control daemon of MPS answers at it")
+	reader, err := os.OpenFile(control, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close() }()
+	see(true, "a control daemon of MPS answers at "+control)
+}
+
+func TestPlugin(t *testing.T) {
+	const build = "devel, commit abc, go1, linux/amd64"
+	folder := t.TempDir()
+	script := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"same", `test "$1" = version && echo noise && echo "psbench-cuda ` + build + `"`, ""},
+		{"other", `echo "psbench-cuda devel, commit def, go1, linux/amd64"`,
+			" is of another build than this psbench: it is devel, commit def, go1, linux/amd64, and this is " + build + ": build both of one source, by make build cuda"},
+		{"stranger", "echo hello", ` is no psbench-cuda: asked for its version it says "hello"`},
+		{"broken", "echo no libcuda >&2; exit 127", `, asked for its version, ended with exit status 127, saying "no libcuda"`},
+	} {
+		path := script(c.name, c.text, 0o700)
+		file := filepath.Join(folder, c.name+".json")
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, path), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reg, err := registry.Load([]byte("{}"), "", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f Finder
+		p, err := f.Plugin(t.Context(), reg, build)
+		if c.want == "" {
+			if err != nil || p.Command[0] != path || !p.Has(registry.Builtin) {
+				t.Errorf("%s: got %v, %v", c.name, p, err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Plugin(t.Context(), reg, build); err != nil {
+				t.Errorf("asked twice: %v", err)
+			}
+		} else if err == nil || err.Error() != path+c.want {
+			t.Errorf("%s: got  %v\nwant %s", c.name, err, path+c.want)
+		}
+	}
+}
+
+// A core whose CUDA ranks may be on other hosts needs no device, and then does not start the program, which would not.
+func TestDevicesElsewhere(t *testing.T) {
+	folder := t.TempDir()
+	program, file := filepath.Join(folder, Program), filepath.Join(folder, "cuda.json")
+	if err := errors.Join(
+		os.WriteFile(program, []byte("#!/bin/sh\necho no driver >&2; exit 1\n"), 0o700),
+		os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, program), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	reg, err := registry.Load([]byte("{}"), "", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, answer string
+		apart        bool
+		devices      int
+		refusal      string
+	}{
+		{"it has none", `{"error": "there is no CUDA driver"}`, false, 0, ""},
+		{"it has two", twoCards, false, 2, program + `, asked for its version, ended with exit status 1, saying "no driver"`},
+		{"it is apart", twoCards, true, 0, ""},
+	} {
+		t.Setenv(testAnswer, c.answer)
+		f := Elsewhere{&Finder{}, c.apart}
+		list, err := f.Devices(t.Context(), 0)
+		if err != nil || len(list.Devices) != c.devices {
+			t.Errorf("%s: got %v, %v", c.name, list, err)
+		}
+		refusal := ""
+		p, err := f.Plugin(t.Context(), reg, "a build")
+		if err != nil {
+			refusal = err.Error()
+		}
+		if refusal != c.refusal || p.Name != PluginName || p.Command[0] != program {
+			t.Errorf("%s: got %v and %q, want %q", c.name, p, refusal, c.refusal)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, err := (Elsewhere{Finder: &Finder{}}).Devices(ctx, 0); err == nil {
+		t.Errorf("who is interrupted finds %v", list)
+	}
+}
+
+func TestProgramBeside(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, Program)
+	expect := func(want string) {
+		t.Helper()
+		got, err := beside(filepath.Join(folder, "psbench"))
+		if got != path || fmt.Sprint(err) != want {
+			t.Errorf("got %s, %v\nwant %s", got, err, want)
+		}
+	}
+	expect(fmt.Sprintf("there is no psbench-cuda beside psbench (looked for %s): build it with make cuda", path))
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(path + " is not executable: chmod +x makes it a program")
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	expect("<nil>")
+	// What PATH finds is no answer.
+	t.Setenv("PATH", folder)
+	empty := t.TempDir()
+	if _, err := beside(filepath.Join(empty, "psbench")); err == nil {
+		t.Error("it was found elsewhere")
+	}
+}

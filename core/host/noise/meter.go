@@ -1,0 +1,105 @@
+package noise
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/host/machine"
+)
+
+// Meter divides a run into intervals. It reads the system where one begins or ends, which
+// takes some ms, and does nothing in between. It is for one goroutine at a time.
+type Meter struct {
+	source    source
+	processes func() []Process
+	name      string // of the interval that runs, or ""
+	last      *sample
+	intervals []Interval
+}
+
+// NewMeter makes a Meter of the processes that the core's host has of a run, the core
+// first; there may be more of them at the end of an interval than at its start.
+func NewMeter(processes func() []Process) *Meter {
+	return &Meter{source: source{proc: os.DirFS("/proc"), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled}, processes: processes}
+}
+
+// Begin ends the interval that runs, if any, and begins another.
+func (m *Meter) Begin(name string) {
+	next := m.source.sample(m.processes())
+	if m.name != "" {
+		m.intervals = append(m.intervals, between(m.name, m.last, next))
+	}
+	m.name, m.last = name, next
+}
+
+// End ends the interval that runs.
+func (m *Meter) End() { m.Begin("") }
+
+// Intervals are those that ended.
+func (m *Meter) Intervals() []Interval { return m.intervals }
+
+// between is what happened between two samples.
+func between(name string, a, b *sample) Interval {
+	i := Interval{Name: name, Duration: b.at.Sub(a.at), Load: b.load, Processes: []Usage{}}
+	i.Quota, i.Heat = max(0, b.throttled.Quota-a.throttled.Quota), max(0, b.throttled.Heat-a.throttled.Heat)
+	coarse := 0
+	for _, p := range b.processes {
+		coarse += p.coarse
+		i.Processes = append(i.Processes, p.since(a.of(p.PID)))
+	}
+	lost := slices.ContainsFunc(a.processes, func(p used) bool { return b.of(p.PID).PID == 0 })
+	if a.machine != nil && b.machine != nil && !lost { // who is gone would count among the others
+		i.Machine = a.machine.until(b.machine, i.Duration, coarse)
+		i.Compute()
+	}
+	return i
+}
+
+// of is what a process had used; nothing if there was none.
+func (s *sample) of(pid int) used {
+	for _, p := range s.processes {
+		if p.PID == pid {
+			return p
+		}
+	}
+	return used{}
+}
+
+// since is the difference of two readings of a process.
+func (p *used) since(earlier used) Usage {
+	// What a child used whose parent does not wait for it is forgotten with the child.
+	u := Usage{Name: p.Name, PID: p.PID, CPU: max(0, p.cpu-earlier.cpu)}
+	if p.blind || earlier.blind {
+		return u
+	}
+	var s switches
+	for thread, now := range p.threads {
+		before := earlier.threads[thread]
+		s.voluntary += max(0, now.voluntary-before.voluntary)
+		s.involuntary += max(0, now.involuntary-before.involuntary)
+	}
+	u.VoluntarySwitches, u.InvoluntarySwitches = &s.voluntary, &s.involuntary
+	return u
+}
+
+// until is the difference of two readings of the machine, between which the run's processes
+// were read, so many of them in ticks. It is nil where the times do not go on with the clock, as
+// where a sandbox has them stand still.
+func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse int) *Machine {
+	m := &Machine{Cores: later.cores, Steal: sinceTicks(t.steal, later.steal), Idle: sinceTicks(t.idle, later.idle)}
+	// The columns for idle, waiting for disks and steal are cut to ticks, once for all
+	// cores; a kernel without exact idle times is off by about a tick a core.
+	m.Uncertainty = time.Duration(max(3, m.Cores)+coarse) * tick
+	all := duration * time.Duration(m.Cores)
+	if told := sinceTicks(t.total, later.total); t.cores != later.cores || told+m.Uncertainty < all/2 {
+		return nil
+	}
+	return m
+}
+
+// sinceTicks is the time between two readings of a counter, which may falter.
+func sinceTicks(earlier, later int64) time.Duration {
+	const most = 1 << 36 // 21 years
+	return time.Duration(min(max(0, later-earlier), most)) * tick
+}

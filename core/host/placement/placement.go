@@ -1,0 +1,249 @@
+// Package placement says which process of a run goes to which host, and on which CPUs of it: pure functions
+// of the hosts and the processes.
+package placement
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/host/machine"
+)
+
+// Host is a machine on which processes may run. The first one of a list is the core's, if that takes part.
+type Host struct {
+	Name string `json:"name"`
+	// Nodes are its NUMA nodes, with the CPUs that processes may run on; none where they are not known.
+	Nodes []machine.Node `json:"nodes,omitempty"`
+	// MemoryMiB is what it has, or may use of that; 0 where it is not known.
+	MemoryMiB int64 `json:"memory_mib,omitempty"`
+	// GPUs is how many CUDA devices it has that CUDA_VISIBLE_DEVICES does not hide.
+	GPUs int `json:"gpus,omitempty"`
+}
+
+// Has says what a host has: "CPUs 0-3 in NUMA node 0, 4-7 in 1; 64 GiB; 2 GPUs".
+func (h Host) Has() string {
+	var parts []string
+	for i, n := range h.Nodes {
+		form := "%s in %d"
+		if i == 0 {
+			form = "CPUs %s in NUMA node %d"
+		}
+		parts = append(parts, fmt.Sprintf(form, n.CPUs(), n.Number))
+	}
+	said := []string{strings.Join(parts, ", ")}
+	if len(parts) == 0 {
+		said[0] = "CPUs unknown"
+	}
+	if h.MemoryMiB > 0 {
+		said = append(said, strconv.FormatFloat(float64(h.MemoryMiB)/1024, 'f', 1, 64)+" GiB")
+	}
+	switch {
+	case h.GPUs == 1:
+		said = append(said, "1 GPU")
+	case h.GPUs > 1:
+		said = append(said, strconv.Itoa(h.GPUs)+" GPUs")
+	}
+	return strings.Join(said, "; ")
+}
+
+// cores is how many cores it has for processes.
+func (h Host) cores() (n int) {
+	for _, node := range h.Nodes {
+		n += len(node.Cores)
+	}
+	return n
+}
+
+// Kind is what a process does.
+type Kind string
+
+// The kinds of processes. A companion has the kind of the process that it is beside.
+const (
+	Trainer Kind = "trainer"
+	Server  Kind = "server"
+	Data    Kind = "data"
+)
+
+// Process is one that is to be placed. Those of a kind come in the order of their ranks.
+type Process struct {
+	Name string
+	Kind Kind
+	// Beside is the process on whose host this one must be; "" if it may be on any.
+	Beside string
+	CUDA   bool // it computes on a device
+}
+
+// Policy says where servers go. Trainers are always in even blocks over the hosts that they have, in the order
+// of their ranks, and so are servers over theirs.
+type Policy string
+
+// The policies.
+const (
+	// Spread puts servers on all hosts, each beside the first of its trainers.
+	Spread Policy = "spread"
+	// Packed puts them on as few hosts as have a core for each, the last ones.
+	Packed Policy = "packed"
+	// Apart gives them the last hosts for themselves: as large a share of the hosts as theirs is of the ranks,
+	// rounded down, but one at least.
+	Apart Policy = "apart"
+)
+
+// Policies are all there are, the default first.
+var Policies = []string{string(Spread), string(Packed), string(Apart)}
+
+// Plan gives the index of the host of each process, by name. CUDA ranks are placed by themselves, over hosts
+// that have a GPU. Data is on the first host. The error says which rank no host can take.
+func Plan(hosts []Host, processes []Process, policy Policy) (map[string]int, error) {
+	ranks := ranksOf(processes)
+	trainerHosts, serverHosts, err := divide(hosts, ranks, policy)
+	if err != nil {
+		return nil, err
+	}
+	plan := make(map[string]int, len(processes))
+	for _, r := range ranks {
+		usable := trainerHosts
+		if r.kind == Server {
+			usable = serverHosts
+		}
+		if r.cuda {
+			usable = withGPU(hosts, usable)
+		}
+		if len(usable) == 0 {
+			return nil, fmt.Errorf("%s computes on a CUDA device, but %s that CUDA_VISIBLE_DEVICES leaves visible", r.names[0], noneHas(hosts, r.kind, policy))
+		}
+		if r.kind == Server && policy == Packed {
+			usable = pack(hosts, usable, r)
+		}
+		for i, name := range r.names {
+			plan[name] = usable[block(i, len(r.names), len(usable))]
+		}
+	}
+	for _, p := range processes {
+		if _, placed := plan[p.Name]; !placed && p.Beside == "" { // data
+			plan[p.Name] = 0
+		}
+	}
+	return plan, follow(plan, processes)
+}
+
+// ranks are the processes of a kind that are placed together.
+type ranks struct {
+	kind  Kind
+	cuda  bool
+	names []string
+}
+
+// ranksOf are the trainers and servers, those without and those with a device apart, that stand by themselves.
+func ranksOf(processes []Process) []ranks {
+	var all []ranks
+	for _, kind := range []Kind{Trainer, Server} {
+		for _, cuda := range []bool{false, true} {
+			r := ranks{kind: kind, cuda: cuda}
+			for _, p := range processes {
+				if p.Kind == kind && p.CUDA == cuda && p.Beside == "" {
+					r.names = append(r.names, p.Name)
+				}
+			}
+			if len(r.names) > 0 {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// divide says which hosts trainers may have, and which servers.
+func divide(hosts []Host, all []ranks, policy Policy) (trainers, servers []int, err error) {
+	if len(hosts) == 0 {
+		return nil, nil, fmt.Errorf("there is no host for the processes of the run")
+	}
+	every := make([]int, len(hosts))
+	for i := range every {
+		every[i] = i
+	}
+	if policy != Apart {
+		return every, every, nil
+	}
+	counts := map[Kind]int{}
+	for _, r := range all {
+		counts[r.kind] += len(r.names)
+	}
+	switch s := counts[Server]; {
+	case s == 0:
+		return every, nil, nil
+	case len(hosts) == 1:
+		return nil, nil, fmt.Errorf("servers cannot be on hosts of their own (place is %s): %s is the only host; give more hosts, or place %s or %s",
+			Apart, hosts[0].Name, Spread, Packed)
+	default:
+		own := min(max(1, len(hosts)*s/(s+counts[Trainer])), s, len(hosts)-1)
+		return every[:len(hosts)-own], every[len(hosts)-own:], nil
+	}
+}
+
+// pack keeps of some hosts the fewest, from the last, on which every rank has a core of its own, or a GPU if it
+// wants one; all if they are too few.
+func pack(hosts []Host, usable []int, r ranks) []int {
+	for n := 1; n < len(usable); n++ {
+		last, fit := usable[len(usable)-n:], true
+		for i, h := range last {
+			room := hosts[h].cores()
+			if r.cuda {
+				room = hosts[h].GPUs
+			}
+			fit = fit && most(i, len(r.names), n) <= room
+		}
+		if fit {
+			return last
+		}
+	}
+	return usable
+}
+
+// block is the host, of so many, of the rank at a place among so many: hosts get blocks of consecutive ranks,
+// which differ in size by one at most. As the same formula places servers, whose trainers are a block each, a
+// server is on the host of the first of its trainers.
+func block(place, ranks, hosts int) int { return place * hosts / ranks }
+
+// most is how many of the ranks block gives a host.
+func most(host, ranks, hosts int) int {
+	first := func(h int) int { return (h*ranks + hosts - 1) / hosts } // the first rank of a host
+	return first(host+1) - first(host)
+}
+
+// withGPU keeps the hosts that have one.
+func withGPU(hosts []Host, some []int) (kept []int) {
+	for _, h := range some {
+		if hosts[h].GPUs > 0 {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+// follow puts companions where the processes are that they are beside.
+func follow(plan map[string]int, processes []Process) error {
+	for _, p := range processes {
+		if p.Beside == "" {
+			continue
+		}
+		host, ok := plan[p.Beside]
+		if !ok {
+			return fmt.Errorf("%s must be beside %s, which is not placed before it", p.Name, p.Beside)
+		}
+		plan[p.Name] = host
+	}
+	return nil
+}
+
+// noneHas says that no host has a device on which ranks of a kind may be.
+func noneHas(hosts []Host, kind Kind, policy Policy) string {
+	switch {
+	case len(hosts) == 1:
+		return hosts[0].Name + " has none"
+	case policy == Apart:
+		return fmt.Sprintf("no host that is for %ss, of %d hosts, has one", kind, len(hosts))
+	default:
+		return fmt.Sprintf("none of %d hosts has one", len(hosts))
+	}
+}

@@ -1,0 +1,185 @@
+package check
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/checked"
+	"github.com/psbench/psbench/internal/host/record"
+)
+
+// ulp is the distance of float32 numbers about 1.
+const ulp = 1.0 / (1 << 23)
+
+// column is what the members had in an element, and what must have come of it.
+type column struct {
+	want    float64
+	allowed float64 // how far off it may be
+	open    bool    // nobody knows
+	many    bool    // a sum may have left the range of float32 on the way
+}
+
+// sum is that of what the members had, in any order, times a factor: each of the T-1 additions
+// rounds a sum that is no larger than that of the absolute values, and the result is rounded once.
+func sum(values []float32, factor float64) column {
+	total, magnitude := 0.0, 0.0
+	for _, v := range values {
+		total += float64(v)
+		magnitude += math.Abs(float64(v))
+	}
+	return bounded(total*factor, magnitude*factor, len(values), magnitude > math.MaxFloat32)
+}
+
+// bounded is a number that may be off as a sum of so many numbers may.
+func bounded(want, magnitude float64, summands int, many bool) column {
+	return column{want: want, allowed: float64(summands)*ulp*magnitude + ulp*math.Abs(want) + math.SmallestNonzeroFloat32, many: many}
+}
+
+// fits says that got is what it must be.
+func (c column) fits(got float32) bool {
+	g := float64(got)
+	switch {
+	case c.open, g == c.want, c.many && (math.IsNaN(g) || math.IsInf(g, 0)):
+		return true
+	case math.IsNaN(c.want):
+		return math.IsNaN(g)
+	case math.IsInf(c.want, 0) || math.IsInf(c.allowed, 0):
+		return false
+	}
+	return math.Abs(g-c.want) <= c.allowed
+}
+
+func exactly(v float32) column { return column{want: float64(v)} }
+
+// equal says that all members must be left with the same bits.
+func (op *operation) equal() bool {
+	if op.link == checked.LinkHook { // whose contract is another point's
+		return false
+	}
+	switch op.operation {
+	case record.PushPull, record.AllReduce, record.Average:
+		return true
+	}
+	return false
+}
+
+// compare looks at what each member was left with. It gives how many elements it compared.
+func (op *operation) compare() (elements int, m *Mismatch, err error) {
+	if op.spec.Sparse {
+		return op.compareRows()
+	}
+	for i, x := range op.members {
+		expected, err := op.expected(i)
+		if err != nil {
+			return 0, nil, err
+		}
+		for e, c := range expected {
+			if c.open {
+				continue
+			}
+			elements++
+			if m := op.difference(i, op.place.Element(e), x.Got.Values[e], op.members[0].Got.Values[e], c); m != nil {
+				return elements, m, nil
+			}
+		}
+	}
+	return elements, nil, nil
+}
+
+// difference is what is wrong with an element of a member, if anything is.
+func (op *operation) difference(member, element int, got, first float32, c column) *Mismatch {
+	switch {
+	case !c.fits(got):
+		return op.mismatch(member, element, fmt.Sprintf("%v in the place of %v", got, float32(c.want)))
+	case op.equal() && math.Float32bits(got) != math.Float32bits(first) && got == got: //nolint:gocritic // NaN
+		return op.mismatch(member, element, fmt.Sprintf("%v, but %v on %s", got, first, op.run.Names[op.ranks[0]]))
+	}
+	return nil
+}
+
+func (op *operation) mismatch(member, element int, got string) *Mismatch {
+	return &Mismatch{
+		Bucket: op.bucket, Element: element, Rank: op.run.Names[op.ranks[member]], Batch: op.batch,
+		Operation: op.operation.String(), Link: op.link, Got: got,
+	}
+}
+
+// expected is what a member must be left with in a dense slice.
+func (op *operation) expected(member int) ([]column, error) {
+	if op.asks() {
+		return op.answered(member)
+	}
+	n, members := len(op.members[0].Sent.Values), len(op.members)
+	out := make([]column, n)
+	switch op.operation {
+	case record.PushPull, record.AllReduce, record.Average, record.ReduceScatter:
+		op.sums(out, member)
+	case record.Broadcast:
+		for e := range out {
+			out[e] = exactly(op.members[op.members[0].Root].Sent.Values[e])
+		}
+	case record.AllGather:
+		for e := range out {
+			for owner := range members {
+				if from, to := tensor.Shard(op.spec.Elements, members, owner); op.place.Element(e) >= from && op.place.Element(e) < to {
+					out[e] = exactly(op.members[owner].Sent.Values[e])
+				}
+			}
+		}
+	case record.AllToAll:
+		span := op.place.Span
+		for e := range out {
+			out[e] = exactly(op.members[e/span].Sent.Values[member*span+e%span])
+		}
+	default:
+		return nil, fmt.Errorf("%s kept an exchange of no operation", op.run.Names[op.ranks[member]])
+	}
+	return out, nil
+}
+
+// sums are those of all members; of a reduce-scatter those of the member's shard.
+func (op *operation) sums(out []column, member int) {
+	values := make([]float32, len(op.members))
+	from, to := tensor.Shard(op.spec.Elements, len(op.members), member)
+	for e := range out {
+		if at := op.place.Element(e); op.operation == record.ReduceScatter && (at < from || at >= to) {
+			out[e].open = true
+			continue
+		}
+		for i, x := range op.members {
+			values[i] = x.Sent.Values[e]
+		}
+		out[e] = sum(values, op.factor())
+	}
+}
+
+// answered is what the server answers, which is the same to all.
+func (op *operation) answered(member int) ([]column, error) {
+	if member > 0 && op.answer != nil {
+		return op.answer, nil
+	}
+	pushed := make([][]float32, len(op.members))
+	for i, x := range op.members {
+		pushed[i] = slices.Clone(x.Sent.Values)
+	}
+	answers, err := op.run.Combine(op.server, [][][]float32{pushed})
+	if err != nil {
+		return nil, err
+	}
+	op.answer = make([]column, len(answers[0]))
+	for e, want := range answers[0] {
+		op.answer[e] = near(want, pushed, e)
+	}
+	return op.answer, nil
+}
+
+// near is what a server made of the gradients once more: it may have combined them in another order.
+func near(want float32, pushed [][]float32, e int) column {
+	magnitude := 0.0
+	for _, p := range pushed {
+		magnitude += math.Abs(float64(p[e]))
+	}
+	return bounded(float64(want), magnitude, len(pushed), magnitude > math.MaxFloat32)
+}

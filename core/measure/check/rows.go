@@ -1,0 +1,144 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/psbench/psbench/internal/host/record"
+)
+
+// rows are those that must come out of an operation on sparse gradients, with what each must hold.
+type rows map[int32][]column
+
+// compareRows is compare of sparse gradients: of the rows that every member has shown, as far as
+// what came out was kept. Their order is that of the slice.
+func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
+	until := op.spec.TableRows
+	for _, x := range op.members {
+		until = min(until, x.Sent.Until)
+	}
+	want, err := op.expectedRows(until)
+	if err != nil {
+		return 0, nil, err
+	}
+	numbers := slices.SortedFunc(maps.Keys(want), op.inSlice)
+	for i, x := range op.members {
+		n, m := op.compareMember(i, &x.Got, min(until, x.Got.Until), numbers, want)
+		elements += n
+		if m != nil {
+			return elements, m, nil
+		}
+	}
+	return elements, nil, nil
+}
+
+// inSlice is the order of the rows of a slice.
+func (op *operation) inSlice(a, b int32) int { return op.place.After(a) - op.place.After(b) }
+
+// compareMember looks at the first until rows that a member was left with.
+func (op *operation) compareMember(member int, got *record.Slice, until int, numbers []int32, want rows) (elements int, m *Mismatch) {
+	span := op.place.Span
+	place := func(row int32, column int) int { return int(row)*op.spec.Width + op.place.Column + column }
+	next := 0
+	for at, row := range got.Rows {
+		if op.place.After(row) >= until {
+			break
+		}
+		if next == len(numbers) || op.inSlice(row, numbers[next]) < 0 {
+			return elements, op.mismatch(member, place(row, 0), fmt.Sprintf("row %d, which nobody has", row))
+		}
+		if row != numbers[next] {
+			break
+		}
+		for e, c := range want[row] {
+			elements++
+			v := got.Values[at*span+e]
+			if m := op.difference(member, place(row, e), v, op.first(row, e, v), c); m != nil {
+				return elements, m
+			}
+		}
+		next++
+	}
+	if next < len(numbers) && op.place.After(numbers[next]) < until {
+		return elements, op.mismatch(member, place(numbers[next], 0), fmt.Sprintf("no row %d", numbers[next]))
+	}
+	return elements, nil
+}
+
+// first is an element of what the first member was left with, or otherwise where that did not keep
+// it.
+func (op *operation) first(row int32, e int, otherwise float32) float32 {
+	got := &op.members[0].Got
+	if at, ok := slices.BinarySearchFunc(got.Rows, row, op.inSlice); ok {
+		return got.Values[at*op.place.Span+e]
+	}
+	return otherwise
+}
+
+// expectedRows are the first until.
+func (op *operation) expectedRows(until int) (rows, error) {
+	senders := op.members
+	if op.operation == record.Broadcast {
+		senders = op.members[op.members[0].Root:][:1]
+	}
+	have := map[int32][][]float32{}
+	for _, x := range senders {
+		for at, row := range x.Sent.Rows {
+			if op.place.After(row) < until {
+				have[row] = append(have[row], x.Sent.Values[at*op.place.Span:][:op.place.Span])
+			}
+		}
+	}
+	if op.asks() {
+		return op.answeredRows(have)
+	}
+	switch op.operation {
+	case record.PushPull, record.Broadcast, record.AllReduce, record.Average:
+	default:
+		return nil, fmt.Errorf("%s kept an exchange of rows by %q, which has none", op.run.Names[op.ranks[0]], op.operation)
+	}
+	out := rows{}
+	for row, values := range have {
+		out[row] = sumRow(values, op.factor())
+	}
+	return out, nil
+}
+
+func sumRow(values [][]float32, factor float64) []column {
+	out := make([]column, len(values[0]))
+	element := make([]float32, len(values))
+	for e := range out {
+		for i := range values {
+			element[i] = values[i][e]
+		}
+		out[e] = sum(element, factor)
+	}
+	return out
+}
+
+// answeredRows are what the server makes of rows, each of those who pushed it. All are asked for at
+// once.
+func (op *operation) answeredRows(have map[int32][][]float32) (rows, error) {
+	numbers := slices.Sorted(maps.Keys(have))
+	out, pushed := rows{}, make([][][]float32, len(numbers))
+	for i, row := range numbers {
+		for _, values := range have[row] {
+			pushed[i] = append(pushed[i], slices.Clone(values))
+		}
+	}
+	if len(pushed) == 0 {
+		return out, nil
+	}
+	answers, err := op.run.Combine(op.server, pushed)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range numbers {
+		out[row] = make([]column, len(answers[i]))
+		for e, want := range answers[i] {
+			out[row][e] = near(want, have[row], e)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,217 @@
+// Package conformance holds the parts of a plugin to the contracts
+// of their kinds: each point is a small run or several, in which psbench's own trainer carries it
+// out on the part, or looks at what the part does. What ends a run is what is wrong with the part.
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+	"github.com/psbench/psbench/sdk"
+)
+
+// ErrFailed says that a part breaks its contract; the output says where.
+var ErrFailed = errors.New("the plugin does not keep the contract")
+
+// The keys of psbench's own parts that try others: trainer, model and data; trainers that need
+// something else of servers, or try data; and what trainers must call in order.
+const (
+	key           = "conformance"
+	dataKey       = key + "_data"
+	parametersKey = key + "_parameters"
+	tablesKey     = key + "_tables"
+	orderedKey    = key + "_ordered"
+	pushKey       = key + "_push"
+)
+
+// pluginName is what the plugin is called in runs.
+const pluginName = "checked"
+
+// Check is what is needed to check a plugin.
+type Check struct {
+	Program []string // the executable, by its absolute path, and its arguments
+	Key     string   // of the parts to check; "": all
+	// Registry is the built-in one, and Configuration what the user gave.
+	Registry      []byte
+	Configuration config.Sources
+	Catalogue     config.Catalogue
+	Run           run.Options
+	// RanksDiffer says that hooks and servers may leave ranks with different results, DenseOnly
+	// that they are not made for sparse gradients.
+	RanksDiffer, DenseOnly bool
+	// Expect is what hooks and servers are to answer, or ExpectAny, in the place of what they declare; "": that.
+	Expect sdk.Answers
+	// Refused are settings, as kind.setting=value, that parts of that kind must refuse.
+	Refused []string
+	// Model says that the configuration has the model that data is for, or that a server of
+	// parameters holds.
+	Model   bool
+	Largest int // samples of the largest batch; 0: as many as the points say
+	Out     io.Writer
+	Width   int // of the screen, in columns; 0: no screen
+	// JSON has each point be told by a line of JSON, for programs, and no speed be measured.
+	JSON bool
+
+	folder       string
+	parts        []sdk.Part
+	linked       bool // the plugin serves psbench's parts, too
+	kept, failed int
+	ours         []sdk.Part // psbench's
+	assigned     []config.Assigned
+	refused      []refusal
+	first        error          // of the smallest run of the part that is tried
+	needs        []string       // the settings without which a part cannot be tried, as sentences
+	unchecked    int            // of which no value was compared
+	inputs       *sdk.InputSpec // what psbench's model for trials takes that the data fits
+	numbers      bool           // the data's targets are numbers that are no classes
+	fits         string         // the plugin's own model that the data fits; "": psbench's
+	held         string         // the model that a server of parameters holds; "": none was tried yet
+	width        int            // columns of the table of a server that was tried
+	watched      *watch         // what runs leave; nil: nobody looks
+}
+
+// Carry checks the parts one after the other and writes a line for each point. The error is
+// ErrFailed where a part breaks its contract.
+func (c *Check) Carry(ctx context.Context) (err error) {
+	plugin := registry.Plugin{Name: pluginName, Command: c.Program}
+	if err := c.describe(ctx, plugin); err != nil {
+		return err
+	}
+	if err := c.checkExpect(); err != nil {
+		return err
+	}
+	if err := c.takeSettings(); err != nil {
+		return err
+	}
+	if c.folder, err = os.MkdirTemp("", "psbench-check"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(c.folder) }()
+	if err := c.register(); err != nil {
+		return err
+	}
+	for _, part := range c.parts {
+		if c.Key != "" && part.Key != c.Key {
+			continue
+		}
+		if err := c.part(ctx, part); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.kept+c.failed > 0, len(c.needs) > 0:
+	case c.Key != "":
+		return fmt.Errorf("the plugin has no part %s", quote.String(c.Key))
+	default:
+		return errors.New("the plugin has no part that is not psbench's own, and none that can be chosen by itself")
+	}
+	if err := c.end(); err != nil {
+		return err
+	}
+	switch {
+	case c.failed > 0:
+		return ErrFailed
+	case len(c.needs) > 0:
+		return errors.New(strings.Join(c.needs, "; "))
+	}
+	return nil
+}
+
+// ranked are the kinds that have processes of their own, which in-trainer kinds have not.
+var ranked = []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel}
+
+// describe asks the plugin for its parts. Those of psbench that it serves are not its own.
+func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error) {
+	if c.ours, err = c.Catalogue(ctx, registry.Plugin{Name: registry.Builtin}); err != nil {
+		return err
+	}
+	all, err := c.Catalogue(ctx, plugin)
+	for _, part := range all {
+		switch {
+		case partOf(c.ours, part.Kind, part.Key) != nil:
+			c.linked = c.linked || !ofTrials(part)
+		case slices.Contains(ranked, part.Kind):
+			c.parts = append(c.parts, part)
+		}
+	}
+	return err
+}
+
+// partOf is the part of a kind and key; nil: there is none.
+func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
+	i := slices.IndexFunc(list, func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// ofTrials says whether a part is one of psbench's own that try others.
+func ofTrials(part sdk.Part) bool {
+	return part.Key == key || slices.Contains([]string{dataKey, parametersKey, tablesKey, orderedKey, pushKey}, part.Key)
+}
+
+// register writes a registry file that names the plugin's parts and psbench's own that try them. A
+// plugin that serves psbench's parts, too, runs these itself.
+func (c *Check) register() error {
+	own := registry.Entry{Plugin: registry.Builtin}
+	program := registry.Program{Command: c.Program}
+	if c.linked {
+		program.Includes = []string{registry.Builtin}
+	}
+	file := registry.File{
+		Plugins:    map[string]registry.Program{pluginName: program},
+		TrainerMap: map[string]registry.TrainerEntry{},
+		ModelMap:   map[string]registry.ModelEntry{key: {Entry: own}, orderedKey: {Entry: own}},
+		DataMap:    map[string]registry.Entry{key: own},
+		ServerMap:  map[string]registry.ServerEntry{},
+		DDPHookMap: map[string]registry.HookEntry{orderedKey: {Entry: own}, pushKey: {Entry: own}}, CriterionMap: map[string]registry.Entry{orderedKey: own},
+	}
+	for _, trainer := range []string{key, dataKey, parametersKey, tablesKey} {
+		file.TrainerMap[trainer] = registry.TrainerEntry{Entry: own}
+	}
+	theirs := registry.Entry{Plugin: pluginName}
+	for _, part := range c.parts {
+		switch part.Kind {
+		case sdk.KindServer:
+			file.ServerMap[part.Key] = registry.ServerEntry{Entry: theirs}
+		case sdk.KindHook:
+			file.DDPHookMap[part.Key] = registry.HookEntry{Entry: theirs}
+		case sdk.KindCriterion:
+			file.CriterionMap[part.Key] = theirs
+		case sdk.KindTrainer:
+			file.TrainerMap[part.Key] = registry.TrainerEntry{Entry: theirs}
+		case sdk.KindModel:
+			file.ModelMap[part.Key] = registry.ModelEntry{Entry: theirs}
+		case sdk.KindData:
+			file.DataMap[part.Key] = theirs
+		}
+	}
+	data, err := json.Marshal(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.file(), data, 0o600)
+}
+
+func (c *Check) file() string { return filepath.Join(c.folder, "registry.json") }
+
+// line writes one, broken where the screen ends; what follows is indented.
+func (c *Check) line(indent int, format string, args ...any) error {
+	page := screen.Page{Width: c.Width}
+	page.Line(indent, fmt.Sprintf(format, args...))
+	_, err := page.WriteTo(c.Out)
+	return err
+}

@@ -1,0 +1,282 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/process/monitor"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/sdk"
+)
+
+// patience is how long a run waits for a part, in seconds, where the user does not say.
+const patience = 10
+
+// options are those of a run, with settings by kind.
+type options map[string]any
+
+// set gives the part of a kind settings, or none.
+func (o options) set(kind sdk.Kind, settings map[string]any) {
+	if o["set"] == nil {
+		o["set"] = map[string]any{}
+	}
+	all := o["set"].(map[string]any)
+	if all[string(kind)] = settings; settings == nil {
+		delete(all, string(kind))
+	}
+}
+
+// base are the options of the smallest run that has a part, with psbench's own parts for trials
+// around it.
+func (c *Check) base(part sdk.Part) (options, error) {
+	o := options{
+		"trainer": key, "data": key, "ntrainer": 1, "nserver": 0, "epochs": 1, "batch_size": points.MaxBatch, "warmup": "none", "rpc_timeout": patience,
+	}
+	if part.Kind == sdk.KindTrainer {
+		return o, c.trainerBase(part, o)
+	}
+	if part.Kind != sdk.KindModel {
+		o["model"] = key
+		o.set(sdk.KindModel, map[string]any{"dense_only": c.DenseOnly})
+	}
+	switch part.Kind {
+	case sdk.KindServer:
+		return o, c.serverBase(part, o)
+	case sdk.KindHook:
+		o["ddp_hook"] = part.Key
+		if slices.Contains(part.Links, sdk.LinkServer) {
+			o["nserver"] = 1
+		}
+	case sdk.KindCriterion:
+		o["create_criterion"] = part.Key
+	case sdk.KindModel:
+		o["model"] = part.Key
+	case sdk.KindData:
+		o["trainer"], o["data"], o["ddp_hook"], o["batch_size"] = dataKey, part.Key, "noop", 5
+		if c.Model {
+			delete(o, "model")
+			delete(o, "set")
+		}
+	}
+	return o, nil
+}
+
+// serverBase chooses a server, and what it serves.
+func (c *Check) serverBase(part sdk.Part, o options) error {
+	o["server"], o["nserver"] = part.Key, 1
+	switch part.Serves {
+	case sdk.ServiceGradients:
+		o["ddp_hook"] = "rpc"
+	case sdk.ServiceTables:
+		o["trainer"], o["nserver"], o["ddp_hook"] = tablesKey, 2, "noop"
+	case sdk.ServiceParameters:
+		o["trainer"], o["ddp_hook"] = parametersKey, "rpc"
+		delete(o, "model")
+		delete(o, "set")
+		if c.Model {
+			return nil
+		}
+		model, err := c.heldModel()
+		o["model"] = model
+		return err
+	}
+	return nil
+}
+
+// heldModel is the model that a server of parameters holds: that of the plugin with which it was seen
+// to work, or else the first.
+func (c *Check) heldModel() (string, error) {
+	models := c.models()
+	switch {
+	case c.held != "":
+		return c.held, nil
+	case len(models) > 0:
+		return models[0], nil
+	}
+	return "", errors.New("its plugin has no model, but a server of parameters holds one, so that no run could choose it: serve a model, too, or psbench's own (plugins.Parts)")
+}
+
+// models are the keys of those that the plugin serves, its own first.
+func (c *Check) models() (keys []string) {
+	for _, part := range c.parts {
+		if part.Kind == sdk.KindModel {
+			keys = append(keys, part.Key)
+		}
+	}
+	if c.linked {
+		keys = append(keys, "mlp")
+	}
+	return keys
+}
+
+// hold finds a model that a server of parameters can hold: the first of the plugin's with which a run
+// begins.
+func (c *Check) hold(ctx context.Context, part sdk.Part) error {
+	if part.Kind != sdk.KindServer || part.Serves != sdk.ServiceParameters || c.Model {
+		return nil
+	}
+	models := c.models()
+	for _, model := range models {
+		c.held = model
+		o, err := c.smallestOptions(part)
+		if err == nil {
+			err = c.try(ctx, o)
+		}
+		if err == nil || errors.Is(err, monitor.ErrInterrupted) {
+			return err
+		}
+	}
+	if c.held = ""; len(models) > 0 {
+		c.held = models[0]
+	}
+	return nil
+}
+
+// point has ranks carry a point out, in a run for each number of them.
+func (c *Check) point(ctx context.Context, part sdk.Part, point points.Point) error {
+	for _, ranks := range point.Sizes() {
+		if err := c.pointOf(ctx, part, point, ranks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Check) pointOf(ctx context.Context, part sdk.Part, point points.Point, ranks int) error {
+	o, err := c.base(part)
+	if err != nil {
+		return err
+	}
+	o["ntrainer"] = ranks
+	if point.Large {
+		o.set(sdk.KindModel, map[string]any{"dense_only": c.DenseOnly, "large": true})
+	}
+	o["batch_size"] = c.samples(point)
+	if point.Passes > 1 {
+		o["warmup"] = "full"
+	}
+	o.set(sdk.KindTrainer, c.trying(part, point.Name))
+	out, err := c.run(ctx, o)
+	if err != nil {
+		return err
+	}
+	return compare(out)
+}
+
+// samples are those of the largest batch of a point.
+func (c *Check) samples(point points.Point) int {
+	n := cmp.Or(point.Samples, points.MaxBatch)
+	if c.Largest > 0 {
+		n = min(n, c.Largest)
+	}
+	return n
+}
+
+// trying are the settings of psbench's own trainer that carries a point out.
+func (c *Check) trying(part sdk.Part, point string) map[string]any {
+	links := []string{}
+	for _, link := range part.Links {
+		links = append(links, string(link))
+	}
+	return map[string]any{
+		"point": point, "kind": string(part.Kind), "serves": string(part.Serves), "links": links, "timing": int(part.Timing), "asynchronous": part.Asynchronous,
+		"answers": string(c.answers(part)), "targets": string(part.Targets), "ranks_differ": c.RanksDiffer || part.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
+		"stochastic": part.Stochastic, "smallest": part.SmallestBatch,
+	}
+}
+
+// run carries out one run.
+func (c *Check) run(ctx context.Context, o options) (*result.Result, error) {
+	return c.runWith(ctx, o, func(*config.Experiment) {})
+}
+
+// try begins a run and ends it before its first pass.
+func (c *Check) try(ctx context.Context, o options) error {
+	e, err := c.experiment(ctx, o)
+	if err != nil {
+		return err
+	}
+	return run.Try(ctx, e, c.Run)
+}
+
+// runWith is run of an experiment that is changed once it is resolved.
+func (c *Check) runWith(ctx context.Context, o options, change func(*config.Experiment)) (*result.Result, error) {
+	e, err := c.experiment(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	change(e)
+	how := c.Run
+	how.Summarize = true
+	if c.watched != nil {
+		how.Environment, how.Closed = []string{"TMPDIR=" + c.watched.folder}, c.watched.look
+	}
+	out, err := run.Run(ctx, e, how)
+	if err == nil && len(out.Tables) > 0 {
+		c.width = out.Tables[0].Width
+	}
+	return out, err
+}
+
+// experiment is that of the user's configuration with the options of a run.
+func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, error) {
+	sources := c.Configuration
+	sources.Extra, sources.Takes = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o}), c.takes
+	if model, ok := o["model"]; ok { // the user's is for data, and for servers of parameters
+		sources.Over = &config.Layer{Origin: "check", Values: map[string]any{"model": model}}
+	}
+	e, err := c.resolve(ctx, sources)
+	if err != nil {
+		return nil, &configError{err}
+	}
+	return e, nil
+}
+
+// resolve is the experiment of a configuration.
+func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Experiment, error) {
+	merged, err := config.Merge(sources)
+	if err != nil {
+		return nil, err
+	}
+	known, err := merged.LoadRegistry(c.Registry, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := known.Replace(c.file()); err != nil {
+		return nil, err
+	}
+	known.Hide(func(kind sdk.Kind, key string) bool { return ofTrials(sdk.Part{Kind: kind, Key: key}) })
+	return merged.Resolve(ctx, known, c.Catalogue)
+}
+
+// configError is what is wrong with what the user gave, and not with the part.
+type configError struct{ error }
+
+func (e *configError) Unwrap() error { return e.error }
+
+// compare compares what the ranks say must be the same on all.
+func compare(r *result.Result) error {
+	var first *result.Process
+	for i := range r.Processes {
+		p := &r.Processes[i]
+		if p.Kind != string(sdk.KindTrainer) {
+			continue
+		}
+		if first == nil {
+			first = p
+		}
+		for _, what := range slices.Sorted(maps.Keys(p.Facts)) {
+			if here, there := p.Facts[what], first.Facts[what]; here != there {
+				return fmt.Errorf("%s is %s on %s and %s on %s", what, there, first.Name, here, p.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/core/measure/micro"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/sdk"
+)
+
+// ExpectAny is what is expected of a hook or server whose values are not to be compared.
+const ExpectAny sdk.Answers = "any"
+
+// answers is what a part is to answer.
+func (c *Check) answers(part sdk.Part) sdk.Answers {
+	switch c.Expect {
+	case "":
+		return part.Answers
+	case ExpectAny:
+		return ""
+	}
+	return c.Expect
+}
+
+// reduces says that a part leaves gradients that somebody could expect.
+func reduces(part sdk.Part) bool {
+	return part.Kind == sdk.KindHook || part.Kind == sdk.KindServer && part.Serves == sdk.ServiceGradients
+}
+
+// checkExpect says what is wrong with what the user expects of the parts that are checked.
+func (c *Check) checkExpect() error {
+	if c.Expect == "" {
+		return nil
+	}
+	some := false
+	for _, part := range c.parts {
+		if c.Key != "" && part.Key != c.Key || !reduces(part) {
+			continue
+		}
+		some = true
+		if part.Answers = c.answers(part); part.Answers != "" {
+			if err := part.CheckAnswers(); err != nil {
+				return fmt.Errorf("%s %s: --expect is %w", part.Kind, part.Key, err)
+			}
+		}
+	}
+	if !some {
+		return errors.New("--expect says what a hook or a server of gradients answers, but no such part is checked")
+	}
+	return nil
+}
+
+// valuesTrial has a line that says why where no value is compared: else ranks compare every element.
+func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Context) error) {
+	part.Answers = c.answers(part)
+	if part.Answerer() != nil {
+		return
+	}
+	trials[points.Values] = func(ctx context.Context) error {
+		err := error(errUnseen("it does not declare what it answers, and --expect does not say it"))
+		switch {
+		case c.Expect == ExpectAny:
+			err = errUnseen("--expect is any")
+		case c.asks(part):
+			err = c.asked(ctx, part, err)
+		}
+		if unseen := errUnseen(""); errors.As(err, &unseen) {
+			c.unchecked++
+		}
+		return err
+	}
+}
+
+// askedPromise is what is seen of a part that is asked.
+const askedPromise = "every element is what the part itself says that it answers, the first and the last of a bucket too: of 1, 17 and 1,000,003 elements and of rows, for 3 trainers"
+
+// asks says that a part is asked what it answers, since nobody else knows it: one in Go may be an
+// sdk.Answerer, one in another language declares that it says it. What an elementwise server says that declares nothing is what it does.
+func (c *Check) asks(part sdk.Part) bool {
+	part.Answers = c.answers(part)
+	return part.Answerer() == nil && c.Expect != ExpectAny && (!part.Protocol || part.Answers == sdk.AnswersOwn) && (part.Timing == 0 || part.Answers == sdk.AnswersOwn)
+}
+
+// asked compares every element with what the part itself says that it answers, in rounds of psbench
+// comm: the processes that measure are of the part's plugin. The error is silent where it does not say it.
+func (c *Check) asked(ctx context.Context, part sdk.Part, silent error) error {
+	for _, sparse := range []bool{false, true} {
+		if sparse && c.DenseOnly {
+			continue
+		}
+		o, err := c.training(part, part.Key)
+		if err != nil {
+			return err
+		}
+		o["ntrainer"] = 3
+		e, err := c.experiment(ctx, o)
+		if err != nil {
+			return err
+		}
+		plan := askingPlan(part, e, sparse)
+		if err := plan.Check(); err != nil {
+			return err
+		}
+		out, err := micro.Run(ctx, plan, micro.Options{Options: c.Run.Options, Progress: micro.Silent})
+		if out == nil {
+			return err
+		}
+		for _, row := range out.Rows {
+			switch {
+			case row.Void():
+				return fmt.Errorf("%s, which is not what its Answer says", row.Mismatch)
+			case row.Unchecked != "" && part.Answers == sdk.AnswersOwn:
+				return fmt.Errorf("it declares %q, but %s", string(sdk.AnswersOwn), row.Unchecked)
+			case row.Unchecked != "":
+				return silent
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askingPlan is a few rounds in which a hook or a server is asked what it answers.
+func askingPlan(part sdk.Part, e *config.Experiment, sparse bool) *micro.Plan {
+	const width = 97
+	p := &micro.Plan{
+		Operations: []*bench.Operation{bench.PushPull}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Sizes: []int{4, 4 * 17, 4 * 1_000_003}, Width: width, Density: 0.5, World: e.World, Seed: e.Seed,
+		Server: e.Parts[sdk.KindServer], Expect: micro.Part, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: e.Timeout, Listen: e.Listen,
+	}
+	if sparse {
+		p.Sparse, p.Sizes = true, []int{4 * width, 13 * 4 * width, 4099 * 4 * width}
+	}
+	if part.Kind == sdk.KindHook {
+		p.Operations, p.Hook, p.HookLinks = []*bench.Operation{bench.Hook}, e.Parts[sdk.KindHook], e.Links
+		p.HookExpect, p.Expect = micro.Part, micro.Mean
+	}
+	return p
+}

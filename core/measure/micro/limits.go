@@ -1,0 +1,160 @@
+package micro
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/internal/bytesize"
+	"github.com/psbench/psbench/internal/comm/limits"
+)
+
+// Names of limits.
+const (
+	memcpy      = "memcpy"
+	memcpyDirty = "memcpy, dirty source"
+	tcpOneWay   = "loopback TCP, one way"
+	tcpBothWays = "loopback TCP, both ways"
+)
+
+// How long each limit is measured, before the rows and again after them.
+const (
+	copyTime     = 30 * time.Millisecond
+	loopbackTime = 150 * time.Millisecond
+)
+
+// limitSamples are the rates of each limit, in GB/s; the limits have no rate.
+type limitSamples map[Limit][]float64
+
+// measureLimits adds a sample to each limit. They are those of the core's host and mean
+// nothing for rows of another one.
+func (s *session) measureLimits(ctx context.Context) error {
+	if len(cluster.AtCore(s.all)) < len(s.all) {
+		return nil
+	}
+	for _, l := range s.plan.limits() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		rate, err := l.measure()
+		if err != nil {
+			return fmt.Errorf("%w; --no-limits measures none", err)
+		}
+		s.limits[l] = append(s.limits[l], rate)
+	}
+	return nil
+}
+
+// measureLinks notes what the links between the hosts can do.
+func (s *session) measureLinks(ctx context.Context) {
+	links, warning := s.cluster.MeasureLinks(ctx)
+	if s.result.HostLinks = links; warning != "" {
+		s.result.Warnings = append(s.result.Warnings, warning)
+	}
+}
+
+// limits lists what to measure: copies at the footprint of every size, by one
+// core and by all, and loopback TCP.
+func (p *Plan) limits() []Limit {
+	var all []Limit
+	cores := limits.Cores()
+	if p.buckets() != nil {
+		for _, size := range p.Sizes {
+			footprint := p.footprint(size)
+			if slices.ContainsFunc(all, func(l Limit) bool { return l.Bytes == footprint }) {
+				continue
+			}
+			all = append(all, Limit{Name: memcpy, Bytes: footprint, Cores: 1})
+			if cores > 1 {
+				all = append(all,
+					Limit{Name: memcpy, Bytes: footprint, Cores: cores},
+					Limit{Name: memcpyDirty, Bytes: footprint, Cores: 1},
+					Limit{Name: memcpyDirty, Bytes: footprint, Cores: cores})
+			}
+		}
+	}
+	trainers := p.World.Trainers
+	return append(all, Limit{Name: tcpOneWay, Connections: trainers}, Limit{Name: tcpBothWays, Connections: trainers})
+}
+
+// footprint is the memory that an operation on buckets of this size works on:
+// the buckets of all trainers. Copies need at least some cache lines per core.
+func (p *Plan) footprint(size int) int { return max(p.World.Trainers*size, 256*limits.Cores()) }
+
+func (l Limit) measure() (float64, error) {
+	switch l.Name {
+	case tcpOneWay, tcpBothWays:
+		return limits.Loopback(l.Connections, l.Name == tcpBothWays, loopbackTime)
+	default:
+		return limits.Copy(limits.Copying{Footprint: l.Bytes, Cores: l.Cores, Dirty: l.Name == memcpyDirty}, copyTime)
+	}
+}
+
+// addLimits adds the measured limits and what share of them each row reaches.
+func (r *Result) addLimits(samples limitSamples) {
+	if len(samples) == 0 {
+		return
+	}
+	for _, l := range r.plan.limits() {
+		if rates := samples[l]; len(rates) > 0 {
+			for _, rate := range rates {
+				l.GBps += rate / float64(len(rates))
+			}
+			r.Limits = append(r.Limits, l)
+		}
+	}
+	for _, row := range r.Rows {
+		r.addShare(row)
+	}
+}
+
+// addShare compares a row with its limit: on shm what it reads plus what it
+// writes with what memcpy by all cores does, elsewhere what all ranks receive with
+// loopback TCP. Both are of one host.
+func (r *Result) addShare(row *Row) {
+	if row.across {
+		return
+	}
+	name := tcpBothWays
+	if row.mapped {
+		name = memcpyDirty
+		if limits.Cores() < 2 {
+			name = memcpy
+		}
+	}
+	for _, l := range r.Limits {
+		if l.Name != name || name != tcpBothWays && (l.Bytes != r.plan.footprint(row.Bytes) || l.Cores != limits.Cores()) {
+			continue
+		}
+		row.shareOf(l)
+	}
+}
+
+// shareOf notes what share of a limit the row reaches.
+func (r *Row) shareOf(l Limit) {
+	reached, cost := rate(r.volume.Received, r.P50US), 1.0
+	if r.mapped {
+		reached, cost = rate(r.MovedBytes, r.P50US), 2
+	}
+	if reached > 0 && l.GBps > 0 {
+		r.Share, r.ShareOf = reached/(cost*l.GBps), l.String()
+	}
+}
+
+// shareAgain reckons the share of a row that was recorded, whose limit is noted.
+func (r *Result) shareAgain(row *Row) {
+	for _, l := range r.Limits {
+		if l.String() == row.ShareOf {
+			row.shareOf(l)
+		}
+	}
+}
+
+func (l Limit) String() string {
+	if l.Bytes == 0 {
+		return l.Name
+	}
+	return fmt.Sprintf("%s, %s, %d cores", l.Name, bytesize.Format(l.Bytes), l.Cores)
+}

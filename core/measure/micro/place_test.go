@@ -1,0 +1,124 @@
+package micro
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/comm/limits"
+)
+
+// hostsOf are hosts of these names, with four cores each.
+func hostsOf(names ...string) (hosts []placement.Host) {
+	for _, name := range names {
+		cores := []machine.CPUs{{0}, {1}, {2}, {3}}
+		hosts = append(hosts, placement.Host{Name: name, Nodes: []machine.Node{{Cores: cores}}})
+	}
+	return hosts
+}
+
+// The processes of every transport run where those of the others do, and the result says where that is.
+func TestPlace(t *testing.T) {
+	for _, c := range []struct {
+		trainers, servers int
+		policy            placement.Policy
+		hosts             []placement.Host
+		want              string
+	}{
+		{2, 1, placement.Spread, hostsOf("node1", "node2"), "node1 trainer0, server2; node2 trainer1"},
+		{2, 1, placement.Apart, hostsOf("node1", "node2"), "node1 trainer0, trainer1; node2 server2"},
+		{1, 1, placement.Spread, hostsOf("node1", "node2"), "node1 trainer0, server1; node2 nobody"},
+		{4, 2, placement.Packed, hostsOf("node1", "node2", "node3"), "node1 trainer0, trainer1; node2 trainer2; node3 trainer3, server4, server5"},
+	} {
+		p := planOf(c.trainers, c.servers, bench.PushPull)
+		p.ServerPlace = c.policy
+		s := newSession(p)
+		s.result = &Result{plan: p}
+		layout, err := s.place(c.hosts, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Hosts(s.result.Placement); got != c.want {
+			t.Errorf("%d trainers and %d servers, %s: %s, want %s", c.trainers, c.servers, c.policy, got, c.want)
+		}
+		for _, one := range s.result.Placement.Processes {
+			for _, f := range p.Fabrics {
+				if placed, ok := layout.Of(one.Name + "." + f.Name); !ok || placed.Host != one.Host {
+					t.Errorf("%s of %s runs on host %d, want %d", one.Name, f.Name, placed.Host, one.Host)
+				}
+			}
+		}
+		if want := 2 * (c.trainers + c.servers); len(layout.Processes) != want {
+			t.Errorf("%d processes are placed, want %d", len(layout.Processes), want)
+		}
+	}
+}
+
+// On one host, where nothing is pinned, there is nothing to tell; a server of its own host there is refused.
+func TestPlaceOnOneHost(t *testing.T) {
+	p := planOf(2, 1, bench.PushPull)
+	s := newSession(p)
+	s.result = &Result{plan: p}
+	if layout, err := s.place(nil, false); err != nil || s.result.Placement != nil || len(layout.Hosts) != 1 {
+		t.Errorf("%v, the result has %+v", err, s.result.Placement)
+	}
+	if _, err := s.place(hostsOf("node1"), true); err != nil || s.result.Placement == nil || s.result.Placement.Hosts[0].Name != "node1" {
+		t.Errorf("%v, of a host apart from the core's the result has %+v", err, s.result.Placement)
+	}
+	p.ServerPlace = placement.Apart
+	if _, err := s.place(hostsOf("node1"), false); err == nil || !strings.Contains(err.Error(), "servers cannot be on hosts of their own (place is apart): node1 is the only host") {
+		t.Errorf("the error is %v", err)
+	}
+	p.ServerPlace, p.Affinity = placement.Spread, placement.OnCores
+	layout, err := s.place(hostsOf("node1"), false)
+	if err != nil || len(layout.CPUs("server2.tcp")) != 1 || layout.CPUs("trainer0.tcp").String() == layout.CPUs("trainer1.tcp").String() {
+		t.Errorf("%v, the layout is %+v", err, layout)
+	}
+}
+
+// A part that speaks the protocol is beside the process that calls it.
+func TestPlaceOfParts(t *testing.T) {
+	p := planOf(2, 1, bench.PushPull)
+	p.Server = config.Part{Key: "mine", Protocol: true, Plugin: registry.Plugin{Name: "mine"}}
+	p.ServerPlace = placement.Apart
+	s := newSession(p)
+	s.result = &Result{plan: p}
+	layout, err := s.place(hostsOf("node1", "node2"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part, ok := layout.Of("server2.tcp.part"); !ok || part.Host != 1 {
+		t.Errorf("the part runs on host %d", part.Host)
+	}
+}
+
+// The heading says between what rows were measured.
+func TestHostsAreShown(t *testing.T) {
+	r := example(t)
+	layout, err := placement.Lay(hostsOf("node1", "node2"), []placement.Process{{Name: "trainer0", Kind: placement.Trainer}, {Name: "trainer1", Kind: placement.Trainer}}, placement.Spread, placement.Anywhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Placement = layout
+	r.HostLinks = []result.HostLink{{From: "node1", To: "node2", Link: limits.Link{OutGBps: 1.25, BackGBps: 1.24, RoundTripUS: 31}}}
+	const hosts, link = "\nhosts: node1 trainer0; node2 trainer1\n", "\nlink node1 – node2: 1.250 GB/s there, 1.240 GB/s back, a round trip of 31.0 µs, by bare sockets\n"
+	for form, want := range map[string]bool{report.ReportTable: true, report.ReportFull: true, report.ReportSummary: false} {
+		var text bytes.Buffer
+		if err := Text(&text, r, report.Options{Report: form}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(text.String(), hosts) && strings.Contains(text.String(), link); got != want {
+			t.Errorf("--report %s shows them: %v\n%s", form, got, text.String())
+		}
+		if got := strings.Contains(text.String(), "placement: servers spread, affinity none"); got != (form == report.ReportFull) {
+			t.Errorf("--report %s shows the placement: %v", form, got)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package micro
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/host/noise"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/comm/fabric"
+)
+
+//go:generate go test -run TestSchemaIsUpToDate -update .
+
+// Schema names the format of the JSON file. The number rises when a reader of
+// the old format could misread the new one.
+const Schema = "psbench.comm/2"
+
+// Result is what one run of psbench comm measured.
+type Result struct {
+	Schema string `json:"schema"`
+	// Complete is false if the run ended early; Error then says why, and the
+	// rows are those that were measured by then.
+	Complete    bool               `json:"complete"`
+	Error       string             `json:"error,omitempty"`
+	Started     time.Time          `json:"started"`
+	Command     []string           `json:"command"`
+	Environment result.Environment `json:"environment"`
+	// Plugins are the programs that ran, each once.
+	Plugins []result.Plugin `json:"plugins,omitempty"`
+	// Placement says where the processes ran, those of each transport, if there were several hosts or they were
+	// pinned.
+	Placement *placement.Layout `json:"placement,omitempty"`
+	// Links says which transport carried which links of a transport that is made of two.
+	Links []result.Links `json:"links,omitempty"`
+	// HostLinks are those between the hosts, measured in the same run; none on one host.
+	HostLinks []result.HostLink `json:"host_links,omitempty"`
+	Limits    []Limit           `json:"limits"`
+	Rows      []*Row            `json:"rows"`
+	// Noise is what else took the machine's CPU time: an interval for each part of the run
+	// that ended. The rows were measured in "measured", the limits before and after it.
+	Noise    []noise.Interval `json:"noise,omitempty"`
+	Warnings []string         `json:"warnings,omitempty"` // one sentence each
+
+	plan *Plan
+}
+
+// Pending is the result of a run that has yet to begin.
+func Pending(o Options) *Result {
+	r := newResult(o)
+	r.Error = result.Running
+	return r
+}
+
+// Fail notes why the run ended early.
+func (r *Result) Fail(err error) { r.Error = err.Error() }
+
+func newResult(o Options) *Result {
+	return &Result{
+		Schema: Schema, Command: o.Command, Environment: result.Capture(), Limits: []Limit{}, Rows: []*Row{},
+		Started: time.Now().Add(-time.Duration(comm.Now() - o.StartedNS)),
+	}
+}
+
+// Limit is what the machine can do, measured in the same run.
+type Limit struct {
+	Name string `json:"name"`
+	// Bytes is the footprint of a copy: source and destination together. It is 0
+	// for what has none.
+	Bytes int `json:"bytes"`
+	// Cores that copied at once; 0 for what is no copy.
+	Cores int `json:"cores"`
+	// Connections that were busy at once; 0 for what has none.
+	Connections int `json:"connections"`
+	// GBps is the bytes copied or received per second, in 10^9.
+	GBps float64 `json:"gb_per_s"`
+}
+
+// Row is one operation on one transport.
+type Row struct {
+	Operation string `json:"operation"`
+	Server    string `json:"server"`         // key; empty without one
+	Hook      string `json:"hook,omitempty"` // key, of the operation hook
+	Transport string `json:"transport"`
+	Trainers  int    `json:"trainers"`
+	Servers   int    `json:"servers"` // that took part
+	// Aggregate is "host" where trainers of a host other than their server's pushed as one.
+	Aggregate string `json:"aggregate,omitempty"`
+	Mode      Mode   `json:"mode"`
+	Place     Place  `json:"place"`
+	Sparse    bool   `json:"sparse"`
+	Bytes     int    `json:"bytes"`  // size of the bucket; 0 for a barrier
+	Rounds    int    `json:"rounds"` // timed rounds of each rank
+
+	// Latencies of all ranks and rounds together.
+	P50US float64 `json:"p50_us"`
+	P95US float64 `json:"p95_us"`
+	MinUS float64 `json:"min_us"`
+	// AlgbwGBps and BusbwGBps follow from the median, see docs/comm.md.
+	AlgbwGBps float64 `json:"algbw_gb_per_s"`
+	BusbwGBps float64 `json:"busbw_gb_per_s"`
+	// MovedBytes is what the operation reads plus what it writes in shared
+	// memory, all ranks together; 0 if that is not known.
+	MovedBytes float64 `json:"moved_bytes"`
+	// Share is how much of a limit the row reaches, 1 for all of it; 0 if there
+	// is nothing to compare with. ShareOf names the limit.
+	Share   float64 `json:"share"`
+	ShareOf string  `json:"share_of"`
+
+	// Verified says in which rounds every value was compared and right. Mismatch is
+	// the first that was not, which voids the row.
+	Verified Verified `json:"verified" jsonschema:"enum=rounds,enum=lead-in,enum=none"`
+	Mismatch string   `json:"mismatch"`
+	// Unchecked is why no value was compared, where there are values and nobody was told what they
+	// must be.
+	Unchecked string `json:"unchecked,omitempty"`
+	// LatenciesUS has a list per turn: the rounds of rank 0, then those of
+	// rank 1, and so on.
+	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
+
+	// Width, in elements, and Density of the rows that ranks push, of a sparse bucket; a folder has them.
+	Width   int     `json:"-"`
+	Density float64 `json:"-"`
+
+	mapped bool // the gradients lie in memory that ranks map
+	across bool // the ranks are on several hosts, of which no limit is known
+	volume bench.Volume
+}
+
+// Verified names the rounds of a row that were verified.
+type Verified string
+
+// Fresh rounds are verified, each of them. Of warm ones none is, since they carry
+// zeros: only the fresh round that leads in to them in each turn, and is not timed.
+const (
+	EveryRound Verified = "rounds"
+	LeadIn     Verified = "lead-in"
+	NoRound    Verified = "none"
+)
+
+// Void says whether the row counts for nothing.
+func (r *Row) Void() bool { return r.Mismatch != "" }
+
+func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
+	r := &Row{
+		Operation: c.operation.Name, Transport: f.Name, mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
+		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
+	}
+	r.MovedBytes = r.volume.Moved
+	if c.operation.Served || c.operation.Hooked && p.HookLinks.Server {
+		r.Server, r.Servers = p.Server.Key, p.World.Servers
+		if p.Aggregate {
+			r.Aggregate = "host"
+		}
+	}
+	if r.Sparse {
+		r.Width, r.Density = p.Width, p.Density
+	}
+	if c.operation.Hooked {
+		r.Hook = p.Hook.Key
+	}
+	r.Unchecked, r.Verified = p.unchecked(c), p.verified(c)
+	return r
+}
+
+func (p *Plan) verified(c cell) Verified {
+	switch {
+	case c.operation.Empty, p.unchecked(c) != "":
+		return NoRound
+	case c.mode == Warm:
+		return LeadIn
+	default:
+		return EveryRound
+	}
+}
+
+// note voids the row if a turn found a mismatch, and says so where it could look for none.
+func (r *Row) note(t *turn) {
+	if r.Unchecked == "" && t.unchecked != "" {
+		r.Unchecked, r.Verified = t.unchecked, NoRound
+	}
+	if r.Mismatch == "" && t.mismatch != "" {
+		r.Mismatch, r.Verified = t.mismatch, NoRound
+	}
+}
+
+// add takes a turn into the row.
+func (r *Row) add(t *turn) {
+	r.note(t)
+	r.Rounds += t.rounds
+	r.LatenciesUS = append(r.LatenciesUS, t.latenciesUS)
+	r.summarize()
+}
+
+// summarize makes the numbers of the row from its latencies.
+func (r *Row) summarize() {
+	var all []float64
+	for _, latencies := range r.LatenciesUS {
+		all = append(all, latencies...)
+	}
+	s := stats.Summarize(all)
+	r.P50US, r.P95US, r.MinUS = s.P50, s.P95, s.Min
+	r.AlgbwGBps, r.BusbwGBps = rate(r.volume.Alg, s.P50), rate(r.volume.Bus, s.P50)
+}
+
+// rate is bytes in us as GB/s.
+func rate(bytes, us float64) float64 {
+	if us <= 0 {
+		return 0
+	}
+	return bytes / us / 1e3
+}
+
+// voided is the error of a result that has void rows, or nil.
+func (r *Result) voided() error {
+	void, first := 0, ""
+	for _, row := range r.Rows {
+		if row.Void() {
+			void++
+			if first == "" {
+				first = row.Mismatch
+			}
+		}
+	}
+	if void == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d rows are void: %s", void, len(r.Rows), first)
+}

@@ -1,0 +1,294 @@
+package micro
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/comm/limits"
+	"github.com/psbench/psbench/internal/golden"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// latencies is a turn of two ranks with equal rounds.
+func latencies(t *testing.T, mismatch string, us ...float64) *turn {
+	t.Helper()
+	var ranks []timings
+	for rank := range 2 {
+		reply := &proto.MeasureReply{}
+		for _, l := range us {
+			reply.LatencyNs = append(reply.LatencyNs, int64(1e3*l))
+		}
+		if rank == 1 {
+			reply.Mismatch = mismatch
+		}
+		ranks = append(ranks, timingsOf(reply))
+	}
+	got, err := newTurn(len(us), ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// example is a result with a void row and one without limits.
+func example(t *testing.T) *Result {
+	t.Helper()
+	p := planOf(2, 1, measured...)
+	r := &Result{
+		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Command: []string{"psbench", "comm"},
+		Environment: result.Environment{Psbench: "v1", Commit: "a3139f6", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
+		Limits:      []Limit{}, Rows: []*Row{}, plan: p,
+	}
+	for i, c := range p.cells() {
+		for _, transport := range p.Fabrics {
+			row := p.newRow(c, transport)
+			if c.mode == Warm || c.operation == bench.Barrier && !transport.Maps() {
+				continue
+			}
+			mismatch := ""
+			if i == 1 && !transport.Maps() {
+				mismatch = "element 17 of round 3 on trainer1 is 5.5 instead of 5"
+			}
+			scale := float64(1 + c.size>>12)
+			row.add(latencies(t, "", scale, 2*scale, 3*scale))
+			row.add(latencies(t, mismatch, 4*scale, 5*scale, 6*scale))
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return r
+}
+
+func TestRowSummary(t *testing.T) {
+	row := planOf(2, 1, bench.PushPull).newRow(cell{bench.PushPull, Fresh, InPlace, 0, 4096}, fabricsOf("shm")[0])
+	row.add(latencies(t, "", 1, 2, 3))
+	row.add(latencies(t, "", 4, 5, 6.5))
+	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || row.Verified != EveryRound {
+		t.Errorf("the row is %+v", row)
+	}
+	if d := cmp.Diff([][]float64{{1, 2, 3, 1, 2, 3}, {4, 5, 6.5, 4, 5, 6.5}}, row.LatenciesUS); d != "" {
+		t.Error(d)
+	}
+	if row.AlgbwGBps != 2*4096/3e3 || row.BusbwGBps != 4*4096/3e3 {
+		t.Errorf("algbw is %v, busbw %v", row.AlgbwGBps, row.BusbwGBps)
+	}
+	row.add(latencies(t, "wrong", 1))
+	row.add(latencies(t, "later", 1))
+	if row.Verified != NoRound || row.Mismatch != "wrong" || !row.Void() {
+		t.Errorf("after a mismatch the row is %+v", row)
+	}
+}
+
+func TestVerifiedIsWhatWasCompared(t *testing.T) {
+	p := planOf(2, 1, measured...)
+	p.Fabrics, p.Places, p.Sizes, p.Modes = fabricsOf("shm"), []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
+	for expect, want := range map[Expect]struct {
+		rows []Verified // fresh and warm, by operation
+		text string
+	}{
+		Mean: {
+			[]Verified{EveryRound, LeadIn, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
+			"verified: fresh rows in every round, warm rows in the fresh round before each turn alone\n",
+		},
+		Any: {
+			[]Verified{NoRound, NoRound, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
+			"verified: fresh rows not at all (--expect is any), warm rows not at all (--expect is any)\n",
+		},
+	} {
+		p.Expect = expect
+		r := &Result{Complete: true, plan: p}
+		var got []Verified
+		for _, c := range p.cells() {
+			row := p.newRow(c, fabricsOf("shm")[0])
+			row.add(latencies(t, "", 1))
+			r.Rows, got = append(r.Rows, row), append(got, row.Verified)
+		}
+		if d := cmp.Diff(want.rows, got); d != "" {
+			t.Errorf("--expect %s: %s", expect, d)
+		}
+		if table := written(t, textOf(report.ReportFull), r); !strings.Contains(table, "\n"+want.text) || strings.Count(table, "\nverified: ") != 3 {
+			t.Errorf("--expect %s: %q does not stand below push-pull and collectives, but for the barrier:\n%s", expect, want.text, table)
+		}
+		var lines []Verified // of the benchmark format
+		verified := Verified("")
+		for line := range strings.Lines(written(t, GoBench, r)) {
+			if text, ok := strings.CutPrefix(line, "verified: "); ok {
+				verified = Verified(strings.TrimSpace(text))
+			} else if strings.HasPrefix(line, "Benchmark") {
+				lines = append(lines, verified)
+			}
+		}
+		if d := cmp.Diff(want.rows, lines); d != "" {
+			t.Errorf("--expect %s, benchmark lines: %s", expect, d)
+		}
+	}
+}
+
+func TestMissingRounds(t *testing.T) {
+	if _, err := newTurn(3, []timings{{latenciesUS: []float64{1, 2, 3}}, {latenciesUS: []float64{1}}}); err == nil ||
+		err.Error() != "trainer1 measured 1 rounds instead of 3" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestVoided(t *testing.T) {
+	r := example(t)
+	if err := r.voided(); err == nil || err.Error() != "1 of 25 rows are void: element 17 of round 3 on trainer1 is 5.5 instead of 5" {
+		t.Errorf("the error is %v", err)
+	}
+	for _, row := range r.Rows {
+		row.Mismatch = ""
+	}
+	if err := r.voided(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShares(t *testing.T) {
+	cores := limits.Cores()
+	p := planOf(2, 1, bench.PushPull)
+	p.Sizes = []int{1 << 20}
+	r := &Result{plan: p, Rows: []*Row{
+		{Transport: "shm", mapped: true, Bytes: 1 << 20, P50US: 100, MovedBytes: 4e6, AlgbwGBps: 20},
+		{Operation: bench.PushPull.Name, Transport: "tcp", Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6, volume: bench.Volume{Received: 4 << 20}},
+		{Transport: "shm", mapped: true, Bytes: 1 << 20, P50US: 100, AlgbwGBps: 20},
+	}}
+	samples := limitSamples{}
+	for _, l := range p.limits() {
+		switch {
+		case l.Name == tcpBothWays:
+			samples[l] = []float64{4, 6}
+		case l.Name == memcpyDirty && l.Cores == cores, cores == 1:
+			samples[l] = []float64{50, 30}
+		default:
+			samples[l] = []float64{1e9}
+		}
+	}
+	r.addLimits(samples)
+	// 4 MB in 100 us are 40 GB/s of the 80 that memcpy reads and writes.
+	if row := r.Rows[0]; row.Share != 0.5 || !strings.HasPrefix(row.ShareOf, "memcpy") || !strings.Contains(row.ShareOf, ", 2MiB, ") {
+		t.Errorf("shm reaches %v of %s", row.Share, row.ShareOf)
+	}
+	// Both trainers push and pull 1 MiB in 2.1 ms: 2 GB/s of the 5 of the sockets.
+	if row := r.Rows[1]; math.Abs(row.Share-0.4) > 1e-9 || row.ShareOf != tcpBothWays {
+		t.Errorf("tcp reaches %v of %s", row.Share, row.ShareOf)
+	}
+	if row := r.Rows[2]; row.Share != 0 || row.ShareOf != "" {
+		t.Errorf("what moves nothing reaches %v of %s", row.Share, row.ShareOf)
+	}
+	if len(r.Limits) != len(p.limits()) {
+		t.Errorf("%d of %d limits are kept", len(r.Limits), len(p.limits()))
+	}
+}
+
+// Small buckets of different sizes may share a footprint, which is measured once.
+func TestLimitsAreDistinct(t *testing.T) {
+	p := planOf(1, 1, bench.PushPull)
+	p.Sizes = []int{4, 8, 12, 1 << 20}
+	seen := map[Limit]bool{}
+	for _, l := range p.limits() {
+		if seen[l] {
+			t.Errorf("%s is measured twice", l)
+		}
+		seen[l] = true
+	}
+}
+
+func TestText(t *testing.T) {
+	r := example(t)
+	for _, row := range r.Rows {
+		if row.Bytes > 4096 && !row.Void() {
+			row.Share, row.ShareOf = 0.625, "something"
+		}
+	}
+	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}, {tcpBothWays, 0, 0, 2, 3.25}}
+	r.Complete, r.Error = false, "server2 died"
+	compare(t, "testdata/comm.txt", textOf(report.ReportFull), r)
+	compare(t, "testdata/table.txt", textOf(report.ReportTable), r)
+	compare(t, "testdata/summary.txt", textOf(report.ReportSummary), r)
+	r.Limits, r.Rows = nil, r.Rows[:5]
+	for _, row := range r.Rows {
+		row.Sparse, row.Width, row.Density = true, 128, 0.5
+	}
+	compare(t, "testdata/sparse.txt", textOf(report.ReportFull), r)
+}
+
+func TestTextFits(t *testing.T) {
+	r := example(t)
+	for _, row := range r.Rows {
+		row.P50US, row.P95US, row.AlgbwGBps, row.Share = 123456.78, 1234567.89, 123.45, 1.25
+	}
+	for _, width := range []int{60, 80, 100, 160} {
+		var out bytes.Buffer
+		if err := Text(&out, r, report.Options{Report: report.ReportFull, Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := len([]rune(line)) - 1; n > width {
+				t.Errorf("a line has %d columns on a screen of %d: %s", n, width, line)
+			}
+		}
+	}
+}
+
+func textOf(name string) func(io.Writer, *Result) error {
+	return func(w io.Writer, r *Result) error { return Text(w, r, report.Options{Report: name}) }
+}
+
+func TestGoBench(t *testing.T) {
+	r := example(t)
+	compare(t, "testdata/comm.bench", GoBench, r)
+	// The format is a name, a count, and pairs of values and units.
+	line := regexp.MustCompile(`^Benchmark\S+ [0-9]+( [0-9.]+ \S+)+$`)
+	var out bytes.Buffer
+	if err := GoBench(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for text := range strings.Lines(out.String()) {
+		if strings.HasPrefix(text, "Benchmark") {
+			count++
+			if !line.MatchString(strings.TrimSuffix(text, "\n")) {
+				t.Errorf("no benchmark line: %s", text)
+			}
+		}
+	}
+	if count != 48 {
+		t.Errorf("%d lines for 24 valid rows of two turns", count)
+	}
+}
+
+// compare compares what write makes of r with a golden file.
+func compare(t *testing.T, file string, write func(io.Writer, *Result) error, r *Result) {
+	t.Helper()
+	golden.Require(t, file, written(t, write, r))
+}
+
+func written(t *testing.T, write func(io.Writer, *Result) error, r *Result) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestJSONHasNoNulls(t *testing.T) {
+	data, err := json.Marshal(example(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := bytes.Index(data, []byte("null")); i >= 0 {
+		t.Errorf("the JSON has %s", data[max(0, i-40):i+4])
+	}
+}

@@ -1,0 +1,276 @@
+package micro
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/internal/bytesize"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Text writes r: its rows last, in a table for each operation, with what the machine can do
+// and what the columns mean before them in a full report, and no heading in a summary.
+func Text(w io.Writer, r *Result, o report.Options) error {
+	out := &screen.Page{Width: o.Width}
+	if o.Report != report.ReportSummary {
+		r.heading(out)
+	}
+	if !r.Complete {
+		out.Line(0, "")
+		out.Line(2, "INCOMPLETE: "+r.Error)
+	}
+	if o.Report == report.ReportFull {
+		if err := r.background(out); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.operations() {
+		if err := r.operationTable(out, name); err != nil {
+			return err
+		}
+	}
+	var closing []string
+	if noise := report.Noise(r.Noise); noise != "" {
+		closing = append(closing, "noise: "+noise)
+	}
+	if o.Report == "" || o.Report == report.ReportTable {
+		closing = append(closing, "more: --report full says what the columns mean and what the machine can do")
+	}
+	for _, warning := range r.Warnings {
+		closing = append(closing, "warning: "+warning)
+	}
+	if len(closing) > 0 {
+		out.Line(0, "")
+	}
+	for _, line := range closing {
+		out.Line(2, line)
+	}
+	_, err := out.WriteTo(w)
+	return err
+}
+
+func (r *Result) heading(w *screen.Page) {
+	w.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
+	w.Line(2, report.Machine(r.Environment))
+	if joined := report.Links(r.Links); joined != "" {
+		w.Line(2, "links: "+joined)
+	}
+	if r.Placement != nil && len(r.Placement.Hosts) > 1 {
+		w.Line(2, "hosts: "+report.Hosts(r.Placement))
+	}
+	report.HostLinks(w, r.HostLinks)
+}
+
+// background is what the rows are seen against.
+func (r *Result) background(w *screen.Page) error {
+	if err := report.NoiseTables(w, r.Noise); err != nil {
+		return err
+	}
+	if r.Placement != nil {
+		w.Line(0, "")
+		if err := report.Placement(w, r.Placement); err != nil {
+			return err
+		}
+	}
+	if err := r.limitTable(w); err != nil {
+		return err
+	}
+	r.explain(w)
+	if len(r.Plugins) > 0 {
+		w.Line(0, "")
+	}
+	for _, p := range r.Plugins {
+		w.Line(2, report.DescribePlugin(p))
+	}
+	return nil
+}
+
+// rowColumns are the columns of a row but for those that the title tells.
+var rowColumns = []screen.Column{
+	screen.Left("transport"), screen.Left("mode"), screen.Left("place"), screen.Right("size"), screen.Right("rounds").Yields(1),
+	screen.Right("p50 µs"), screen.Right("p95 µs").Yields(4), screen.Right("min µs").Yields(2),
+	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
+}
+
+// operations are those that have rows, in their order.
+func (r *Result) operations() []string {
+	var names []string
+	for _, row := range r.Rows {
+		if !slices.Contains(names, row.Operation) {
+			names = append(names, row.Operation)
+		}
+	}
+	return names
+}
+
+func (r *Result) operationTable(w *screen.Page, operation string) error {
+	title := ""
+	var cells [][]string
+	var void []*Row
+	var verified []string
+	for _, row := range r.Rows {
+		if row.Operation != operation {
+			continue
+		}
+		if title == "" {
+			title = row.title()
+		}
+		cells = append(cells, row.cells())
+		if row.Void() {
+			void = append(void, row)
+		} else if text := row.verifiedText(); row.Bytes > 0 && !slices.Contains(verified, text) {
+			verified = append(verified, text)
+		}
+	}
+	w.Line(0, "")
+	w.Line(2, title)
+	if err := w.Grid(rowColumns, cells, false); err != nil {
+		return err
+	}
+	if verified != nil {
+		w.Line(2, "verified: "+strings.Join(verified, ", "))
+	}
+	for _, row := range void {
+		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", bytesize.Format(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch))
+	}
+	return nil
+}
+
+// verifiedText says what of the row was compared, and why nothing was.
+func (r *Row) verifiedText() string {
+	text := fmt.Sprintf("%s rows %s", r.Mode, verifiedTexts[r.Verified])
+	if r.Unchecked != "" {
+		text += " (" + quote.Lines(r.Unchecked) + ")"
+	}
+	return text
+}
+
+// verifiedTexts follow "verified: fresh rows".
+var verifiedTexts = map[Verified]string{
+	EveryRound: "in every round",
+	LeadIn:     "in the fresh round before each turn alone",
+	NoRound:    "not at all",
+}
+
+// title is what all rows of an operation have in common.
+func (r *Row) title() string {
+	title := r.Operation
+	if r.Hook != "" {
+		title += " " + r.Hook
+	}
+	if r.Servers > 0 {
+		title += fmt.Sprintf(", server %s, %s, %s", r.Server, screen.Count(r.Trainers, "trainer"), screen.Count(r.Servers, "server"))
+		if r.Aggregate != "" {
+			title += ", aggregate " + quote.Word(r.Aggregate)
+		}
+	} else {
+		title += ", " + screen.Count(r.Trainers, "trainer")
+	}
+	if r.Sparse {
+		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.Width, r.Density)
+	}
+	return title
+}
+
+func (r *Row) cells() []string {
+	cells := []string{r.Transport, string(r.Mode), string(r.Place), bytesize.Format(r.Bytes), strconv.Itoa(r.Rounds)}
+	if r.Void() {
+		return append(cells, "VOID", "", "", "", "", "")
+	}
+	if r.Bytes == 0 {
+		cells[2], cells[3] = "-", "-"
+	}
+	for _, us := range []float64{r.P50US, r.P95US, r.MinUS} {
+		cells = append(cells, decimals(us))
+	}
+	if r.Bytes == 0 {
+		return append(cells, "-", "-", "-")
+	}
+	share := "-"
+	if r.Share > 0 {
+		share = fmt.Sprintf("%.0f %%", 100*r.Share)
+	}
+	return append(cells, decimals(r.AlgbwGBps), decimals(r.BusbwGBps), share)
+}
+
+func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
+
+// terms explains the letters of the operations' explanations, dense and sparse.
+var terms = [2]string{
+	"S is the size, T the number of trainers.",
+	"P are the bytes of the rows that one rank pushes, U those of their union, T is the number of trainers.",
+}
+
+// Explanations of the other columns.
+const (
+	aboutUnits    = "p50, p95 and min are over all rounds of all ranks. GB = 10^9 bytes."
+	shareOfMemory = "share on shm: bytes read plus written per second, over those of memcpy by all cores, source dirty, footprint T*S"
+	movedCopies   = "  copies out of the heap and back move 4T*S more"
+	shareOfTCP    = "share on other transports: bytes received by all ranks over those of loopback TCP, T connections, both ways"
+)
+
+// explain says what the columns mean, for the rows that there are.
+func (r *Result) explain(w *screen.Page) {
+	any := func(is func(*Row) bool) bool { return slices.ContainsFunc(r.Rows, is) }
+	if !any(func(row *Row) bool { return row.Bytes > 0 }) {
+		return
+	}
+	kind := 0
+	if any(func(row *Row) bool { return row.Sparse }) {
+		kind = 1
+	}
+	lines := []string{terms[kind], aboutUnits}
+	var operations []*bench.Operation
+	for _, name := range r.operations() {
+		if o := bench.Find(name); o != nil && !o.Empty {
+			operations = append(operations, o)
+			lines = append(lines, o.Name+": "+o.Bandwidths[kind])
+		}
+	}
+	reaches := func(mapped bool) bool {
+		return any(func(row *Row) bool { return row.Share > 0 && row.mapped == mapped })
+	}
+	if reaches(true) {
+		lines = append(lines, shareOfMemory)
+		for _, o := range operations {
+			if o.Moves != "" {
+				lines = append(lines, "  "+o.Name+" moves "+o.Moves)
+			}
+		}
+		if any(func(row *Row) bool { return row.Place == Copied }) {
+			lines = append(lines, movedCopies)
+		}
+	}
+	if reaches(false) {
+		lines = append(lines, shareOfTCP)
+	}
+	w.Line(0, "")
+	for _, line := range lines {
+		w.Line(4, line)
+	}
+}
+
+func (r *Result) limitTable(w *screen.Page) error {
+	if len(r.Limits) == 0 {
+		return nil
+	}
+	var cells [][]string
+	for _, l := range r.Limits {
+		row := []string{l.Name, "-", "-", decimals(l.GBps)}
+		if l.Bytes > 0 {
+			row[1], row[2] = bytesize.Format(l.Bytes), strconv.Itoa(l.Cores)
+		}
+		cells = append(cells, row)
+	}
+	w.Line(0, "")
+	w.Line(2, "limits of the machine: bytes copied or received per second")
+	columns := []screen.Column{screen.Left("limit"), screen.Right("footprint"), screen.Right("cores"), screen.Right("GB/s")}
+	return w.Grid(columns, cells, false)
+}

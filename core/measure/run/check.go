@@ -1,0 +1,191 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/core/measure/check"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/internal/host/convert"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+)
+
+// mostShare is what keeping slices may take of a pass without a word.
+const mostShare = 0.01
+
+// check recomputes what links and servers made of the slices that the processes kept. Its error
+// names the first element that is wrong.
+func (r *run) check(ctx context.Context) error {
+	checks := &result.Checks{Unchecked: r.unchecked()}
+	r.result.Checks = checks
+	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Answers: r.e.Parts[sdk.KindServer].Answers, HookAlone: r.e.Links == registry.Links{Server: true}}
+	servers := map[int]*process{}
+	for _, s := range r.processes.servers {
+		todo.Servers[s.rank], servers[s.rank] = r.e.World.TrainersOf(s.rank), s
+	}
+	spentNS := int64(0)
+	for _, t := range r.processes.trainers {
+		var kept []*record.Exchange
+		keepers := []*process{t.joiner()}
+		if t.joiner() != t && r.checksHook() {
+			keepers = append(keepers, t)
+		}
+		for _, p := range keepers {
+			for x := range pieces[*record.Exchange](&p.collected) {
+				kept = append(kept, x)
+			}
+			for cost := range pieces[*record.Checked](&p.collected) {
+				spentNS = max(spentNS, cost.SpentNS)
+				checks.Operations += cost.Operations
+			}
+		}
+		todo.Names, todo.Kept = append(todo.Names, t.Name), append(todo.Kept, kept)
+	}
+	checks.SpentMS = float64(spentNS) / 1e6
+	if pass := result.ThroughputOf(r.works()).Seconds; pass > 0 {
+		checks.Share = checks.SpentMS / 1e3 / pass
+	}
+	if checks.Share > mostShare {
+		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("--check took %.4g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations", 100*checks.Share, 100*mostShare))
+	}
+	if r.serverUnchecked() == "" {
+		todo.Combine = func(server int, pushed [][][]float32) ([][]float32, error) {
+			return r.combine(ctx, servers[server], pushed)
+		}
+	}
+	out, err := todo.Do()
+	if err != nil {
+		return err
+	}
+	checks.Slices, checks.Elements, checks.Iterations = out.Slices, out.Elements, out.Iterations
+	if out.Missing > 0 {
+		checks.Unchecked = append(checks.Unchecked, result.Unchecked{
+			What: fmt.Sprintf("%d kept operations", out.Missing), Reason: "not every rank that took part has kept its own slice",
+		})
+	}
+	if out.Mismatch != nil {
+		return out.Mismatch
+	}
+	return nil
+}
+
+// combine asks a server what it makes of gradients.
+func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32) (answers [][]float32, err error) {
+	wait := cluster.Wait{Limit: r.e.Timeout, For: "what it must have answered"}
+	err = cluster.Each(ctx, r.cluster, []*process{server}, wait, func(ctx context.Context, p *process) error {
+		reply, err := p.Combine(ctx, convert.CombineToProto(pushed))
+		if err != nil {
+			return err
+		}
+		for _, b := range reply.GetAnswers() {
+			values, err := convert.ValuesFromBytes(b)
+			if err != nil {
+				return err
+			}
+			answers = append(answers, values)
+		}
+		if !fit(answers, pushed) {
+			return errors.New(quote.Message(fmt.Sprintf("%s does not say what it makes of gradients: %s", p.Name, reply.GetUnknown())))
+		}
+		return nil
+	})
+	return answers, err
+}
+
+// fit says that there is an answer to each list of gradients, of their size.
+func fit(answers [][]float32, pushed [][][]float32) bool {
+	if len(answers) != len(pushed) {
+		return false
+	}
+	for i := range answers {
+		if len(answers[i]) != len(pushed[i][0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// serverUnchecked says why nobody knows what the run's servers must answer; "" where they can be
+// asked.
+func (r *run) serverUnchecked() string {
+	part := r.e.Parts[sdk.KindServer]
+	switch {
+	case r.e.Service == sdk.ServiceTables:
+		return "rows of its tables change as the trainers train"
+	case r.e.Service == sdk.ServiceParameters:
+		return "it answers with parameters, which depend on all pushes before"
+	case part.Asynchronous:
+		return "it answers before all of its trainers have pushed"
+	case !part.Elementwise && !said(part):
+		return "it is no elementwise server, and does not declare that it answers the mean or the sum"
+	}
+	for _, s := range r.processes.servers {
+		if old := oldContract(s); old != "" {
+			return old
+		}
+	}
+	return ""
+}
+
+// checksHook says that trainers keep what the hook leaves of what they give it: the links of psbench's own
+// hooks are enough. What a hook makes of its server's answer is the mean where that is one.
+func (r *run) checksHook() bool {
+	hook, server := r.e.Parts[sdk.KindHook], r.e.Parts[sdk.KindServer]
+	if r.e.Links.Server && (server.Answers != sdk.AnswersMean || r.e.Service != sdk.ServiceGradients) {
+		return false
+	}
+	return r.e.Check && hook.Plugin.Name != registry.Builtin && said(hook)
+}
+
+// said says that a part declares what can be recomputed of any slice.
+func said(part config.Part) bool {
+	return part.Answers == sdk.AnswersMean || part.Answers == sdk.AnswersSum
+}
+
+// oldContract says that a process is of a plugin which knows nothing of checks.
+func oldContract(p *process) string {
+	if !host.ParseVersion(p.Contract()).Before(host.Checks) {
+		return ""
+	}
+	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, and checks came with %s: build it with the sdk of this psbench", p.Plugin.Name, p.Contract(), host.Checks)
+}
+
+// unchecked is what of the run cannot be recomputed.
+func (r *run) unchecked() (list []result.Unchecked) {
+	add := func(what, reason string) {
+		if reason != "" {
+			list = append(list, result.Unchecked{What: what, Reason: reason})
+		}
+	}
+	hook := r.e.Parts[sdk.KindHook]
+	if (r.e.Links == registry.Links{}) {
+		add("hook "+hook.Key, "it uses no link")
+	}
+	if server := r.e.Parts[sdk.KindServer].Key; server != "" && (r.e.Links.Server || r.e.Service == sdk.ServiceTables) {
+		what := "answers of server "
+		if r.e.Service == sdk.ServiceTables {
+			what = "rows looked up and pushed to the tables of server "
+		}
+		why := r.serverUnchecked()
+		add(what+server, why)
+		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin && !said(r.e.Parts[sdk.KindServer]) {
+			add("what server "+server+" makes of gradients", fmt.Sprintf("it is of plugin %s, and nobody but its own Combine and Finish says what that must be: an error that they always make is not found", plugin))
+		}
+	}
+	joiner := r.processes.trainers[0].joiner()
+	add("payloads of hook "+hook.Key, oldContract(joiner))
+	if hook.Plugin.Name != registry.Builtin && !r.checksHook() {
+		add("what hook "+hook.Key+" itself does to a bucket", fmt.Sprintf("it is of plugin %s, and does not declare that it leaves the mean or the sum: what it gives to its links is checked, and what they leave", hook.Plugin.Name))
+	}
+	if joiner != r.processes.trainers[0] && !r.checksHook() {
+		add("buckets between a trainer and hook "+hook.Key, "the hook is in a process of its own, which keeps what it gives to its links")
+	}
+	return list
+}

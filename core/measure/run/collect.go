@@ -1,0 +1,222 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+)
+
+// silenceCheck is how often a process is looked at that is silent.
+const silenceCheck = 50 * time.Millisecond
+
+// How long a failed run waits for the next piece from a process: less for one that gives no
+// sign of life either, for it may be stopped and the user has waited already.
+const (
+	salvagePatience = 3 * time.Second
+	stoppedPatience = 500 * time.Millisecond
+)
+
+// collected is what one process had to say of the last pass.
+type collected struct {
+	pieces   []record.Piece // but for the losses
+	losses   []float64      // of a trainer
+	declared declared       // by the pieces
+	came     int            // of all kinds
+	complete bool
+}
+
+// take notes a piece.
+func (c *collected) take(piece record.Piece) {
+	c.came++
+	if losses, ok := piece.(record.Losses); ok {
+		c.losses = append(c.losses, losses...)
+		return
+	}
+	c.pieces = append(c.pieces, piece)
+}
+
+// pieces are those of one kind.
+func pieces[P record.Piece](c *collected) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for _, piece := range c.pieces {
+			if p, ok := piece.(P); ok && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// collect fetches what every process recorded. There may be any amount of it, so that
+// no process may be silent for longer than the timeout, but go on as long as it likes.
+func (r *run) collect(ctx context.Context) error {
+	var err error
+	ranks, companions := r.processes.parted()
+	// A trainer that summarizes its parameters initializes the model beside it once more.
+	for _, some := range [][]*process{companions, ranks} {
+		if err == nil {
+			err = cluster.Each(ctx, r.cluster, some, cluster.Unbounded, func(ctx context.Context, p *process) error {
+				return r.fetch(ctx, p, func(silence time.Duration) bool { return silence < r.e.Timeout })
+			})
+		}
+	}
+	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // of a server: trainers end the pass
+		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
+	}
+	return err
+}
+
+// salvage fetches, after a failure, what is still missing from the processes that answer.
+// They do not wait for each other, so nobody is held up by those that do not answer.
+func (r *run) salvage() {
+	if r.passing == record.NoPass {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, p := range r.processes.all {
+		wg.Go(func() {
+			_ = r.fetch(context.Background(), p, func(silence time.Duration) bool {
+				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.cluster.Alive(p.Member))
+			})
+		})
+	}
+	wg.Wait()
+}
+
+// fetch notes in p what its process recorded of the last pass, as much as comes before an
+// error. It ends once patient is false for how long the process has been silent.
+func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.Duration) bool) error {
+	if p.collected.complete {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	began := time.Now()
+	var heard atomic.Int64 // the last time, a time.Duration since then
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for silence := time.Duration(0); patient(silence); silence = time.Since(began) - time.Duration(heard.Load()) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(silenceCheck):
+			}
+		}
+		cancel(&comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
+	})
+	c := collected{declared: declared{}}
+	err := p.readRecord(ctx, r.passing, func(piece record.Piece) error {
+		heard.Store(int64(time.Since(began)))
+		if err := r.checkPiece(p, piece); err != nil {
+			return err
+		}
+		if err := c.declared.add(piece); err != nil {
+			return fmt.Errorf("%s %w", p.Name, err)
+		}
+		c.take(piece)
+		return nil
+	})
+	c.complete = err == nil
+	if wait := (*comm.WaitError)(nil); err != nil && errors.As(context.Cause(ctx), &wait) {
+		err = wait
+	}
+	cancel(nil)
+	watch.Wait()
+	if c.came >= p.collected.came { // a collection that failed was perhaps further
+		p.collected = c
+	}
+	return err
+}
+
+// checkPiece refuses what assemble could not put together.
+func (r *run) checkPiece(p *process, piece record.Piece) error {
+	if q, ok := piece.(*record.Evaluation); ok {
+		if err := checkEvaluation(q, r.epochs(r.passing, p.rank)); err != nil {
+			return fmt.Errorf("%s sent an evaluation that cannot be: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// assemble puts what was collected into the result, rank by rank.
+func (r *run) assemble() {
+	res := r.result
+	res.Pass = passNames[r.passing]
+	res.Losses = make([][]float64, len(r.processes.trainers))
+	if r.o.Summarize {
+		res.Parameters = make([][]result.ParameterSummary, len(r.processes.trainers))
+		if r.e.Service != sdk.ServiceGradients {
+			res.ServerParameters = make([][]result.ParameterSummary, len(r.processes.servers))
+		}
+	}
+	for _, p := range r.processes.all {
+		out := result.Process{
+			Name: p.Name, Rank: p.rank, Kind: p.reportedKind(), Key: r.e.Parts[p.kind].Key, Plugin: r.e.Parts[p.kind].Plugin.Name,
+			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
+		}
+		if c, named := r.hostClock(p); named {
+			out.Host = c.Host
+			if p.Site().Clock != nil && !slices.Contains(res.Clocks, c) {
+				res.Clocks = append(res.Clocks, c)
+			}
+		}
+		if p.device != nil {
+			out.Device, out.Plugin = p.device.ID(), p.Plugin.Name
+		}
+		if p.host != nil {
+			out.BoundaryNS = p.host.boundariesNS[p.kind]
+		}
+		for peak := range pieces[record.PeakRSS](&p.collected) {
+			out.RSSMiB = max(out.RSSMiB, float64(peak)/(1<<20))
+		}
+		addNumbers(res, p)
+		if p.kind == sdk.KindTrainer {
+			res.Losses[p.rank] = p.collected.losses
+		}
+		if list := r.parametersOf(p); list != nil {
+			for q := range pieces[*record.Summary](&p.collected) {
+				*list = append(*list, summary(q))
+			}
+		}
+		res.Environment.NoteBLAS(p.facts)
+		res.Processes = append(res.Processes, out)
+	}
+	for _, f := range r.nonFinite() {
+		res.NonFinite, res.Warnings = append(res.NonFinite, f.NonFinite), append(res.Warnings, f.text)
+	}
+	res.Found, res.Scores = r.found()
+	for rank, w := range r.warmedUp {
+		res.Works = addWork(res.Works, r.processes.trainers[rank], w, record.WarmUp)
+	}
+	if r.passing == record.Measured || len(res.Works) == 0 { // the warm-up did not live to tell
+		res.Works = append(res.Works, r.works()...)
+	}
+	res.Compute()
+}
+
+func summary(q *record.Summary) result.ParameterSummary {
+	return result.ParameterSummary{
+		Name: q.Name, Elements: q.Elements, DeltaSum: q.DeltaSum, DeltaSumSq: q.DeltaSumSq, DeltaHead: q.DeltaHead, Head: q.Head,
+	}
+}
+
+// parametersOf is where the summaries of a process belong, or nil.
+func (r *run) parametersOf(p *process) *[]result.ParameterSummary {
+	switch {
+	case p.kind == sdk.KindTrainer && r.result.Parameters != nil:
+		return &r.result.Parameters[p.rank]
+	case p.kind == sdk.KindServer && r.result.ServerParameters != nil:
+		return &r.result.ServerParameters[p.position]
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,58 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/host/record"
+)
+
+// found is what the trainers found, and how their samples scored.
+func (r *run) found() (found []result.Found, scores []result.Score) {
+	type place struct {
+		epoch int
+		bin   int32
+	}
+	classes := map[place]stats.Classes{}
+	for _, t := range r.processes.trainers {
+		for q := range pieces[*record.Evaluation](&t.collected) {
+			f := result.Found{
+				Epoch: q.Epoch, Rank: t.rank, Samples: int64(q.Samples), LossSum: q.LossSum, Correct: -1,
+				Targets: int64(q.Samples) * int64(max(1, r.inputs().Targets)),
+			}
+			if q.Correct != nil {
+				f.Correct = int64(*q.Correct)
+			}
+			found = append(found, f)
+			for _, b := range q.Bins {
+				at := place{q.Epoch, b.Bin}
+				classes[at] = classes[at].Add(stats.Classes{Positives: b.Positives, Negatives: b.Negatives})
+			}
+		}
+	}
+	for at, c := range classes {
+		scores = append(scores, result.Score{Epoch: at.epoch, Bin: at.bin, Classes: c})
+	}
+	slices.SortFunc(scores, func(a, b result.Score) int { return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Bin, b.Bin)) })
+	return found, scores
+}
+
+// checkEvaluation refuses what no trainer can have found in so many epochs; 0: in any number
+// of them.
+func checkEvaluation(q *record.Evaluation, epochs int) error {
+	switch {
+	case q.Epoch < 0 && epochs == 0:
+		return fmt.Errorf("it is of epoch %d, which is none", q.Epoch)
+	case q.Epoch < 0 || epochs > 0 && q.Epoch >= epochs:
+		return fmt.Errorf("it is of epoch %d, but the run has epochs 0 to %d", q.Epoch, epochs-1)
+	case q.Samples < 1:
+		return fmt.Errorf("epoch %d has %d samples, but must have 1 at least", q.Epoch, q.Samples)
+	case q.Correct != nil && *q.Correct < 0,
+		slices.ContainsFunc(q.Bins, func(b record.Bin) bool { return b.Positives < 0 || b.Negatives < 0 }):
+		return fmt.Errorf("epoch %d counts less than 0 samples", q.Epoch)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package run
+
+import (
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// links says which links the experiment has, by what carries them.
+func (r *run) links() []result.Links {
+	joined := cluster.NewJoined(r.e.Fabric)
+	for _, s := range r.processes.servers {
+		switch {
+		case r.lookup != nil:
+			for _, rank := range r.e.World.TrainersOf(s.rank) {
+				joined.Add(r.processes.trainers[rank], s)
+			}
+		case r.e.Links.Server:
+			cluster.AddTogether(joined, s, r.together(s))
+		}
+	}
+	if r.e.Links.Group || r.e.Links.Default {
+		var members []*process
+		for _, t := range r.processes.trainers {
+			members = append(members, t.joiner())
+		}
+		cluster.AddGroup(joined, members)
+	}
+	return joined.List()
+}
+
+// together are the processes with the hooks of a server's trainers, in lists that push as one.
+func (r *run) together(server *process) [][]*process {
+	var joiners []*process
+	for _, rank := range r.e.World.TrainersOf(server.rank) {
+		joiners = append(joiners, r.processes.trainers[rank].joiner())
+	}
+	return cluster.Together(server, joiners, r.e.Aggregate)
+}

@@ -1,0 +1,29 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/sdk"
+)
+
+// What a process says of its model is checked before anything follows from it, and the process named.
+func TestCheckModel(t *testing.T) {
+	shaped := func(shape ...int) *layout.Model {
+		return &layout.Model{Parameters: []sdk.ParameterSpec{{Name: "x", Shape: shape}}}
+	}
+	for want, model := range map[string]*layout.Model{
+		"trainer0.model: it did not describe its model":     nil,
+		"trainer0.model: parameter x has shape [-4 -4]: ":   shaped(-4, -4),
+		"trainer0.model: parameter x has shape [65536 0]: ": shaped(65536, 0),
+		"": shaped(2, 3),
+	} {
+		p := &process{Member: &cluster.Member{Name: "trainer0.model"}, model: model}
+		err := p.checkModel()
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("it gives %v, want %q", err, want)
+		}
+	}
+}

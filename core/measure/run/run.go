@@ -1,0 +1,208 @@
+// Package run carries out one experiment: it lays the parts out on processes,
+// starts and connects them, runs the warm-up and the measured pass, and collects
+// what they recorded. It never touches a tensor.
+package run
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/host/noise"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host/batches"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/host/stop"
+)
+
+// Options of a run that are no part of the experiment.
+type Options struct {
+	cluster.Options
+	// Command is the command line, for the result.
+	Command []string
+	// StartedNS is when the core started, in ns of comm.Now.
+	StartedNS int64
+	// Environment is what processes get beside the core's environment and what a run sets.
+	Environment []string
+	// Summarize asks for the parameter summaries.
+	Summarize bool
+	Progress  Progress
+}
+
+// run is the state of one experiment while it runs.
+type run struct {
+	e         *config.Experiment
+	o         Options
+	processes processes
+	cluster   *cluster.Cluster
+	noise     *noise.Meter
+	model     layout.Model
+	shares    []batches.Share // by trainer
+	streamed  bool            // the data is read anew in every epoch
+	lengths   map[record.Pass]stop.Length
+	lookup    *comm.LookupSpec // nil unless servers hold tables
+	told      atomic.Int64     // the pass that runs, a record.Pass, for who tells of it
+	passing   record.Pass      // the last pass for which every process was reset
+	warmedUp  []record.Work    // what each trainer did in a warm-up that went well, on its clock
+	unfit     bool             // the data process refused its samples
+	result    *result.Result
+}
+
+// Run carries out e. When it fails after the warm-up began, it returns what was
+// recorded of the last pass, marked incomplete, beside the error. All processes
+// are gone and nothing of the run is left when it returns.
+func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
+	r, err := begin(e, o)
+	if err != nil {
+		return nil, err
+	}
+	r.noise = noise.NewMeter(r.cluster.Here)
+	r.noise.Begin(noise.Before)
+	err = r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
+	if r.unfit && err != nil {
+		err = &UnfitError{err}
+	}
+	if r.passing == record.NoPass {
+		return nil, err
+	}
+	return r.result, err
+}
+
+// begin lays the run out, of which nothing runs yet.
+func begin(e *config.Experiment, o Options) (*run, error) {
+	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
+	layout, err := place(e, r.processes, o.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	r.o.Layout = layout
+	r.processes.onDevicesOf(layout, e, o.Apart)
+	r.result.Warnings = append(r.result.Warnings, layout.Notes...)
+	if !layout.Plain() || o.Apart {
+		r.result.Placement = layout
+	}
+	for _, p := range r.processes.all {
+		p.Env = func() []string { return append(r.environment(p), o.Environment...) }
+	}
+	r.follow()
+	r.cluster = cluster.New(e.Timeout, r.processes.all, r.o.Options)
+	return r, nil
+}
+
+// The phases of passes.
+const (
+	warmUpPhase   = "warm-up"
+	measuredPhase = "measured pass"
+)
+
+// UnfitError ends a run whose data does not hold what its model and trainer take.
+type UnfitError struct{ error }
+
+func (e *UnfitError) Unwrap() error { return e.error }
+
+// phases is the life of a run.
+func (r *run) phases() []cluster.Phase {
+	phases := []cluster.Phase{
+		{Name: "launch", Do: r.start},
+		{Name: "set-up", Do: r.configure},
+		{Name: "planning", Do: r.planAndPartition},
+		{Name: "connection", Do: r.connect},
+		{Name: warmUpPhase, Do: r.warmUp},
+		{Name: measuredPhase, Do: r.measure},
+		{Name: "collection", Do: func(ctx context.Context) error {
+			defer r.noise.End()
+			if err := r.collect(ctx); err != nil {
+				return err
+			}
+			r.measureLinks(ctx)
+			if !r.e.Check {
+				return nil
+			}
+			return r.check(ctx)
+		}},
+	}
+	if r.e.WarmUp == (stop.Length{}) {
+		phases = slices.DeleteFunc(phases, func(p cluster.Phase) bool { return p.Name == warmUpPhase })
+	}
+	return phases
+}
+
+// report completes the result of a run that came as far as a pass.
+func (r *run) report(err error) {
+	if r.passing == record.NoPass {
+		return
+	}
+	if err != nil {
+		r.result.Fail(err)
+	}
+	r.assemble()
+	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // nobody looks at that of a comparison
+	r.result.ArrivalOrder = r.arrivalOrder()
+	if err == nil {
+		r.warnIterations()
+		r.result.Replicas = r.replicas()
+		r.warnReplicas(r.result.Replicas)
+	}
+	r.result.Noise = r.noise.Intervals()
+	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(), noise.Warnings(r.result.Noise, "the measured pass"))
+	if !r.o.Summarize { // nobody looks at the machine of a comparison
+		r.result.Environment.CaptureGPUs()
+	}
+	if r.o.Kept && err == nil {
+		r.result.Environment.CaptureCopy()
+	}
+	r.result.Complete = err == nil
+}
+
+// start starts all processes, where they can work together.
+func (r *run) start(ctx context.Context) error {
+	if slices.Max(cluster.Hosts(r.processes.all)) > 0 {
+		before := len(r.e.Warnings) // those of the experiment come first
+		r.e = r.e.Across()
+		r.result.Warnings = slices.Concat(r.e.Warnings, r.result.Warnings[before:])
+		r.result.Config, r.result.Transport, r.result.Group = r.e.Values, r.e.Fabric.Name, r.e.Group
+	}
+	if err := r.checkSites(); err != nil {
+		return err
+	}
+	if r.e.ListenName != "" && r.e.Fabric.Network.OnIP() {
+		warning, err := cluster.CheckListen(r.e.ListenName, r.e.Listen, r.processes.all)
+		if err != nil {
+			return err
+		}
+		if warning != "" {
+			r.result.Warnings = append(r.result.Warnings, warning)
+		}
+	}
+	r.result.Plugins = cluster.Plugins(r.processes.all)
+	if err := r.cluster.Start(ctx); err != nil {
+		return err
+	}
+	if err := r.checkContracts(); err != nil {
+		return err
+	}
+	return r.checkSites() // their clocks and contracts are known now
+}
+
+// Pending is the result of a run of e that has yet to begin.
+func Pending(e *config.Experiment, o Options) *result.Result {
+	r := newResult(e, o)
+	r.Error = result.Running
+	return r
+}
+
+func newResult(e *config.Experiment, o Options) *result.Result {
+	r := &result.Result{
+		Schema: result.Schema, Started: startTime(o.StartedNS), StartedNS: o.StartedNS, Command: o.Command,
+		Config: e.Values, Environment: result.Capture(), Warnings: e.Warnings, Transport: e.Fabric.Name,
+		Connected: e.Connected(), Group: e.Group,
+	}
+	if e.CUDA != nil && e.CUDA.Here() {
+		r.Environment.CUDA = e.CUDA.Devices
+	}
+	return r
+}

@@ -1,0 +1,146 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// Outcome is how a run compares with its case.
+type Outcome struct {
+	// The largest deviations, in the units of Tolerance.
+	LossRel, DeltaHeadAbs, DeltaSumSqRel float64
+	// Failures are the values out of tolerance; empty if the run agrees.
+	Failures []Failure
+}
+
+// Failure is a value out of tolerance.
+type Failure struct {
+	Process string // trainer0, server2
+	Tensor  string // empty for a loss
+	Text    string // one sentence that names value, deviation and tolerance
+}
+
+// String names where and what.
+func (f Failure) String() string {
+	if f.Tensor == "" {
+		return f.Process + ": " + f.Text
+	}
+	return f.Process + ", " + f.Tensor + ": " + f.Text
+}
+
+// Sum is how far the sum of the deltas of a tensor may be off. The file
+// has no tolerance for it: rounding errors of n elements, each within
+// delta_head_abs, add up like a random walk, to delta_head_abs * sqrt(n).
+func (t Tolerance) Sum(elements int) float64 {
+	return t.DeltaHeadAbs * math.Sqrt(float64(elements))
+}
+
+// Compare holds a run's result against the case.
+func Compare(c Case, r *result.Result) Outcome {
+	o, h := &Outcome{}, c.Head()
+	for _, e := range c.Expected() {
+		at := place{o, h.rankName(e.Rank), "", h.Tolerance}
+		if e.Params != nil {
+			at.parameters(h.parameters(r, e.Rank), e.Params)
+		}
+		if e.Losses != nil {
+			at.losses(element(r.Losses, e.Rank), e.Losses)
+		}
+	}
+	return *o
+}
+
+func (h *Header) rankName(rank int) string {
+	if rank < h.NTrainer {
+		return fmt.Sprintf("trainer%d", rank)
+	}
+	return fmt.Sprintf("server%d", rank)
+}
+
+// parameters are what the run has of a rank's.
+func (h *Header) parameters(r *result.Result, rank int) []result.ParameterSummary {
+	if rank < h.NTrainer {
+		return element(r.Parameters, rank)
+	}
+	return element(r.ServerParameters, rank-h.NTrainer)
+}
+
+// element is list i, or nil where there is none.
+func element[E any](lists [][]E, i int) []E {
+	if i >= len(lists) {
+		return nil
+	}
+	return lists[i]
+}
+
+// place is where the compared values belong.
+type place struct {
+	*Outcome
+	process, tensor string
+	tolerance       Tolerance
+}
+
+func (p place) fail(format string, args ...any) {
+	p.Failures = append(p.Failures, Failure{p.process, p.tensor, fmt.Sprintf(format, args...)})
+}
+
+func (p place) losses(got, want []float64) {
+	if len(got) != len(want) {
+		p.fail("it ran %d iterations but must run %d", len(got), len(want))
+		return
+	}
+	for i := range want {
+		p.relative(&p.LossRel, got[i], want[i], p.tolerance.LossRel, "the loss of iteration %d", i)
+	}
+}
+
+func (p place) parameters(got []result.ParameterSummary, want []Parameter) {
+	if len(got) != len(want) {
+		p.fail("it has %d parameters but must have %d", len(got), len(want))
+		return
+	}
+	for k, w := range want {
+		g, tol := got[k], p.tolerance
+		p.tensor = g.Name
+		p.relative(&p.DeltaSumSqRel, g.DeltaSumSq, w.DeltaSumSq, tol.DeltaSumSqRel, "delta_sumsq")
+		p.absolute(nil, g.DeltaSum, w.DeltaSum, tol.Sum(g.Elements), "delta_sum")
+		p.heads("delta_head", g.DeltaHead, w.DeltaHead, tol.DeltaHeadAbs)
+		p.heads("head", g.Head, w.Head, tol.DeltaHeadAbs)
+	}
+}
+
+func (p place) heads(field string, got, want []float64, tolerance float64) {
+	if len(got) != len(want) {
+		p.fail("%s has %d elements but must have %d", field, len(got), len(want))
+		return
+	}
+	for i := range want {
+		p.absolute(&p.DeltaHeadAbs, got[i], want[i], tolerance, "%s[%d]", field, i)
+	}
+}
+
+// relative and absolute compare one value and keep the largest deviation. A
+// value that is no number is out of any tolerance.
+func (p place) relative(largest *float64, got, want, tolerance float64, format string, args ...any) {
+	deviation := math.Abs(got-want) / math.Abs(want)
+	if got == want {
+		deviation = 0
+	}
+	p.judge(largest, deviation, got, want, tolerance, "relatively", format, args...)
+}
+
+func (p place) absolute(largest *float64, got, want, tolerance float64, format string, args ...any) {
+	p.judge(largest, math.Abs(got-want), got, want, tolerance, "absolutely", format, args...)
+}
+
+func (p place) judge(largest *float64, deviation, got, want, tolerance float64, how, format string, args ...any) {
+	if largest != nil {
+		*largest = max(*largest, deviation)
+	}
+	if !(deviation <= tolerance) {
+		p.fail("%s is %.9g but must be %.9g, off by %.3g %s where %.3g is allowed",
+			fmt.Sprintf(format, args...), got, want, deviation, how, tolerance)
+	}
+}

@@ -1,0 +1,102 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/topology"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// OnCUDA are the cases with CUDA ranks in the place of others: each once for every way in which the rules of
+// the world let some of its trainers and of its servers be such. What a case expects stays,
+// since ranks and who talks to whom do. NCCL as a backend connects CUDA trainers, and no others beside them.
+func OnCUDA(cases []Case, backend string) (all []Case) {
+	for _, c := range cases {
+		h := c.Head()
+		for _, trainers := range parts(h.NTrainer) {
+			for _, servers := range parts(h.NServer) {
+				p := &placed{c, *h, topology.World{
+					Trainers: h.NTrainer - trainers, CUDATrainers: trainers, Servers: h.NServer - servers, CUDAServers: servers,
+					EveryServer: h.Trainer == tableTrainer,
+				}}
+				if trainers+servers > 0 && p.possible() && (backend == config.Gloo || trainers == h.NTrainer) {
+					p.head.Name += " on " + p.on()
+					all = append(all, p)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// tableTrainer is the trainer that uses every server.
+const tableTrainer = "hybrid"
+
+// parts are all numbers of n ranks that may be on CUDA devices, from all of them to none.
+func parts(n int) (list []int) {
+	for ; n >= 0; n-- {
+		list = append(list, n)
+	}
+	return list
+}
+
+// placed is a case with ranks on CUDA devices.
+type placed struct {
+	Case
+	head  Header
+	world topology.World
+}
+
+// possible says that the rules allow the world, and that each trainer has the server that it has without CUDA.
+func (p *placed) possible() bool {
+	if p.world.Check() != nil {
+		return false
+	}
+	plain := topology.World{Trainers: p.head.NTrainer, Servers: p.head.NServer, EveryServer: p.world.EveryServer}
+	return !slices.ContainsFunc(plain.TrainerRanks(), func(t int) bool {
+		server, _ := plain.ServerOf(t)
+		other, _ := p.world.ServerOf(t)
+		return server != other
+	})
+}
+
+// on is the world in words.
+func (p *placed) on() string {
+	var parts []string
+	for _, c := range []struct {
+		count int
+		what  string
+	}{{p.world.Trainers, "trainer"}, {p.world.CUDATrainers, "CUDA trainer"}, {p.world.Servers, "server"}, {p.world.CUDAServers, "CUDA server"}} {
+		if c.count > 0 {
+			parts = append(parts, screen.Count(c.count, c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Head implements Case.
+func (p *placed) Head() *Header { return &p.head }
+
+// Layer implements Case.
+func (p *placed) Layer() config.Layer {
+	l := p.Case.Layer()
+	l.Origin = "case " + p.head.title()
+	for key, count := range map[string]int{
+		"ntrainer": p.world.Trainers, "ncudatrainer": p.world.CUDATrainers, "nserver": p.world.Servers, "ncudaserver": p.world.CUDAServers,
+	} {
+		l.Values[key] = count
+	}
+	return l
+}
+
+// refuseCUDA refuses to make a case of a run with CUDA ranks.
+func refuseCUDA(e *config.Experiment) error {
+	if e.CUDA == nil {
+		return nil
+	}
+	return fmt.Errorf("--ncudatrainer is %d and --ncudaserver is %d, but cases are recorded of CPU ranks: verify --device cuda then runs them on devices",
+		e.World.CUDATrainers, e.World.CUDAServers)
+}

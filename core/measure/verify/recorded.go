@@ -1,0 +1,127 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// Recorded is a case that psbench wrote of a run that somebody trusts: any configuration, and what
+// it came to.
+type Recorded struct {
+	Header
+	Config map[string]any `json:"config"` // as a configuration file has it
+	Expect []RecordedRank `json:"expect"`
+}
+
+// RecordedRank is what one rank must come to. Trainers come first, then servers.
+type RecordedRank struct {
+	Rank   int         `json:"rank"`
+	Loss   []float64   `json:"loss,omitempty"`   // of every iteration; absent for a server
+	Params []Parameter `json:"params,omitempty"` // in the order of registration; absent for a server that holds none
+}
+
+// recordedTolerance leaves room for sums in another order and other instructions.
+var recordedTolerance = Tolerance{LossRel: 1e-5, DeltaHeadAbs: 1e-6, DeltaSumSqRel: 1e-4}
+
+func (c *Recorded) check(file string) error {
+	trainers := 0
+	for i, r := range c.Expect {
+		if r.Rank != i {
+			return fmt.Errorf("%s: expect has rank %d at place %d: all ranks must be there, in order", file, r.Rank, i)
+		}
+		if (len(r.Loss) > 0) != (i < c.NTrainer) {
+			return fmt.Errorf("%s: rank %d has %d losses, but the %d trainers have some and servers none", file, i, len(r.Loss), c.NTrainer)
+		}
+		trainers += min(1, len(r.Loss))
+	}
+	if trainers == 0 || trainers != c.NTrainer || len(c.Expect) > c.NTrainer+c.NServer {
+		return fmt.Errorf("%s: expect has %d ranks, %d of them with losses, but ntrainer is %d and nserver is %d", file, len(c.Expect), trainers, c.NTrainer, c.NServer)
+	}
+	return nil
+}
+
+// Layer is described at Case, as is Expected.
+func (c *Recorded) Layer() config.Layer { return c.layer(maps.Clone(c.Config)) }
+
+// Expected is described at Case.
+func (c *Recorded) Expected() []Expected {
+	ranks := make([]Expected, len(c.Expect))
+	for i, r := range c.Expect {
+		ranks[i] = Expected{Rank: r.Rank, Losses: r.Loss, Params: r.Params}
+	}
+	return ranks
+}
+
+// Record makes a case of a configuration: it runs it and then once more, since what does not come
+// out the same twice, as of servers that wait for nobody, is no case.
+func Record(ctx context.Context, name string, e *config.Experiment, o run.Options) (*Recorded, error) {
+	if err := refuseCUDA(e); err != nil {
+		return nil, err
+	}
+	o.Summarize = true
+	first, err := run.Run(ctx, e, o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := recorded(name, e, first)
+	if err != nil {
+		return nil, err
+	}
+	second, err := run.Run(ctx, e, o)
+	if err != nil {
+		return nil, err
+	}
+	if failures := Compare(c, second).Failures; len(failures) > 0 {
+		return nil, fmt.Errorf("the run does not come out the same twice, so it is no case: %s", failures[0])
+	}
+	return c, nil
+}
+
+// recorded is the case of a run.
+func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, error) {
+	c := &Recorded{Header: Header{Name: name, Kind: "recorded", Tolerance: recordedTolerance}, Config: config.File(e.Values)}
+	for _, of := range []struct {
+		key string
+		to  any
+	}{{"torch_seed", &c.Seed}, {"trainer", &c.Trainer}, {"ntrainer", &c.NTrainer}, {"nserver", &c.NServer}} {
+		// As the file will have it: whatever type the value has here.
+		raw, err := json.Marshal(c.Config[of.key])
+		if err == nil {
+			err = json.Unmarshal(raw, of.to)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s cannot be recorded: %w", of.key, err)
+		}
+		delete(c.Config, of.key)
+	}
+	// Where a case runs, and with what around it, is for whoever verifies it.
+	for _, key := range []string{"registry", "no_user_registry", "transport", "listen", "insecure_network", "isolate", "rpc_timeout", "warmup"} {
+		delete(c.Config, key)
+	}
+	for rank, losses := range r.Losses {
+		for i, loss := range losses {
+			if math.IsNaN(loss) || math.IsInf(loss, 0) {
+				return nil, fmt.Errorf("trainer%d has the loss %v in iteration %d: that is no case", rank, loss, i)
+			}
+		}
+		c.Expect = append(c.Expect, RecordedRank{Rank: rank, Loss: losses, Params: parametersOf(element(r.Parameters, rank))})
+	}
+	for i, params := range r.ServerParameters {
+		c.Expect = append(c.Expect, RecordedRank{Rank: c.NTrainer + i, Params: parametersOf(params)})
+	}
+	return c, c.check("the run")
+}
+
+func parametersOf(summaries []result.ParameterSummary) (params []Parameter) {
+	for _, s := range summaries {
+		params = append(params, Parameter{DeltaSum: s.DeltaSum, DeltaSumSq: s.DeltaSumSq, DeltaHead: s.DeltaHead, Head: s.Head})
+	}
+	return params
+}

@@ -1,0 +1,84 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/measure/run"
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Substitutes are parts that the user chose in the place of the cases' own.
+type Substitutes struct {
+	Kinds []sdk.Kind
+	// Own makes an experiment of a case as it is, with its own parts.
+	Own Resolve
+}
+
+// misfit says why a case cannot run with the parts that the user chose. That is nothing against
+// them.
+type misfit struct{ text string }
+
+func (m *misfit) Error() string { return m.text }
+
+func (s Substitutes) has(kind sdk.Kind) bool { return slices.Contains(s.Kinds, kind) }
+
+// unresolved is the error of a configuration, as a misfit if the user's parts are why.
+func (s Substitutes) unresolved(c Case, err error) error {
+	if unknown := (*config.UnknownSettingError)(nil); len(s.Kinds) == 0 && !errors.As(err, &unknown) {
+		return err
+	}
+	name := "case " + c.Head().title() // which stands before the reason anyway
+	return &misfit{strings.ReplaceAll(strings.TrimPrefix(err.Error(), name+": "), " in "+name, "")}
+}
+
+// fit finds why a case would say nothing of the parts, or of other ones than was asked for.
+func (s Substitutes) fit(c Case, e *config.Experiment) error {
+	server := e.Parts[sdk.KindServer]
+	if server.Asynchronous && len(e.World.TrainersOf(e.World.ServerRanks()[0])) > 1 {
+		return &misfit{fmt.Sprintf("server %s does not wait for all of its trainers, so they race, and no two runs are alike", quote.Word(server.Key))}
+	}
+	switch {
+	case !s.has(sdk.KindServer):
+	case c.Head().NServer == 0:
+		return &misfit{"it has no servers"}
+	case e.Service == sdk.ServiceGradients && !e.Links.Server:
+		return &misfit{fmt.Sprintf("its hook %s does not use the servers", quote.Word(e.Parts[sdk.KindHook].Key))}
+	}
+	if !s.has(sdk.KindHook) || e.Service != sdk.ServiceGradients || c.Head().NServer < 2 {
+		return nil
+	}
+	// Each of several servers reduces over its own trainers, a group over all.
+	own, err := s.Own(c.Layer())
+	if err == nil && own.Links != e.Links {
+		err = &misfit{"its hook has other links, and several servers reduce among them"}
+	}
+	return err
+}
+
+// failed is the error of a run. The samples of a case that a model or trainer of the user's does not
+// take are a misfit; anything else is what went wrong.
+func (s Substitutes) failed(err error) error {
+	if unfit := (*run.UnfitError)(nil); errors.As(err, &unfit) && (s.has(sdk.KindModel) || s.has(sdk.KindTrainer)) {
+		return &misfit{err.Error()}
+	}
+	return err
+}
+
+// comparable finds that a run of another model has no parameters to compare.
+func (s Substitutes) comparable(c Case, r *result.Result) error {
+	if !s.has(sdk.KindModel) {
+		return nil
+	}
+	for _, e := range c.Expected() {
+		if got := len(c.Head().parameters(r, e.Rank)); e.Params != nil && got != len(e.Params) {
+			return &misfit{fmt.Sprintf("the model has %d parameters, that of the case %d", got, len(e.Params))}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/internal/numeral"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/settings"
+	"github.com/psbench/psbench/internal/spelling"
+	"github.com/psbench/psbench/sdk"
+)
+
+// settable are the kinds whose parts have settings.
+var settable = []sdk.Kind{
+	sdk.KindServer, sdk.KindTrainer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel,
+}
+
+// assignment gives a setting of a part a value.
+type assignment struct {
+	kind   sdk.Kind // "": the only one whose part has such a setting
+	name   string
+	value  any    // text if it is yet to be read by the setting's type
+	label  string // what to call it in an error
+	stood  source // of the option that stood for it; none where it was given as a setting
+	origin string
+	of     string // the only part that it is for, as the option of the kind names it; "": any
+	flag   bool   // given by a flag
+}
+
+// Assigned is a setting that a flag gives.
+type Assigned struct {
+	Kind  sdk.Kind // "" where the flag names none
+	Name  string
+	Label string // how errors name it
+}
+
+// Assigned lists the settings that flags give.
+func (c *Config) Assigned() (list []Assigned) {
+	for _, a := range c.settings {
+		if a.flag {
+			list = append(list, Assigned{Kind: a.kind, Name: a.name, Label: a.label})
+		}
+	}
+	return list
+}
+
+// isFor says whether a is for the part of a kind that an option names so.
+func (a assignment) isFor(kind sdk.Kind, part string) bool {
+	return a.kind == kind && (a.of == "" || a.of == part)
+}
+
+// takeSettings adds the assignments of one layer, in any of the forms in which
+// layers give them: a list from flags, a text from the environment, an object
+// from JSON.
+func (c *Config) takeSettings(l layer, raw any) error {
+	var assignments []assignment
+	var err error
+	switch v := raw.(type) {
+	case []string:
+		for _, item := range v {
+			var a assignment
+			if a, err = parseAssignment(item); err != nil {
+				return err
+			}
+			assignments = append(assignments, a)
+		}
+	case option.Text:
+		assignments, err = parseAssignments(string(v))
+	case map[string]any:
+		assignments, err = assignmentsOf(v)
+	default:
+		err = fmt.Errorf("is %s but must be an object of kinds, each an object of settings", option.Show(raw))
+	}
+	for _, a := range assignments {
+		target := strings.TrimPrefix(fmt.Sprintf("%s.%s", a.kind, a.name), ".")
+		a.origin, a.label, a.flag = l.origin("set"), l.name("set."+quote.Word(target)), l.sort == fromFlag
+		if l.sort != fromPlace {
+			a.label = fmt.Sprintf("%s %s", l.name("set"), quote.Word(target))
+		}
+		if l.recorded {
+			a.of, _ = l.values[option.For(a.kind).Key].(string)
+		}
+		if i := slices.IndexFunc(c.settings, func(s assignment) bool { return s.stood == l.source && s.kind == a.kind && s.name == a.name }); i >= 0 {
+			return fmt.Errorf("%s and %s are both given, but are the same", quote.Word(target), c.settings[i].label)
+		}
+		c.settings = append(c.settings, a)
+	}
+	return err
+}
+
+func assignmentsOf(byKind map[string]any) ([]assignment, error) {
+	var out []assignment
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		k, err := parseKind(kind)
+		if err != nil {
+			return nil, err
+		}
+		values, ok := byKind[kind].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("has %s as %s but must have an object of settings there", option.Show(byKind[kind]), kind)
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			out = append(out, assignment{kind: k, name: name, value: values[name]})
+		}
+	}
+	return out, nil
+}
+
+// parseAssignment reads kind.setting=value, or setting=value; the value is the rest of
+// the text.
+func parseAssignment(item string) (assignment, error) {
+	target, value, ok := strings.Cut(item, "=")
+	target = strings.TrimSpace(target)
+	kind, name, dotted := strings.Cut(target, ".")
+	if !ok || target == "" || dotted && name == "" {
+		return assignment{}, fmt.Errorf("is %s but must be kind.setting=value, as in trainer.lr=0.1", quote.String(item))
+	}
+	if !dotted {
+		return assignment{name: target, value: option.Text(value)}, nil
+	}
+	k, err := parseKind(kind)
+	return assignment{kind: k, name: name, value: option.Text(value)}, err
+}
+
+// parseAssignments reads kind.setting=value,kind.setting=value. A value that
+// begins as a JSON list, object or string ends where that ends, any other one
+// at the next comma.
+func parseAssignments(list string) ([]assignment, error) {
+	var out []assignment
+	for rest := list; strings.TrimSpace(rest) != ""; {
+		item, after, err := cutAssignment(rest)
+		if err != nil {
+			return nil, err
+		}
+		a, err := parseAssignment(item)
+		if err != nil {
+			return nil, withBrackets(err, out, item)
+		}
+		out = append(out, a)
+		rest = after
+	}
+	return out, nil
+}
+
+func cutAssignment(list string) (item, rest string, err error) {
+	start := strings.IndexByte(list, '=') + 1
+	value := list[start:]
+	if start == 0 || value == "" || !strings.ContainsRune(`[{"`, rune(value[0])) {
+		comma := strings.IndexByte(value, ',')
+		if comma < 0 {
+			return list, "", nil
+		}
+		return list[:start+comma], value[comma+1:], nil
+	}
+	written, place := numeral.InJSON(value)
+	dec := json.NewDecoder(strings.NewReader(written))
+	var v json.RawMessage
+	if err := dec.Decode(&v); err != nil {
+		return "", "", fmt.Errorf("has the value %s, which is no JSON: %w", quote.Text(value), err)
+	}
+	end := start + place(int(dec.InputOffset()))
+	after, comma := strings.CutPrefix(strings.TrimSpace(list[end:]), ",")
+	if !comma && after != "" {
+		return "", "", fmt.Errorf("has %s after %s but must have a comma there", quote.String(after), quote.Text(list[:end]))
+	}
+	return list[:end], after, nil
+}
+
+func parseKind(name string) (sdk.Kind, error) {
+	if kind := sdk.Kind(name); slices.Contains(settable, kind) {
+		return kind, nil
+	}
+	var kinds []string
+	for _, k := range settable {
+		kinds = append(kinds, string(k))
+	}
+	return "", fmt.Errorf("names the unknown kind %s%s", quote.String(name), spelling.Hint(name, kinds, "kinds with settings", "psbench list shows all"))
+}
+
+// asType reads the value of an assignment as the type of a setting.
+func (a assignment) asType(typ string) (any, error) {
+	value := a.value
+	var why error
+	if t, ok := value.(option.Text); ok {
+		value = t.Value()
+		if _, isString := value.(string); typ == "string" && !isString {
+			return string(t), nil
+		}
+		value, why = plainValue(string(t), value, typ)
+	}
+	if n, ok := value.(json.Number); ok && typ == "integer" {
+		if digits, err := numeral.Whole(string(n)); err == nil {
+			value = json.Number(digits)
+		}
+	}
+	if fits(value, typ) {
+		if err := settings.CheckValue(value); err != nil {
+			return nil, fmt.Errorf("%s %w", a.label, err)
+		}
+		return value, nil
+	}
+	if list := listOf(a.value); typ == "list" && list != "" && why == nil {
+		return nil, fmt.Errorf("%s is %s but must be a list: write %s", a.label, option.Show(a.value), list)
+	}
+	return nil, fmt.Errorf("%s is %s but must be %s%s", a.label, option.Show(a.value), typeNames[typ], numeral.Why(why))
+}
+
+// plainValue is the value of a text that JSON does not have as a value of the type, if it is one of numeral; otherwise
+// the value that JSON has.
+func plainValue(text string, value any, typ string) (any, error) {
+	switch typ {
+	case "integer", "number":
+		number, err := numeral.JSON(text)
+		if err == nil {
+			return json.Number(number), nil
+		}
+		return value, err
+	case "list":
+		if _, is := value.([]any); !is && numeral.Grouped(text) {
+			return value, numeral.ErrComma
+		}
+	case "bool":
+		if truth := numeral.Truth(text); truth != text { // 1 itself is a number
+			return truth == "1", nil
+		}
+	}
+	return value, nil
+}
+
+var typeNames = map[string]string{
+	"bool": "true or false", "integer": "a whole number", "number": "a number",
+	"string": "a string", "list": "a list", "object": "an object",
+}
+
+func fits(value any, typ string) bool {
+	switch v := value.(type) {
+	case bool:
+		return typ == "bool"
+	case string:
+		return typ == "string"
+	case []any:
+		return typ == "list"
+	case map[string]any:
+		return typ == "object"
+	case json.Number:
+		return typ == "number" || typ == "integer" && isInteger(v)
+	default:
+		return false
+	}
+}
+
+// isInteger accepts what fits in 64 bits, with a sign or without.
+func isInteger(n json.Number) bool {
+	var i int64
+	var u uint64
+	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
+}

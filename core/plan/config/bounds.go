@@ -1,0 +1,54 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/sdk"
+)
+
+// applyBounds makes the settings of different parts fit together that the registry says
+// the trainer needs so: where only one of two was given the other one follows it, and
+// none may exceed its limit. Parts without such a setting are their own concern.
+func (r *resolver) applyBounds(settings map[sdk.Kind][]effective) error {
+	for _, b := range r.chosen[sdk.KindTrainer].Bounds {
+		setting, limit := find(settings, b.Setting), find(settings, b.Limit)
+		if setting == nil || limit == nil {
+			continue
+		}
+		switch {
+		case setting.given && !limit.given:
+			limit.follow(setting, b.Setting)
+		case limit.given && !setting.given:
+			setting.follow(limit, b.Limit)
+		}
+		if n, most := setting.number(), limit.number(); n > most {
+			return fmt.Errorf("%s is %s (%s) but must be at most %s, which is %s (%s)",
+				b.Setting, option.Show(setting.value), setting.origin, b.Limit, option.Show(limit.value), limit.origin)
+		}
+	}
+	return nil
+}
+
+func find(settings map[sdk.Kind][]effective, name registry.SettingName) *effective {
+	of := settings[name.Kind]
+	if i := slices.IndexFunc(of, func(e effective) bool { return e.name == name.Name }); i >= 0 {
+		return &of[i]
+	}
+	return nil
+}
+
+// follow takes the value of another setting.
+func (e *effective) follow(other *effective, name registry.SettingName) {
+	e.value, e.origin = other.value, fmt.Sprintf("derived: as %s (%s)", name, other.origin)
+}
+
+// number is 0 for what is none: nothing is said of its size then.
+func (e *effective) number() float64 {
+	n, _ := e.value.(json.Number)
+	f, _ := n.Float64()
+	return f
+}

@@ -1,0 +1,235 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+)
+
+// CUDAFinder finds what CUDA ranks need, a *devices.Finder where it is no test.
+type CUDAFinder interface {
+	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
+	// error, where CUDA ranks are to be on other hosts. Those that so many ranks are on say how much of their memory is free.
+	Devices(ctx context.Context, ranks int) (*devices.List, error)
+	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
+	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
+}
+
+// CUDA is what the CUDA ranks of an experiment run on.
+type CUDA struct {
+	// Plugin serves psbench's own parts under their own keys, on the device of its process.
+	Plugin registry.Plugin
+	// Devices are those of the core's host; none where its ranks are on other hosts.
+	Devices *devices.List
+	// Seed is that of the CUDA ranks, in the place of Experiment.Seed.
+	Seed uint64
+	// whole says that its server takes whole gradients, also where psbench's own is elementwise.
+	whole bool
+}
+
+// Here says that CUDA ranks can be on the core's host, and its plugin started there.
+func (c *CUDA) Here() bool { return len(c.Devices.Devices) > 0 }
+
+// cudaSeed is the option that has an effect on CUDA ranks alone.
+const cudaSeed = "cuda_seed"
+
+// Ignores says that an option has no effect on the experiment, whatever its value.
+func (e *Experiment) Ignores(o option.Option) bool {
+	return o.NoEffect != "" && (o.Key != cudaSeed || e.CUDA == nil)
+}
+
+// PluginOf is the plugin that a rank has a part of a kind from.
+func (e *Experiment) PluginOf(kind sdk.Kind, rank int) registry.Plugin {
+	if p := e.Parts[kind].Plugin; p.Name != registry.Builtin || !e.World.CUDA(rank) {
+		return p
+	}
+	return e.CUDA.Plugin
+}
+
+// SeedOf is the seed of a rank.
+func (e *Experiment) SeedOf(rank int) uint64 {
+	if e.World.CUDA(rank) {
+		return e.CUDA.Seed
+	}
+	return e.Seed
+}
+
+// checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
+// does not matter where there can be none.
+func (r *resolver) checkCounts(ctx context.Context) error {
+	if err := r.checkBackend(); err != nil {
+		return err
+	}
+	if r.NCUDATrainer+r.NCUDAServer > 0 {
+		if err := r.findCUDA(ctx); err != nil {
+			return fmt.Errorf("%s but %w", r.cudaRanks(), err)
+		}
+	}
+	if err := r.exp.World.Check(); err != nil || r.exp.CUDA == nil || !r.exp.CUDA.Here() {
+		return err
+	}
+	if err := r.exp.CUDA.Devices.Check(r.NCUDATrainer + r.NCUDAServer); err != nil {
+		return fmt.Errorf("%s but %w", r.cudaRanks(), err)
+	}
+	return nil
+}
+
+// cudaRanks begins an error of what the CUDA ranks lack.
+func (r *resolver) cudaRanks() string {
+	if r.NCUDATrainer > 0 {
+		return fmt.Sprintf("%s is %d", r.name("ncudatrainer"), r.NCUDATrainer)
+	}
+	return fmt.Sprintf("%s is %d", r.name("ncudaserver"), r.NCUDAServer)
+}
+
+// checkBackend refuses NCCL, which connects devices, where trainers have none.
+func (r *resolver) checkBackend() error {
+	if r.Backend == Gloo {
+		return nil
+	}
+	key, count := "ncudatrainer", r.NCUDATrainer
+	if count > 0 {
+		if key, count = "ntrainer", r.NTrainer; count == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s is %s but %s is %d: NCCL connects CUDA trainers alone: give --ntrainer 0, or --backend gloo",
+			r.name("backend"), r.Backend, r.name(key), count)
+	}
+	return fmt.Errorf("%s is %s but %s is %d: NCCL connects CUDA trainers: give --ncudatrainer 1 or more, or --backend gloo",
+		r.name("backend"), r.Backend, r.name(key), count)
+}
+
+// Gloo is the backend of groups in host memory.
+const Gloo = "gloo"
+
+// findCUDA finds devices and plugin.
+func (r *resolver) findCUDA(ctx context.Context) error {
+	if r.cuda == nil {
+		return fmt.Errorf("nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0")
+	}
+	found := &CUDA{Seed: r.TorchSeed}
+	if r.given(cudaSeed) {
+		found.Seed = r.CUDASeed
+	}
+	var err error
+	if found.Devices, err = r.cuda.Devices(ctx, r.NCUDATrainer+r.NCUDAServer); err != nil {
+		return err
+	}
+	if found.Plugin, err = r.cuda.Plugin(ctx, r.registry, result.Build()); err != nil {
+		return err
+	}
+	r.exp.CUDA = found
+	return nil
+}
+
+// nameGroup says what the trainers' group is where the backend names NCCL. What it has become says the run, once
+// the trainers have joined it.
+func (r *resolver) nameGroup() {
+	if r.Backend == Gloo || !r.exp.Links.Group && !r.exp.Links.Default {
+		return
+	}
+	r.exp.Group = groupOver(r.exp.Fabric)
+	r.exp.NotNCCL = r.noNCCL()
+}
+
+// noNCCL says why the trainers' group cannot be NCCL's; "" if it can. Its ranks find each other through the
+// memory of their host.
+func (r *resolver) noNCCL() string {
+	switch {
+	case r.NCUDATrainer == 1:
+		return "one trainer has nobody to reduce with"
+	case len(r.exp.CUDA.Devices.Devices) < r.NCUDATrainer:
+		return "NCCL refuses two ranks of one card"
+	case !r.exp.Fabric.Maps() || !r.exp.Fabric.OnOneHost():
+		return "ranks of NCCL meet in memory that all of them map"
+	}
+	return ""
+}
+
+// checkCUDAParts fits the chosen parts and CUDA ranks together: these have psbench's own, as the plugin of
+// the devices serves them.
+func (r *resolver) checkCUDAParts(ctx context.Context) error {
+	if r.exp.CUDA == nil {
+		return nil
+	}
+	if err := r.checkSeeds(); err != nil {
+		return err
+	}
+	plugin := r.exp.CUDA.Plugin
+	var served []sdk.Part
+	if r.exp.CUDA.Here() {
+		var err error
+		if served, err = r.partsOf(ctx, plugin); err != nil {
+			return fmt.Errorf("%s but %s cannot be asked for its parts: %w", r.cudaRanks(), quote.Word(plugin.Command[0]), err)
+		}
+	}
+	for _, kind := range r.onDevices() {
+		c := r.chosen[kind]
+		apart := r.exp.Isolate[kind]
+		own := c.Plugin.Name == registry.Builtin || c.Plugin.Name == plugin.Name
+		switch {
+		case kind == sdk.KindHook && (apart || !own): // it works on buckets, which are in host memory
+			continue
+		case apart:
+			return fmt.Errorf("%s but %s puts the %s into a process beside its trainer, which does not see the memory of the trainer's device: isolate the hook alone",
+				r.cudaRanks(), r.name("isolate"), kind)
+		case !own:
+			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
+				r.cudaRanks(), kind, c.Key, c.Plugin.Name, quote.Word(plugin.Command[0]))
+		}
+		if !r.exp.CUDA.Here() { // a rank says what its plugin lacks, and the servers of psbench-cuda take whole gradients
+			r.exp.CUDA.whole = r.exp.CUDA.whole || kind == sdk.KindServer
+			continue
+		}
+		i := slices.IndexFunc(served, func(p sdk.Part) bool { return p.Kind == kind && p.Key == c.Key })
+		if i < 0 {
+			return fmt.Errorf("%s but %s has no %s %s%s", r.cudaRanks(), quote.Word(plugin.Command[0]), kind, c.Key, those(served, kind))
+		}
+		if kind == sdk.KindServer {
+			r.exp.CUDA.whole = served[i].Timing == 0
+		}
+	}
+	return nil
+}
+
+// onDevices are the kinds of which CUDA ranks have parts.
+func (r *resolver) onDevices() (kinds []sdk.Kind) {
+	for _, kind := range registry.Kinds {
+		switch {
+		case kind == sdk.KindData, kind == sdk.KindServer && r.NCUDAServer == 0, kind != sdk.KindServer && r.NCUDATrainer == 0:
+		default:
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// those says which parts of a kind there are instead.
+func those(parts []sdk.Part, kind sdk.Kind) string {
+	text := ""
+	for _, p := range parts {
+		if p.Kind == kind {
+			text += ", " + p.Key
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return ": it has " + quote.Message(text[len(", "):])
+}
+
+// checkSeeds refuses replicas that begin with different parameters, which a group would never make equal.
+func (r *resolver) checkSeeds() error {
+	if r.exp.CUDA.Seed == r.TorchSeed || r.NTrainer == 0 || r.NCUDATrainer == 0 || !r.exp.Links.Group && !r.exp.Links.Default {
+		return nil
+	}
+	return fmt.Errorf("%s is %d but %s is %d, and hook %s connects the CPU and the CUDA trainers: their models must begin alike, so leave --cuda-seed out",
+		r.name(cudaSeed), r.CUDASeed, r.name("torch_seed"), r.TorchSeed, r.chosen[sdk.KindHook].Key)
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+)
+
+// declared is what a part says of itself that decides which links a run has.
+type declared struct {
+	serves sdk.Service    // of a server
+	needs  sdk.Service    // of a trainer
+	links  registry.Links // of a hook
+}
+
+// partsOf asks a plugin what it serves, once.
+func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
+	if parts, ok := r.described[p.Name]; ok {
+		return parts, nil
+	}
+	late := fmt.Errorf("it did not answer within %s, the limit of %s", r.exp.Timeout, r.name("rpc_timeout"))
+	limited, cancel := context.WithTimeoutCause(ctx, r.exp.Timeout, late)
+	defer cancel()
+	parts, err := r.catalogue(limited, p)
+	switch {
+	case err == nil:
+		r.described[p.Name] = parts
+	case limited.Err() != nil && ctx.Err() == nil && !errors.Is(err, late):
+		err = late
+	}
+	return parts, err
+}
+
+// declare asks a server, a trainer or a hook what it serves, needs or uses. A registry file
+// that says so too must agree.
+func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {
+	switch item.Kind {
+	case sdk.KindServer, sdk.KindTrainer, sdk.KindHook:
+	default:
+		return said, nil
+	}
+	d, err := r.describe(ctx, item)
+	if err != nil {
+		return said, err
+	}
+	if err := CheckDeclared(item, d); err != nil {
+		return said, err
+	}
+	said.serves, said.needs = d.Serves, d.Needs
+	said.links, err = registry.LinksOf(d.Links)
+	return said, err
+}
+
+// CheckDeclared reports that a registry file says something else of a part than its plugin
+// does, or that what the plugin says cannot be.
+func CheckDeclared(item registry.Item, d sdk.Part) error {
+	part := fmt.Sprintf("%s %s of plugin %s", item.Kind, item.Key, item.Plugin.Name)
+	links, err := registry.LinksOf(d.Links)
+	if err != nil {
+		return fmt.Errorf("%s %w", part, err)
+	}
+	const remedy = "leave it out of the file, or build the plugin anew"
+	switch {
+	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != d.Serves:
+		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
+	case (d.Asynchronous || d.Quorum != "") && (d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
+		return fmt.Errorf("%s is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous", part)
+	case d.Adds && d.Timing == 0:
+		return fmt.Errorf("%s is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding", part)
+	case d.CheckAnswers() != nil:
+		return fmt.Errorf("%s declares that it answers %w", part, d.CheckAnswers())
+	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):
+		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve %s and have no timing", part, sdk.ServiceGradients)
+	case d.Targets != "" && d.Kind != sdk.KindCriterion:
+		return fmt.Errorf("%s is declared to take %s as targets, which only a criterion can: build the plugin anew", part, quote.String(string(d.Targets)))
+	case d.Targets != "" && !slices.Contains(sdk.TargetKinds, d.Targets):
+		return fmt.Errorf("%s is declared to take %s as targets, which must be one of %s: update psbench, or build the plugin anew", part, quote.String(string(d.Targets)), sdk.TargetKinds)
+	case d.Protocol && d.Kind == sdk.KindTrainer:
+		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go", part)
+	case item.Asynchronous != nil && d.Quorum != "":
+		return fmt.Errorf("%s is asynchronous or not by its setting %s, but %s says that it %s: leave it out of the file", part, d.Quorum, item.File, waits[*item.Asynchronous])
+	case item.Asynchronous != nil && *item.Asynchronous != d.Asynchronous:
+		return fmt.Errorf("%s %s, but %s says that it %s: %s", part, waits[d.Asynchronous], item.File, waits[*item.Asynchronous], remedy)
+	case item.Kind == sdk.KindTrainer && item.Needs != "" && item.Needs != d.Needs:
+		return fmt.Errorf("%s needs %s, but %s says %s: %s", part, d.Needs, item.File, item.Needs, remedy)
+	case item.Links != nil && *item.Links != links:
+		return fmt.Errorf("%s uses %s, but %s says %s: %s", part, links, item.File, item.Links, remedy)
+	}
+	return nil
+}
+
+// waits is whether a server is asynchronous, in words.
+var waits = map[bool]string{true: "is asynchronous", false: "is not asynchronous"}
+
+// serves is what a server is known to serve without starting its plugin for it; "" if it
+// is not known.
+func (r *resolver) serves(ctx context.Context, item registry.Item) sdk.Service {
+	if _, asked := r.described[item.Plugin.Name]; item.Plugin.Name != registry.Builtin && !asked {
+		return item.Serves
+	}
+	d, err := r.describe(ctx, item)
+	if err != nil {
+		return item.Serves
+	}
+	return d.Serves
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/sdk"
+)
+
+// notInDefaults are the options that must be known before a trainer or a model is
+// chosen, and set, whose values belong to parts: those have defaults of their own.
+var notInDefaults = map[sdk.Kind][]string{
+	sdk.KindTrainer: {"config", "registry", "no_user_registry", "set", "trainer"},
+	sdk.KindModel:   {"config", "registry", "no_user_registry", "set", "trainer", "model", "model_config_path"},
+}
+
+// checkDefaults reads the defaults of every trainer and model as a JSON file would be
+// read.
+func checkDefaults(reg *registry.Registry) error {
+	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel} {
+		for _, item := range reg.Items(kind) {
+			if err := checkDefaultsOf(item); err != nil {
+				if err := reg.Break(item, err); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func checkDefaultsOf(item registry.Item) error {
+	place := fmt.Sprintf("%s_map.%s.defaults of %s", item.Kind, item.Key, item.File)
+	c := &Config{sources: map[string]source{}}
+	if _, err := c.take(layer{source: source{sort: fromPlace, place: place}, values: item.Defaults}); err != nil {
+		return err
+	}
+	for _, key := range notInDefaults[item.Kind] {
+		if _, given := c.sources[key]; given {
+			return fmt.Errorf("%s in %s is given, but a %s cannot have a default for it", key, place, item.Kind)
+		}
+	}
+	return nil
+}
+
+// takeDefaults puts the defaults of the chosen trainer, and over them those of the
+// chosen model, between psbench's own and the lowest other layer.
+func (c *Config) takeDefaults(reg *registry.Registry) error {
+	trainer, err := reg.Lookup(sdk.KindTrainer, c.Trainer)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name("trainer"), err)
+	}
+	given := c.layers
+	own := []layer{defaultsOf(trainer)}
+	if err := c.mergeDefaults(given, own); err != nil {
+		return err
+	}
+	// The model may be the trainer's default.
+	if model, ok := c.model(reg); ok && len(model.Defaults) > 0 {
+		return c.mergeDefaults(given, append(own, defaultsOf(model)))
+	}
+	return nil
+}
+
+func defaultsOf(item registry.Item) layer {
+	return layer{source: source{sort: fromPart, place: fmt.Sprintf("%s %s", item.Kind, item.Key)}, values: item.Defaults}
+}
+
+// mergeDefaults makes c what the layers are with own above the lowest of them. They
+// stay as they are, for the next time.
+func (c *Config) mergeDefaults(given, own []layer) error {
+	merged, err := merge(slices.Insert(slices.Clone(given), 1, own...))
+	if err != nil {
+		return err
+	}
+	merged.layers, merged.cuda, merged.takes = given, c.cuda, c.takes
+	*c = *merged
+	return nil
+}
+
+// model is the chosen one. Whoever chooses the parts says what is wrong where there is
+// none.
+func (c *Config) model(reg *registry.Registry) (registry.Item, bool) {
+	name := c.Model
+	byID, err := configurations(sdk.KindModel, c.configurationFile(sdk.KindModel))
+	if err != nil {
+		return registry.Item{}, false
+	}
+	if configured, isID := byID[name]; isID {
+		name = configured.class
+	}
+	item, err := reg.Lookup(sdk.KindModel, name)
+	return item, err == nil
+}

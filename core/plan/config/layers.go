@@ -1,0 +1,240 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Sources are the layers of a configuration above its defaults, lowest first.
+// The JSON file, which lies below them, is named by the option config of
+// Environ or Flags.
+type Sources struct {
+	Base    *Layer         // over the file that is named, as another file would be
+	Environ []string       // as os.Environ gives it; only PSBENCH_* counts
+	Extra   []Layer        // values from elsewhere
+	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
+	Over    *Layer         // over all others; values may be an option.Text, as a flag gives them
+	CUDA    CUDAFinder     // finds what CUDA ranks need; nil where nobody has any
+	// Takes says which parts take a setting that a flag gives. nil: the chosen part of its kind,
+	// which must have it.
+	Takes func(part sdk.Part, setting string) bool
+}
+
+// Layer is a set of values by key, as a JSON file would give them.
+type Layer struct {
+	Origin string
+	Values map[string]any
+}
+
+// Config is what the layers say together.
+type Config struct {
+	option.Options
+	layers   []layer           // lowest first
+	sources  map[string]source // by key
+	settings []assignment      // lowest layer first
+	cuda     CUDAFinder
+	takes    func(part sdk.Part, setting string) bool // that of Sources
+}
+
+// Merge puts the layers on top of each other. Unknown keys and values of the
+// wrong type are errors, whether or not a higher layer covers them.
+func Merge(s Sources) (*Config, error) {
+	fromEnv, err := readEnv(s.Environ)
+	if err != nil {
+		return nil, err
+	}
+	fromFlags, err := readFlags(s.Flags)
+	if err != nil {
+		return nil, err
+	}
+	layers := []layer{defaults()}
+	if path, by := configPath(fromFlags, fromEnv); path != "" {
+		fromFile, err := readFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", by, err)
+		}
+		layers = append(layers, fromFile)
+	}
+	if s.Base != nil {
+		base, err := plain(*s.Base)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, base)
+	}
+	layers = append(layers, fromEnv)
+	for _, extra := range s.Extra {
+		l, err := plain(extra)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	layers = append(layers, fromFlags)
+	if s.Over != nil {
+		layers = append(layers, layer{source: source{sort: fromPlace, place: s.Over.Origin}, values: s.Over.Values})
+	}
+	c, err := merge(layers)
+	if err == nil {
+		c.cuda, c.takes = s.CUDA, s.Takes
+	}
+	return c, err
+}
+
+func merge(layers []layer) (*Config, error) {
+	k := koanf.New(".")
+	c := &Config{layers: layers, sources: map[string]source{}}
+	for _, l := range layers {
+		values, err := c.take(l)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.Load(confmap.Provider(values, ""), nil); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.UnmarshalWithConf("", &c.Options, koanf.UnmarshalConf{Tag: "json"}); err != nil {
+		return nil, err
+	}
+	return c, c.chooseReport()
+}
+
+// chooseReport has the original's statistics printed in full, as the original has no other
+// report.
+func (c *Config) chooseReport() error {
+	switch {
+	case c.Stats != "original" || c.Report == "full":
+	case c.given("report"):
+		return fmt.Errorf("%s is %s but %s is original, which is printed in full: leave %s out", c.name("report"), c.Report, c.name("stats"), c.name("report"))
+	default:
+		c.Report = "full"
+	}
+	return nil
+}
+
+// take checks the values of a layer and notes where they come from. Settings
+// of parts stay in c; the other values are returned.
+func (c *Config) take(l layer) (map[string]any, error) {
+	values := map[string]any{}
+	for _, given := range slices.Sorted(maps.Keys(l.values)) {
+		key := strings.ReplaceAll(given, "-", "_")
+		o, ok := option.Of(key)
+		if !ok {
+			return nil, unknownKey(l.source, given)
+		}
+		if _, twice := values[key]; twice {
+			return nil, fmt.Errorf("%s is given twice, with a dash and with an underscore", l.name(key))
+		}
+		c.sources[key] = l.source
+		var err error
+		if o.Type == option.Settings {
+			err = c.takeSettings(l, l.values[given])
+		} else {
+			values[key], err = o.Parse(l.values[given])
+			if err == nil && o.Stands != "" {
+				err = c.standIn(l, o, values)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %w", l.name(key), err)
+		}
+	}
+	return values, c.takeInstead(l, values)
+}
+
+func (c *Config) name(key string) string   { return c.sources[key].name(key) }
+func (c *Config) origin(key string) string { return c.sources[key].origin(key) }
+
+// given says whether a layer above the defaults has the key.
+func (c *Config) given(key string) bool { return c.sources[key].sort > fromPart }
+
+// layer is a set of raw values from one source.
+type layer struct {
+	source
+	values map[string]any
+	// recorded says that the values are a result's, whose settings are for its parts alone:
+	// another layer may choose others.
+	recorded bool
+}
+
+func defaults() layer {
+	l := layer{source: source{sort: fromDefault}, values: map[string]any{}}
+	for _, o := range option.All() {
+		if o.Default != "" {
+			l.values[o.Key] = option.Text(o.Default)
+		}
+	}
+	return l
+}
+
+func readFlags(flags *pflag.FlagSet) (layer, error) {
+	l := layer{source: source{sort: fromFlag}}
+	if flags == nil {
+		return l, nil
+	}
+	var err error
+	l.values, err = posflag.ProviderWithFlag(flags, ".", nil, option.OfFlag).Read()
+	return l, err
+}
+
+// configPath is the path of the JSON file and the name of the value that has
+// it, from the first of the layers that has one.
+func configPath(layers ...layer) (path, by string) {
+	for _, l := range layers {
+		if path, ok := l.values["config"].(option.Text); ok {
+			return string(path), l.name("config")
+		}
+	}
+	return "", ""
+}
+
+func readFile(path string) (layer, error) {
+	l := layer{source: source{sort: fromPlace, place: quote.Word(path)}}
+	data, whole, err := jsonfile.ReadStart(path)
+	if err != nil {
+		return l, err
+	}
+	if l.values, l.recorded, err = recorded(quote.Word(path), data); err != nil || l.recorded {
+		return l, err
+	}
+	if !whole {
+		return l, jsonfile.TooLarge(path)
+	}
+	values, err := jsonfile.Map(path, data)
+	if err != nil {
+		return l, err
+	}
+	delete(values, "$schema")
+	if _, nested := values["config"]; nested {
+		return l, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", quote.Word(path))
+	}
+	l.values = values
+	return l, nil
+}
+
+// plain makes the values of a layer those that a JSON file would give.
+func plain(l Layer) (layer, error) {
+	data, err := json.Marshal(l.Values)
+	if err != nil {
+		return layer{}, fmt.Errorf("%s: %w", l.Origin, err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var values map[string]any
+	err = dec.Decode(&values)
+	return layer{source: source{sort: fromPlace, place: l.Origin}, values: values}, err
+}

@@ -1,0 +1,150 @@
+// Package topology lays out the ranks of a run: pure functions of the counts.
+package topology
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/core/plan/registry"
+)
+
+// World is how many ranks of each sort a run has. Ranks are numbered from 0 in
+// the order of the counts; the last one is the master.
+type World struct {
+	Trainers, CUDATrainers, Servers, CUDAServers int
+	// EveryServer says that every trainer uses every server, so that none has a
+	// server of its own and the counts need not fit.
+	EveryServer bool
+}
+
+// Check says which rule on the counts is broken, if one is.
+func (w World) Check() error {
+	for _, c := range []struct {
+		flag  string
+		count int
+	}{
+		{"--ntrainer", w.Trainers}, {"--ncudatrainer", w.CUDATrainers},
+		{"--nserver", w.Servers}, {"--ncudaserver", w.CUDAServers},
+	} {
+		if c.count < 0 {
+			return fmt.Errorf("%s is %d but must be 0 or more", c.flag, c.count)
+		}
+	}
+	if w.Trainers+w.CUDATrainers == 0 {
+		return fmt.Errorf("--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer")
+	}
+	if w.Trainers > 0 && w.CUDATrainers > 0 && (w.Servers == 0 || w.CUDAServers == 0) {
+		return fmt.Errorf("--ntrainer is %d and --ncudatrainer is %d: CPU and CUDA trainers together need servers of both kinds, but --nserver is %d and --ncudaserver is %d",
+			w.Trainers, w.CUDATrainers, w.Servers, w.CUDAServers)
+	}
+	if w.EveryServer {
+		return nil
+	}
+	if err := checkShare("--nserver", w.Servers, "--ntrainer", w.Trainers); err != nil {
+		return err
+	}
+	return checkShare("--ncudaserver", w.CUDAServers, "--ncudatrainer", w.CUDATrainers)
+}
+
+func checkShare(serverFlag string, servers int, trainerFlag string, trainers int) error {
+	switch {
+	case servers == 0:
+		return nil
+	case trainers == 0:
+		return fmt.Errorf("%s is %d but %s is 0: servers need trainers of their kind", serverFlag, servers, trainerFlag)
+	case trainers%servers != 0:
+		return fmt.Errorf("%s is %d but %s is %d: the count of trainers must be a multiple of the count of servers",
+			serverFlag, servers, trainerFlag, trainers)
+	}
+	return nil
+}
+
+// Master is the rank of the core.
+func (w World) Master() int { return w.firstServer() + w.Servers + w.CUDAServers }
+
+func (w World) firstServer() int { return w.Trainers + w.CUDATrainers }
+
+// TrainerRanks are the ranks of the trainers, CPU before CUDA.
+func (w World) TrainerRanks() []int { return span(0, w.firstServer()) }
+
+// ServerRanks are the ranks of the servers, CPU before CUDA.
+func (w World) ServerRanks() []int { return span(w.firstServer(), w.Master()) }
+
+// Name is what a rank is called: trainer0, server4, master.
+func (w World) Name(rank int) string {
+	switch {
+	case rank >= 0 && rank < w.firstServer():
+		return fmt.Sprintf("trainer%d", rank)
+	case rank >= 0 && rank < w.Master():
+		return fmt.Sprintf("server%d", rank)
+	case rank == w.Master():
+		return "master"
+	default:
+		return fmt.Sprintf("no rank %d", rank)
+	}
+}
+
+// CUDA says whether a rank computes on a CUDA device.
+func (w World) CUDA(rank int) bool {
+	return rank >= w.Trainers && rank < w.firstServer() ||
+		rank >= w.firstServer()+w.Servers && rank < w.Master()
+}
+
+// ServerOf is the rank of the server that a trainer talks to: servers of the
+// trainer's kind have equal runs of its ranks. It is false where there is none, or
+// where the trainer uses every server.
+// The world must have passed Check.
+func (w World) ServerOf(trainer int) (rank int, ok bool) {
+	switch {
+	case w.EveryServer || trainer < 0 || trainer >= w.firstServer():
+		return 0, false
+	case !w.CUDA(trainer) && w.Servers > 0:
+		return w.firstServer() + trainer/(w.Trainers/w.Servers), true
+	case w.CUDA(trainer) && w.CUDAServers > 0:
+		return w.firstServer() + w.Servers + (trainer-w.Trainers)/(w.CUDATrainers/w.CUDAServers), true
+	default:
+		return 0, false
+	}
+}
+
+// TrainersOf are the ranks of the trainers that use a server.
+func (w World) TrainersOf(server int) []int {
+	if w.EveryServer {
+		return w.TrainerRanks()
+	}
+	var trainers []int
+	for _, trainer := range w.TrainerRanks() {
+		if s, ok := w.ServerOf(trainer); ok && s == server {
+			trainers = append(trainers, trainer)
+		}
+	}
+	return trainers
+}
+
+// Sets are the sets of trainers that share these links of their hook: all of
+// them through a group, those of each server through servers alone, and each
+// one by itself without links.
+func (w World) Sets(links registry.Links) [][]int {
+	var sets [][]int
+	switch {
+	case links.Group || links.Default:
+		sets = append(sets, w.TrainerRanks())
+	case links.Server:
+		for _, server := range w.ServerRanks() {
+			sets = append(sets, w.TrainersOf(server))
+		}
+	default:
+		for _, trainer := range w.TrainerRanks() {
+			sets = append(sets, []int{trainer})
+		}
+	}
+	return sets
+}
+
+// span is the numbers from first up to, but without, end.
+func span(first, end int) []int {
+	ranks := make([]int, 0, end-first)
+	for rank := first; rank < end; rank++ {
+		ranks = append(ranks, rank)
+	}
+	return ranks
+}

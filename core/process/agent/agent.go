@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/agent/proto"
+	"github.com/psbench/psbench/internal/identity"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Options of an agent.
+type Options struct {
+	// Identity is that of those who know the secret.
+	Identity *identity.Identity
+	// Host is what it says of its host, and Listen the IP address that processes listen on.
+	Host   placement.Host
+	Listen string
+	// Plugin finds a plugin in the registry of this host.
+	Plugin func(name string) (registry.Plugin, error)
+	// Timeout is how long the core may be silent.
+	Timeout time.Duration
+	// Gone is closed when the core is known to be gone by other means than its connection; nil without such.
+	Gone <-chan struct{}
+}
+
+// ErrFailed says that the core had a failure, which it tells of itself.
+var ErrFailed = errors.New("what the core ran has failed")
+
+// Serve is the life of an agent: it does what the core asks for until that says that there is no more to
+// do. Nothing that it started is left when it returns. If ctx ends, the core gets as long as grace to end in order.
+func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) error {
+	a := &agent{options: o, left: make(chan error, 1), idle: make(chan struct{}, 1)}
+	a.idle <- struct{}{}
+	a.heard.Store(time.Now().UnixNano())
+	t := newListener(l, o.Identity, a.dial)
+	server := grpc.NewServer(grpc.StatsHandler(&callers{agent: a}))
+	proto.RegisterAgentServer(server, a)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(t) })
+	err := a.wait(ctx, grace)
+	a.partFromCore()
+	stop := time.AfterFunc(lastReply, server.Stop)
+	server.GracefulStop() // so that the core gets its last reply
+	stop.Stop()
+	_ = t.Close()
+	serving.Wait()
+	a.ending.Wait()
+	if cerr := a.close(nil, false); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// lastReply is how long the reply to the core's last call may take.
+const lastReply = time.Second
+
+// agent carries out the calls of one core, and of the runs that this conducts.
+type agent struct {
+	proto.UnimplementedAgentServer
+	options Options
+	heard   atomic.Int64   // when the core last called, in ns since 1970
+	left    chan error     // why there is no more to do
+	told    atomic.Bool    // the core says so itself
+	idle    chan struct{}  // has a place while no run is open
+	ending  sync.WaitGroup // of runs whose callers have gone
+
+	mu    sync.Mutex
+	run   *running // nil between runs
+	owner *caller  // of the run
+	host  string   // of the core, once it has called
+}
+
+// core is where the core is, to be added to its name.
+func (a *agent) core() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.host == "" { // it has not called
+		return ", rank 0,"
+	}
+	return ", rank 0 on " + quote.Word(a.host) + ","
+}
+
+// leave ends the agent, unless it ends already.
+func (a *agent) leave(why error) {
+	select {
+	case a.left <- why:
+	default:
+	}
+}
+
+// partFromCore waits, where the core has said that there is no more to do, until it has the reply and ends
+// the connection. Were the agent to end that first, with something of the core's unread, the kernel
+// would reset it, and throw away a reply that the core has not read.
+func (a *agent) partFromCore() {
+	if !a.told.Load() {
+		return
+	}
+	select {
+	case <-a.left: //nolint:errcheck // it is that the connection has ended, as it should
+	case <-time.After(lastReply):
+	}
+}
+
+// wait returns when the core says so, or is gone, silent for too long, or late after an interrupt.
+func (a *agent) wait(ctx context.Context, grace time.Duration) error {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	var late <-chan time.Time
+	interrupted := ctx.Done()
+	for {
+		select {
+		case err := <-a.left:
+			return err
+		case <-a.options.Gone:
+			select {
+			case err := <-a.left: // the core has said so before
+				return err
+			default:
+				return fmt.Errorf("the core%s is gone", a.core())
+			}
+		case <-interrupted:
+			interrupted, late = nil, time.After(grace)
+		case <-late:
+			return context.Cause(ctx)
+		case <-tick.C:
+			if silent := time.Since(time.Unix(0, a.heard.Load())); silent > a.options.Timeout {
+				return fmt.Errorf("nothing has come from the core%s for %.0f s", a.core(), a.options.Timeout.Seconds())
+			}
+		}
+	}
+}
+
+// Describe implements proto.AgentServer.
+func (a *agent) Describe(_ context.Context, req *proto.DescribeRequest) (*proto.DescribeReply, error) {
+	a.mu.Lock()
+	a.host = req.GetCore()
+	a.mu.Unlock()
+	host, err := json.Marshal(a.options.Host)
+	return &proto.DescribeReply{Host: host, Cpus: int32(runtime.NumCPU()), Listen: a.options.Listen}, err // #nosec G115 -- a count of CPUs
+}
+
+// Beat implements proto.AgentServer.
+func (a *agent) Beat(context.Context, *proto.BeatRequest) (*proto.BeatReply, error) {
+	a.heard.Store(time.Now().UnixNano())
+	return &proto.BeatReply{NowNs: comm.Now()}, nil
+}
+
+// Leave implements proto.AgentServer.
+func (a *agent) Leave(ctx context.Context, req *proto.LeaveRequest) (*proto.LeaveReply, error) {
+	if c := callerOf(ctx); c.conducted {
+		return &proto.LeaveReply{}, asStatus(a.close(c, false))
+	}
+	err := a.close(nil, false)
+	if req.GetFailed() {
+		err = ErrFailed
+	}
+	a.told.Store(true)
+	a.leave(err)
+	return &proto.LeaveReply{}, nil
+}
+
+// Open implements proto.AgentServer. It waits for the end of a run whose caller may be gone.
+func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenReply, error) {
+	c := callerOf(ctx)
+	if a.owns(c) {
+		return nil, asStatus(errors.New("a run is open already"))
+	}
+	select {
+	case <-a.idle:
+	case <-ctx.Done():
+		return nil, asStatus(errors.New("another run is open"))
+	}
+	r, err := newRunning(req, a.options.Plugin)
+	if err != nil {
+		a.idle <- struct{}{}
+		return nil, asStatus(err)
+	}
+	a.mu.Lock()
+	a.run, a.owner = r, c
+	a.mu.Unlock()
+	if ctx.Err() != nil { // its caller may have gone before there was a run to end
+		return nil, asStatus(errors.Join(ctx.Err(), a.close(c, false)))
+	}
+	return &proto.OpenReply{Directory: r.launcher.Directory()}, nil
+}
+
+// owns says whether the run that is open is a caller's.
+func (a *agent) owns(c *caller) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.run != nil && a.owner == c
+}
+
+// Close implements proto.AgentServer.
+func (a *agent) Close(ctx context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
+	return &proto.CloseReply{}, asStatus(a.close(callerOf(ctx), req.GetGently()))
+}
+
+// close ends the run that is open, if any, and a caller's, or anybody's if that is nil.
+func (a *agent) close(of *caller, gently bool) error {
+	a.mu.Lock()
+	r := a.run
+	if r == nil || of != nil && of != a.owner {
+		a.mu.Unlock()
+		return nil
+	}
+	a.run, a.owner = nil, nil
+	a.mu.Unlock()
+	defer func() { a.idle <- struct{}{} }()
+	return r.close(gently)
+}
+
+// current is the run that is open.
+func (a *agent) current() (*running, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.run == nil {
+		return nil, asStatus(errors.New("no run is open"))
+	}
+	return a.run, nil
+}
+
+// Start implements proto.AgentServer.
+func (a *agent) Start(ctx context.Context, req *proto.StartRequest) (*proto.StartReply, error) {
+	r, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.start(ctx, req)
+	return reply, asStatus(err)
+}
+
+// Explain implements proto.AgentServer.
+func (a *agent) Explain(_ context.Context, req *proto.ExplainRequest) (*proto.ExplainReply, error) {
+	r, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	reply, err := r.explain(req)
+	return reply, asStatus(err)
+}
+
+// Follow implements proto.AgentServer.
+func (a *agent) Follow(_ *proto.FollowRequest, stream grpc.ServerStreamingServer[proto.Event]) error {
+	r, err := a.current()
+	if err != nil {
+		return err
+	}
+	return r.tell(stream)
+}
+
+// dial is a connection to the socket of a process of the run that is open.
+func (a *agent) dial(name string) (net.Conn, error) {
+	r, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return net.Dial("unix", p.Address())
+}
+
+// asStatus keeps the sentence of an error, which the core tells its user.
+func asStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.Error(codes.FailedPrecondition, quote.Message(err.Error()))
+}

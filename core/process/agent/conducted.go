@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/psbench/psbench/core/process/launchers/rollcall"
+	"github.com/psbench/psbench/internal/identity"
+)
+
+// call is what a run of its own process needs to call the agents that the core holds, as JSON.
+type call struct {
+	Secret []byte   `json:"secret"`
+	Hosts  []atHost `json:"hosts"` // that of the core first
+}
+
+// atHost is the agent of a host.
+type atHost struct {
+	Host    string `json:"host"`
+	Address string `json:"address,omitempty"` // IP and port; none of the core
+}
+
+// Call is a text by which a run that the core conducts learns of its meeting. The secret is in it.
+func (m *Meeting) Call() (string, error) {
+	c := call{Secret: m.Secret}
+	for _, t := range m.Tasks {
+		c.Hosts = append(c.Hosts, atHost{t.Host, t.Address})
+	}
+	text, err := json.Marshal(c) // #nosec G117 -- for the run alone
+	return string(text), err
+}
+
+// Called is the meeting of a core that conducts this run. The text is not told, since there is a secret in it.
+func Called(text string) (*Meeting, error) {
+	var c call
+	if json.Unmarshal([]byte(text), &c) != nil || len(c.Hosts) == 0 {
+		return nil, errors.New("what has come of the agents of this run is not what psbench tells its runs")
+	}
+	id, err := identity.Of(c.Secret, Purpose)
+	if err != nil {
+		return nil, err
+	}
+	m := &Meeting{Identity: id}
+	for i, h := range c.Hosts {
+		m.Tasks = append(m.Tasks, rollcall.Task{Rank: i, Size: len(c.Hosts), Host: h.Host, Address: h.Address})
+	}
+	return m, nil
+}
+
+// Present asks the agents of hosts for a sign each, and says which of them is lost.
+func Present(hosts []*Host) error {
+	errs := make(chan error, len(hosts))
+	for _, h := range hosts {
+		go func() {
+			err := h.lost()
+			if err == nil {
+				err = h.sign(h.life)
+			}
+			errs <- err
+		}()
+	}
+	var lost error
+	for range hosts {
+		if err := <-errs; err != nil && lost == nil {
+			lost = err
+		}
+	}
+	return lost
+}

@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/process/agent/proto"
+	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/internal/identity"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Host is a host on which an agent runs, as the core has it.
+type Host struct {
+	placement.Host
+	CPUs   int
+	Listen string // IP address on which its processes listen
+
+	address  string
+	identity *identity.Identity
+	timeout  time.Duration
+	conn     *grpc.ClientConn
+	agent    proto.AgentClient
+	stop     context.CancelFunc
+	beating  sync.WaitGroup
+
+	life context.Context // ends when the agent is lost, with why as its cause
+	die  context.CancelCauseFunc
+}
+
+// Dial reaches, from the host of the core, the agent at an address, IP and port, whose host is called so. From
+// now on each shows the other that it is there; one that is silent for three quarters of the timeout is lost.
+func Dial(ctx context.Context, core, name, address string, id *identity.Identity, timeout time.Duration) (*Host, error) {
+	h := &Host{address: address, identity: id, timeout: timeout}
+	h.life, h.die = context.WithCancelCause(context.Background())
+	h.Name = name
+	var dialed sync.Once
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			err := errors.New("its connection has ended") // and what ran there with it
+			var conn net.Conn
+			dialed.Do(func() { conn, err = h.dial(ctx, callsProtocol) })
+			return conn, err
+		}))
+	if err != nil {
+		return nil, err
+	}
+	h.conn, h.agent = conn, proto.NewAgentClient(conn)
+	if err := h.describe(ctx, core); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
+	h.beating.Go(func() { h.beat(ctx) })
+	return h, nil
+}
+
+// dial is a connection to the agent for one of the protocols.
+func (h *Host) dial(ctx context.Context, protocol string) (net.Conn, error) {
+	return dialAs(ctx, h.identity, h.address, protocol)
+}
+
+// dialAs is a connection to the agent at an address, of somebody with an identity.
+func dialAs(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, error) {
+	config := id.Client()
+	config.NextProtos = []string{protocol}
+	d := tls.Dialer{Config: config}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+func (h *Host) describe(ctx context.Context, core string) error {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	reply, err := h.agent.Describe(ctx, &proto.DescribeRequest{Core: core})
+	if err != nil {
+		return h.explain("does not say what its host is", err)
+	}
+	name := h.Name
+	if err := json.Unmarshal(reply.GetHost(), &h.Host); err != nil {
+		return h.explain("does not say what its host is", err)
+	}
+	h.Name, h.CPUs, h.Listen = name, int(reply.GetCpus()), reply.GetListen()
+	return nil
+}
+
+// explain is an error of the agent in a sentence.
+func (h *Host) explain(what string, err error) error {
+	if s, ok := status.FromError(err); ok {
+		switch {
+		case s.Code() == codes.DeadlineExceeded:
+			return fmt.Errorf("the agent on %s %s within %.0f s", h.Name, what, h.timeout.Seconds())
+		case s.Code() == codes.Unavailable && h.stop != nil: // it was there
+			return fmt.Errorf("the agent on %s is gone", h.Name)
+		}
+		err = errors.New(quote.Message(unwrapped(s.Message())))
+	}
+	return fmt.Errorf("the agent on %s %s: %w", h.Name, what, err)
+}
+
+// unwrapped is a message of gRPC without what that puts around the news of a connection.
+func unwrapped(message string) string {
+	inner, of := strings.CutPrefix(message, `connection error: desc = "transport: `)
+	if !of {
+		return message
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(inner, "Error while dialing: "), `"`)
+}
+
+// beat shows the agent that the core is there, until it is lost or left. That it is lost is noticed before
+// those that wait for its processes give up, so that it is what is told.
+func (h *Host) beat(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		err := h.sign(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			h.die(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sign asks the agent for one. An error says how it is lost.
+func (h *Host) sign(ctx context.Context) error {
+	patience := h.timeout * 3 / 4
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := h.agent.Beat(ctx, &proto.BeatRequest{})
+	switch {
+	case err == nil:
+		return nil
+	case status.Code(err) == codes.DeadlineExceeded:
+		return fmt.Errorf("the agent on %s has given no sign for %.1f s", h.Name, patience.Seconds())
+	}
+	return fmt.Errorf("the agent on %s is gone", h.Name)
+}
+
+// Lose says that the agent is known to be gone by other means than its connection, and why.
+func (h *Host) Lose(why error) { h.die(fmt.Errorf("the agent on %s is gone: %w", h.Name, why)) }
+
+// lost is why the agent is, nil if it is not.
+func (h *Host) lost() error { return context.Cause(h.life) }
+
+// Leave tells the agent that there is no more to do, and whether what was done failed.
+func (h *Host) Leave(failed bool) error {
+	h.stop()
+	h.beating.Wait()
+	defer func() { _ = h.conn.Close() }()
+	if h.lost() != nil {
+		return nil // which was told
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
+	defer cancel()
+	if _, err := h.agent.Leave(ctx, &proto.LeaveRequest{Failed: failed}); err != nil {
+		return h.explain("does not end", err)
+	}
+	return nil
+}
+
+// alive ends ctx when the agent is lost.
+func (h *Host) alive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.life, func() { cancel(h.lost()) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// reach is a client of a process on the host, by a tunnel.
+func (h *Host) reach(name string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+name, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes)),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			conn, err := h.dial(ctx, tunnelProtocol)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := fmt.Fprintln(conn, name); err != nil {
+				_ = conn.Close()
+				return nil, err
+			}
+			return conn, nil
+		}))
+}

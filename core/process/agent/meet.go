@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/process/launchers/pmi"
+	"github.com/psbench/psbench/core/process/launchers/rollcall"
+	"github.com/psbench/psbench/internal/identity"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Meeting is what a task of a job knows once all have told who they are.
+type Meeting struct {
+	Identity *identity.Identity
+	// Secret is what the identity is of, for those whom the core tells; nil where it tells nobody.
+	Secret []byte
+	// Listener is that of an agent; nil of the core, which is rank 0.
+	Listener net.Listener
+	// Tasks are all of them, for the core alone.
+	Tasks []rollcall.Task
+}
+
+// Meet has the tasks of a launcher that speaks PMI-1 tell each other who and where they are, and gives them a
+// secret that nobody else has. Agents listen on the given address. Only what fits together goes on: of anything
+// else rank 0 gets the reason, and the others ErrFailed.
+func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Addr) (met *Meeting, err error) {
+	secret, err := rollcall.Secret(ctx, c, me)
+	if err != nil {
+		return nil, err
+	}
+	m := &Meeting{Secret: secret}
+	if m.Identity, err = identity.Of(secret, Purpose); err != nil {
+		return nil, err
+	}
+	if me.Rank > 0 {
+		listener, err := net.Listen("tcp", netip.AddrPortFrom(listen, 0).String())
+		if err != nil {
+			return nil, fmt.Errorf("the agent cannot listen on %s: %w", listen, err)
+		}
+		defer func() {
+			if met == nil {
+				_ = listener.Close()
+			}
+		}()
+		m.Listener, me.Address = listener, listener.Addr().String()
+	}
+	m.Tasks, err = rollcall.Call(ctx, c, me)
+	if me.Rank == 0 && err == nil {
+		err = apart(m.Tasks)
+	}
+	failed, verr := rollcall.Verdict(ctx, c, me, err != nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case verr != nil:
+		return nil, verr
+	case failed:
+		return nil, ErrFailed
+	}
+	return m, nil
+}
+
+// apart refuses tasks that share a host: each would have it for itself.
+func apart(tasks []rollcall.Task) error {
+	first := map[string]rollcall.Task{}
+	for _, t := range tasks {
+		if other, taken := first[t.Host]; taken {
+			instead := "start one task on each host, as with srun --ntasks-per-node=1 or mpiexec -ppn 1"
+			if !slices.ContainsFunc(tasks, func(o rollcall.Task) bool { return o.Host != t.Host }) {
+				instead = fmt.Sprintf("type it without the launcher, as in psbench run --ntrainer %d", len(tasks))
+			}
+			return fmt.Errorf("ranks %d and %d both run on %s, but psbench has one task on each host, which starts all processes there: %s", other.Rank, t.Rank, quote.Word(t.Host), instead)
+		}
+		first[t.Host] = t
+	}
+	return nil
+}
+
+// Gather dials the agents of all tasks but the first, in their order.
+func Gather(ctx context.Context, m *Meeting, timeout time.Duration) ([]*Host, error) {
+	hosts := make([]*Host, len(m.Tasks)-1)
+	errs := make(chan error, len(hosts))
+	for i, t := range m.Tasks[1:] {
+		go func() {
+			var err error
+			hosts[i], err = Dial(ctx, m.Tasks[0].Host, t.Host, t.Address, m.Identity, timeout)
+			errs <- err
+		}()
+	}
+	var failed error
+	for range hosts {
+		if err := <-errs; err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		_ = Leave(hosts, true)
+		return nil, failed
+	}
+	return hosts, nil
+}
+
+// Leave tells all agents that there is no more to do.
+func Leave(hosts []*Host, failed bool) error {
+	errs := make(chan error, len(hosts))
+	for _, h := range hosts {
+		go func() {
+			if h == nil {
+				errs <- nil
+				return
+			}
+			errs <- h.Leave(failed)
+		}()
+	}
+	var all []error
+	for range hosts {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/host/executable"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// sums are the SHA-256 of the files that a plugin runs, in the order of its command; those of the built-in
+// one are psbench's own, which is compared when core and agents meet.
+func sums(p registry.Plugin) ([]string, error) {
+	if len(p.Command) == 0 {
+		return nil, nil
+	}
+	files, err := executable.Files(p.Command)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s cannot be read: %w", p.Name, err)
+	}
+	var list []string
+	for _, f := range files {
+		list = append(list, f.SHA256)
+	}
+	return list, nil
+}
+
+// compare refuses a plugin that runs other files here than on the core's host.
+func compare(p registry.Plugin, core []string) error {
+	here, err := sums(p)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(here, core) {
+		return fmt.Errorf("plugin %s is another one here than on the core's host: SHA-256 %s and %s; give all hosts the same files", p.Name, begin(here), begin(core))
+	}
+	return nil
+}
+
+// begin is the beginning of checksums, for a sentence.
+func begin(sums []string) string {
+	if len(sums) == 0 {
+		return "none"
+	}
+	var words []string
+	for _, s := range sums {
+		words = append(words, fmt.Sprintf("%.12s", s))
+	}
+	return strings.Join(words, " ")
+}
+
+// variables are those that the core gives to a process.
+var variables = []string{host.CUDADeviceVariable, "GOMAXPROCS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}
+
+// allowed refuses variables that the core does not give: they could have a program run another one.
+func allowed(env []string) error {
+	for _, pair := range env {
+		name, _, _ := strings.Cut(pair, "=")
+		if !slices.Contains(variables, name) {
+			return fmt.Errorf("the variable %s is none that a core gives to a process", quote.String(name))
+		}
+	}
+	return nil
+}

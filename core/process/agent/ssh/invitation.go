@@ -1,0 +1,136 @@
+package ssh
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/core/process/agent"
+	"github.com/psbench/psbench/core/process/launchers/rollcall"
+	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/internal/identity"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/simd"
+)
+
+// Invitation is what an agent is told, as JSON on one line.
+type Invitation struct {
+	Secret []byte `json:"secret"` // of this run alone
+	Rank   int    `json:"rank"`
+	Size   int    `json:"size"`
+	// TimeoutS is how long the core may be silent, in seconds.
+	TimeoutS int `json:"timeout_s"`
+	// Interface, Registry and NoUserRegistry are the options of these names that the core has.
+	Interface      string   `json:"interface,omitempty"`
+	Registry       []string `json:"registry,omitempty"`
+	NoUserRegistry bool     `json:"no_user_registry,omitempty"`
+	// CUDA says that there are CUDA ranks, so that the agent tells how many devices its host has.
+	CUDA bool `json:"cuda,omitempty"`
+	// Variables are those of the core's environment that Carried has.
+	Variables []string `json:"variables,omitempty"`
+}
+
+// Accept reads the invitation of an agent. Gone is closed when the core's end of the input is. What reads it ends
+// with the input: there is no other way out of a read of a file.
+func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan struct{}, err error) {
+	lines, over := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(over)
+		in := bufio.NewReaderSize(input, longestLine)
+		if line, err := in.ReadSlice('\n'); err == nil {
+			lines <- string(line)
+			_, _ = io.Copy(io.Discard, in)
+		}
+	}()
+	limit := time.NewTimer(invitationLimit)
+	defer limit.Stop()
+	select {
+	case line := <-lines:
+		i, err = decode(line)
+	case <-over:
+		select {
+		case line := <-lines: // and the input has ended right after it
+			i, err = decode(line)
+		default:
+			err = errors.New("standard input has ended before the line that psbench run --hosts writes there")
+		}
+	case <-limit.C:
+		err = fmt.Errorf("nothing has come on standard input within %.0f s: psbench run --hosts starts agents, by ssh, and tells them there what for", invitationLimit.Seconds())
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	return i, over, err
+}
+
+// decode reads an invitation. What it does not know it passes over, so that an agent of another version gets as
+// far as to say which it is. The text, in which there is a secret, is not told.
+func decode(line string) (i Invitation, err error) {
+	if json.Unmarshal([]byte(line), &i) != nil {
+		return i, errors.New("what has come on standard input is not what psbench run --hosts writes there")
+	}
+	if i.Rank < 1 || i.Rank >= i.Size || i.TimeoutS < 1 || len(i.Secret) == 0 {
+		return i, fmt.Errorf("what has come on standard input cannot be: rank %d of %d, a timeout of %d s, a secret of %d bytes", i.Rank, i.Size, i.TimeoutS, len(i.Secret))
+	}
+	for _, v := range i.Variables {
+		if !carries(v) {
+			return i, fmt.Errorf("the variable %s is none that a core hands on", quote.String(nameOf(v)))
+		}
+	}
+	return i, nil
+}
+
+// Join has an agent that listens on an address tell the core who and where it is.
+func Join(i Invitation, me rollcall.Task, listen netip.Addr, output io.Writer) (*agent.Meeting, error) {
+	id, err := identity.Of(i.Secret, agent.Purpose)
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", netip.AddrPortFrom(listen, 0).String())
+	if err != nil {
+		return nil, fmt.Errorf("the agent cannot listen on %s: %w", listen, err)
+	}
+	me.Address = l.Addr().String()
+	text, err := rollcall.Encode(me)
+	if err == nil {
+		_, err = fmt.Fprintln(output, mark+text)
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return &agent.Meeting{Identity: id, Listener: l}, nil
+}
+
+// Variables that processes of a run read, and that a measurement depends on.
+var (
+	carriedNames    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "LD_LIBRARY_PATH", "PYTHONPATH", simd.Variable, host.CUDAProductVariable}
+	carriedPrefixes = []string{"OPENBLAS_", "GOTO_", "OMP_", "MKL_", "BLIS_"}
+)
+
+// Carried are the variables of an environment that agents get too, as launchers hand on all.
+func Carried(environ []string) (some []string) {
+	for _, v := range environ {
+		if carries(v) {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
+func carries(variable string) bool {
+	name := nameOf(variable)
+	return slices.Contains(carriedNames, name) || slices.ContainsFunc(carriedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+func nameOf(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return name
+}

@@ -1,0 +1,189 @@
+package ssh
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/rollcall"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// session is one ssh, and the agent at its end.
+type session struct {
+	host  launchers.Host
+	rank  int
+	cmd   *exec.Cmd
+	input io.WriteCloser // while it is open the agent lives
+	heard *answer
+	said  *lastLine
+	came  bool // the agent has answered
+	ended chan struct{}
+	err   error // of ssh, once it has ended
+}
+
+// outputDelay is how long output of ssh is waited for once it has ended: what it leaves in the background may hold it.
+const outputDelay = time.Second
+
+// Exit statuses of shells for a program that cannot be run, and for one that is not there.
+const (
+	cannotRun = 126
+	notThere  = 127
+)
+
+// begin starts an ssh. Its process group is its own, with what it starts itself: Ctrl-C of the terminal is for the
+// core, which ends the run in order.
+func begin(words []string, host launchers.Host, rank int) (*session, error) {
+	s := &session{
+		host: host, rank: rank, heard: &answer{lines: make(chan string, 1)}, said: &lastLine{}, ended: make(chan struct{}),
+		cmd: exec.Command(words[0], words[1:]...), // #nosec G204 -- the user's ssh
+	}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	s.cmd.WaitDelay = outputDelay
+	s.cmd.Stdout, s.cmd.Stderr = s.heard, s.said
+	var err error
+	if s.input, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		_ = s.input.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// wait is the life of ssh.
+func (s *session) wait() {
+	s.err = s.cmd.Wait()
+	close(s.ended)
+}
+
+// invite tells the agent what it is for, and gets who it is.
+func (s *session) invite(ctx context.Context, i Invitation) (t rollcall.Task, err error) {
+	text, err := json.Marshal(i) // #nosec G117 -- for ssh alone
+	if err != nil {
+		return t, err
+	}
+	_, _ = s.input.Write(append(text, '\n')) // who does not take it says why, as it ends
+	select {
+	case line := <-s.heard.lines:
+		if t, err = rollcall.Decode(line); err != nil {
+			return t, fmt.Errorf("the answer of %s cannot be read: %w; give all hosts the same psbench", s.name(), err)
+		}
+		if t.Rank != s.rank {
+			return t, fmt.Errorf("the agent of %s says that it is rank %d", s.name(), t.Rank)
+		}
+		s.came = true
+		return t, nil
+	case <-s.ended:
+		return t, fmt.Errorf("no agent on %s: %w", s.name(), s.why())
+	case <-ctx.Done():
+		return t, context.Cause(ctx)
+	}
+}
+
+// name is the host in a sentence.
+func (s *session) name() string { return fmt.Sprintf("%s (rank %d)", s.host.Name, s.rank) }
+
+// why is why ssh has ended.
+func (s *session) why() error {
+	var exit *exec.ExitError
+	what := "exit status 0"
+	if s.err != nil {
+		what = s.err.Error()
+	}
+	text := fmt.Sprintf("ssh has ended (%s): %s", what, cmp.Or(quote.Message(s.said.String()), "it said nothing"))
+	if errors.As(s.err, &exit) && (exit.ExitCode() == notThere || exit.ExitCode() == cannotRun) {
+		text += "; a line of the hosts file can say where psbench is, as in " + quote.Word(s.host.Name) + " psbench=/opt/psbench"
+	}
+	return errors.New(text)
+}
+
+// endLimit is how long an agent may take to end.
+const endLimit = 10 * time.Second
+
+// end ends the agent, and with it ssh. One that has not come yet is not waited for: it ends when it finds nobody.
+func (s *session) end() {
+	_ = s.input.Close()
+	limit := time.NewTimer(endLimit)
+	defer limit.Stop()
+	if !s.came {
+		limit.Reset(0)
+	}
+	select {
+	case <-s.ended:
+	case <-limit.C:
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with those through which it may go
+		<-s.ended
+	}
+}
+
+// answer takes the standard output of ssh, and of that the line of the agent.
+type answer struct {
+	lines chan string // one at most
+	line  []byte
+	over  bool
+}
+
+// Write implements io.Writer.
+func (a *answer) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0 && !a.over; {
+		text, after, whole := bytes.Cut(rest, []byte("\n"))
+		if a.line = append(a.line, text[:min(len(text), longestLine-len(a.line))]...); whole {
+			line, is := strings.CutPrefix(string(a.line), mark)
+			if is {
+				a.lines <- line
+				a.over = true
+			}
+			a.line = a.line[:0]
+		}
+		rest = after
+	}
+	return len(b), nil
+}
+
+// lastLine takes the standard error of ssh, and keeps the last line that is not empty: the reason, where there is one.
+type lastLine struct {
+	mu         sync.Mutex
+	line, last []byte
+}
+
+// longestWord is how much of a line is kept, in bytes.
+const longestWord = 1 << 10
+
+// Write implements io.Writer.
+func (l *lastLine) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for rest := b; len(rest) > 0; {
+		text, after, whole := bytes.Cut(rest, []byte("\n"))
+		if l.line = append(l.line, text[:min(len(text), longestWord-len(l.line))]...); whole {
+			if len(bytes.TrimSpace(l.line)) > 0 {
+				l.last = append(l.last[:0], l.line...)
+			}
+			l.line = l.line[:0]
+		}
+		rest = after
+	}
+	return len(b), nil
+}
+
+func (l *lastLine) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := l.line
+	if len(bytes.TrimSpace(line)) == 0 {
+		line = l.last
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(line)), "psbench: ")
+}

@@ -1,0 +1,294 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/core/host/clocks"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/process/agent/proto"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/process/launch"
+	partproto "github.com/psbench/psbench/sdk/proto"
+)
+
+// closeSlack is how much longer than the timeout an agent may take to end its processes.
+const closeSlack = 10 * time.Second
+
+// starter starts the processes of a run where its layout has them: on the core's host by core/process/launch, on the
+// others by their agents.
+type starter struct {
+	layout    *placement.Layout
+	here      cluster.Starter
+	listen    string    // of the core's host
+	elsewhere []*remote // by host of the layout; nil for the core's, if it is one
+}
+
+// Starter is for cluster.Options.Open. The hosts are those of the layout after the first, which is the
+// core's, or all of them, where the core's takes no part. Processes of the core's host listen on the given IP address.
+func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout time.Duration, output launch.Output) (cluster.Starter, error) {
+	first := len(layout.Hosts) - len(hosts) // in the layout
+	counts := make([]int, len(layout.Hosts))
+	for _, p := range layout.Processes {
+		counts[p.Host]++
+	}
+	processesHere := 0
+	if first > 0 {
+		processesHere = counts[0]
+	}
+	here, err := cluster.Here(processesHere, layout, timeout, output)
+	if err != nil {
+		return nil, err
+	}
+	s := &starter{layout: layout, here: here, listen: listen, elsewhere: make([]*remote, len(layout.Hosts))}
+	for i, h := range hosts {
+		if s.elsewhere[first+i], err = open(h, counts[first+i], timeout, output); err != nil {
+			return nil, errors.Join(err, s.Close(false))
+		}
+	}
+	return s, nil
+}
+
+// of is where a process is to run; nil for the core's host.
+func (s *starter) of(name string) *remote {
+	if p, ok := s.layout.Of(name); ok {
+		return s.elsewhere[p.Host]
+	}
+	return nil
+}
+
+// Site implements cluster.Starter.
+func (s *starter) Site(name string) cluster.Site {
+	r := s.of(name)
+	if r == nil {
+		site := s.here.Site(name)
+		site.Listen = s.listen
+		return site
+	}
+	return cluster.Site{Host: r.host.Name, Directory: r.directory, Listen: r.host.Listen, Cores: r.host.CPUs, CPUs: s.layout.CPUs(name), Clock: r.clock}
+}
+
+// Start implements cluster.Starter.
+func (s *starter) Start(ctx context.Context, spec launch.Spec) (cluster.Process, error) {
+	site := s.Site(spec.Name)
+	r := s.of(spec.Name)
+	if r == nil {
+		p, err := s.here.Start(ctx, spec)
+		if err != nil {
+			return nil, s.sited(err)
+		}
+		return &sited{p, site, s}, nil
+	}
+	return r.start(ctx, spec, site)
+}
+
+// sited is a process of the core's host, which is one of several.
+type sited struct {
+	cluster.Process
+	site    cluster.Site
+	starter *starter
+}
+
+// Site implements cluster.Process.
+func (s *sited) Site() cluster.Site { return s.site }
+
+// Death implements cluster.Process.
+func (s *sited) Death(phase string) error { return s.starter.sited(s.Process.Death(phase)) }
+
+// sited names the core's host as well in what tells of the end of a process there.
+func (s *starter) sited(err error) error {
+	var death *launch.DeathError
+	if !errors.As(err, &death) {
+		return err
+	}
+	return launch.DeathElsewhere(s.layout.Hosts[0].Name, death.Error())
+}
+
+// Close implements cluster.Starter.
+func (s *starter) Close(gently bool) error {
+	errs := make([]error, 1+len(s.elsewhere))
+	var closing sync.WaitGroup
+	for i, r := range s.elsewhere {
+		if r != nil {
+			closing.Go(func() { errs[i+1] = r.close(gently) })
+		}
+	}
+	errs[0] = s.here.Close(gently)
+	closing.Wait()
+	return errors.Join(errs...)
+}
+
+// remote is the run on a host that has an agent.
+type remote struct {
+	host      *Host
+	clock     *clocks.Clock
+	directory string
+	output    launch.Output
+	following sync.WaitGroup
+	stop      context.CancelFunc // of following
+
+	mu        sync.Mutex
+	processes map[string]*process
+	ended     map[string]bool // that were told to have ended before their start was
+	logs      map[string]*os.File
+}
+
+func open(h *Host, processes int, timeout time.Duration, output launch.Output) (*remote, error) {
+	alive, leave := h.alive(context.Background())
+	defer leave()
+	ctx, cancel := context.WithTimeout(alive, h.timeout+closeSlack) // in which a run before it ends
+	defer cancel()
+	reply, err := h.agent.Open(ctx, &proto.OpenRequest{
+		TimeoutNs: int64(timeout), Processes: int32(processes), Lines: output.Line != nil, Logs: output.Folder != "", // #nosec G115 -- a count of processes
+	})
+	if err != nil {
+		return nil, h.unopened(err)
+	}
+	r := &remote{
+		host: h, clock: clocks.New(h.now), directory: reply.GetDirectory(), output: output,
+		processes: map[string]*process{}, ended: map[string]bool{}, logs: map[string]*os.File{},
+	}
+	following, stop := h.alive(context.Background())
+	r.stop = stop
+	stream, err := h.agent.Follow(following, &proto.FollowRequest{})
+	if err == nil {
+		_, err = stream.Header() // it listens
+	}
+	if err != nil {
+		stop()
+		return nil, h.unopened(err)
+	}
+	r.following.Go(func() { r.follow(following, stream) })
+	return r, nil
+}
+
+// unopened is why a run could not begin: that the agent is lost, if it is.
+func (h *Host) unopened(err error) error {
+	switch {
+	case h.lost() != nil:
+		return h.lost()
+	case status.Code(err) == codes.DeadlineExceeded:
+		return fmt.Errorf("the agent on %s cannot begin within %.0f s: a run before has not ended", h.Name, (h.timeout + closeSlack).Seconds())
+	}
+	return h.explain("cannot begin", err)
+}
+
+// follow takes what processes print, and their ends, until the run is over or the agent lost.
+func (r *remote) follow(ctx context.Context, stream grpc.ServerStreamingClient[proto.Event]) {
+	var err error
+	for err == nil {
+		var e *proto.Event
+		if e, err = stream.Recv(); err == nil {
+			r.take(e)
+		}
+	}
+	if !errors.Is(err, io.EOF) && ctx.Err() == nil { // its connection has ended
+		r.host.die(fmt.Errorf("the agent on %s is gone", r.host.Name))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, p := range r.processes {
+		p.end()
+		delete(r.processes, name)
+	}
+	for _, file := range r.logs {
+		_ = file.Close()
+	}
+}
+
+func (r *remote) take(e *proto.Event) {
+	switch what := e.GetWhat().(type) {
+	case *proto.Event_Line:
+		if r.output.Line != nil {
+			r.output.Line(e.GetProcess(), what.Line)
+		}
+	case *proto.Event_Log:
+		r.log(e.GetProcess(), what.Log)
+	case *proto.Event_Ended:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if p := r.processes[e.GetProcess()]; p != nil {
+			p.end()
+		} else {
+			r.ended[e.GetProcess()] = true
+		}
+	}
+}
+
+// log writes what the log of a process goes on with. Where that fails the log ends, as on the core's host.
+func (r *remote) log(name string, text []byte) {
+	file, known := r.logs[name]
+	if !known && filepath.IsLocal(name) {
+		file, _ = launch.OpenLog(r.output.Folder, name)
+		r.logs[name] = file
+	}
+	if file != nil {
+		_, _ = file.Write(text)
+	}
+}
+
+// start has the agent start a process, and reaches it.
+func (r *remote) start(ctx context.Context, spec launch.Spec, site cluster.Site) (cluster.Process, error) {
+	files, err := sums(spec.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	req := &proto.StartRequest{Name: spec.Name, Plugin: spec.Plugin.Name, Sha256: files, Memory: spec.Plugin.Memory, Env: spec.Env}
+	for _, cpu := range site.CPUs {
+		req.Cpus = append(req.Cpus, int32(cpu)) // #nosec G115 -- a CPU
+	}
+	ctx, cancel := r.host.alive(ctx)
+	defer cancel()
+	reply, err := r.host.agent.Start(ctx, req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		if status.Code(err) == codes.FailedPrecondition {
+			return nil, fmt.Errorf("on %s %s", r.host.Name, status.Convert(err).Message())
+		}
+		return nil, r.host.explain("does not start "+spec.Name, err)
+	}
+	p := &process{remote: r, name: spec.Name, site: site, pid: int(reply.GetPid()), took: time.Duration(reply.GetTookNs()), contract: reply.GetContract(), exited: make(chan struct{})}
+	if p.conn, err = r.host.reach(spec.Name); err != nil {
+		return nil, err
+	}
+	p.PartClient = partproto.NewPartClient(p.conn)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.processes[p.name] = p; r.ended[p.name] {
+		p.end()
+	}
+	return p, nil
+}
+
+// close ends the run on the host.
+func (r *remote) close(gently bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), r.host.timeout+closeSlack)
+	defer cancel()
+	ctx, stop := r.host.alive(ctx)
+	defer stop()
+	_, err := r.host.agent.Close(ctx, &proto.CloseRequest{Gently: gently})
+	if err != nil {
+		r.stop()
+	}
+	r.following.Wait()
+	r.stop()
+	if r.host.lost() != nil {
+		return nil // which is told as the end of its processes
+	}
+	if err != nil {
+		return r.host.explain("does not end its processes", err)
+	}
+	return nil
+}

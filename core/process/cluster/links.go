@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/comm/fabric"
+)
+
+// CheckLinks reports that a fabric, chosen by what origin says, cannot join processes from where they run.
+// Memory that those of a host map needs one clock, because its slots bear stamps.
+func CheckLinks[M member](fabric *fabric.Fabric, origin string, members []M) error {
+	what, first := "what "+fabric.Name+" joins", map[string]M{}
+	for _, m := range members {
+		if err := CheckReach(fabric, origin, members[0], m); err != nil {
+			return err
+		}
+		host := m.base().Site().Host
+		if _, known := first[host]; !known {
+			first[host] = m
+		}
+		if fabric.Maps() {
+			if err := RequireClock(what, first[host], m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CheckReach reports that a fabric, chosen by what origin says, does not reach from one process to another.
+func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
+	if SameHost(x, y) || !fabric.OnOneHost() {
+		return nil
+	}
+	return fmt.Errorf("%s, but transport %s (%s) reaches no other host: leave it out, or give tcp", whereabouts(x, y), fabric.Name, origin)
+}
+
+// Joined are the links that a fabric carries, by which of its transports each goes.
+type Joined struct {
+	fabric *fabric.Fabric
+	kinds  [2]result.Links // within hosts and between them
+}
+
+// NewJoined has no links yet.
+func NewJoined(f *fabric.Fabric) *Joined {
+	return &Joined{fabric: f, kinds: [2]result.Links{{Transport: f.Link(true).Name}, {Transport: f.Link(false).Name}}}
+}
+
+// Add notes the link of two processes, once.
+func (j *Joined) Add(a, b member) {
+	kind, pair := &j.kinds[1], [2]string{a.base().Name, b.base().Name}
+	if SameHost(a, b) {
+		kind = &j.kinds[0]
+	}
+	if !slices.Contains(kind.Pairs, pair) {
+		kind.Pairs = append(kind.Pairs, pair)
+	}
+}
+
+// AddGroup notes the links of the members of a group.
+func AddGroup[M member](j *Joined, members []M) {
+	hosts := Hosts(members)
+	for i, m := range members {
+		for _, k := range j.fabric.GroupPeers(i, hosts) {
+			if i < k {
+				j.Add(m, members[k])
+			}
+		}
+	}
+}
+
+// List is what a result says of them: nothing where all go the same way.
+func (j *Joined) List() []result.Links {
+	if j.fabric.Within == nil {
+		return nil
+	}
+	return slices.DeleteFunc(j.kinds[:], func(l result.Links) bool { return len(l.Pairs) == 0 })
+}

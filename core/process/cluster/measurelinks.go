@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// LinkMeasurer is a Starter of several hosts that can measure the links between them.
+type LinkMeasurer interface {
+	// MeasureLinks measures the link between each pair of hosts, each for as long as that, while their
+	// processes are idle. Pairs without a host in common may be measured at once, as Rounds has them.
+	MeasureLinks(ctx context.Context, during time.Duration) ([]result.HostLink, error)
+}
+
+// linkTime is for how long each link is measured: long enough for a sender to find the rate of one with a
+// round trip of a few ms.
+const linkTime = 600 * time.Millisecond
+
+// MeasureLinks measures the links between the hosts of the run, while all processes are idle; there are none on one
+// host. A run is none the worse without that: what fails is a warning.
+func (c *Cluster) MeasureLinks(ctx context.Context) (links []result.HostLink, warning string) {
+	m, ok := c.starter.(LinkMeasurer)
+	if !ok {
+		return nil, ""
+	}
+	links, err := m.MeasureLinks(ctx, linkTime)
+	if err != nil {
+		warning = fmt.Sprintf("not all links between the hosts could be measured: %v", err)
+	}
+	return links, warning
+}
+
+// Rounds are all pairs of so many hosts, in rounds in which no host is in two pairs: n-1 rounds, or n if n is odd.
+// It is the circle method of tournaments: the last host stays, and all others move on by one each round.
+func Rounds(hosts int) (rounds [][][2]int) {
+	seats := hosts + hosts%2 // with an odd number one has a rest
+	for round := range seats - 1 {
+		var pairs [][2]int
+		at := func(seat int) int {
+			if seat == seats-1 {
+				return seat
+			}
+			return (seat + round) % (seats - 1)
+		}
+		for i := range seats / 2 {
+			a, b := at(i), at(seats-1-i)
+			if max(a, b) < hosts {
+				pairs = append(pairs, [2]int{min(a, b), max(a, b)})
+			}
+		}
+		rounds = append(rounds, pairs)
+	}
+	return rounds
+}

@@ -1,0 +1,71 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/host/machine"
+)
+
+// allowed are the CPUs of a process and of all its threads, as the kernel lists them.
+func allowed(t *testing.T, pid int) string {
+	t.Helper()
+	lists := map[string]bool{}
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", pid, thread.Name()))
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+		list, _, _ := strings.Cut(rest, "\n")
+		lists[strings.TrimSpace(list)] = true
+	}
+	var all []string
+	for list := range lists {
+		all = append(all, list)
+	}
+	return strings.Join(all, " and ")
+}
+
+// A process runs on its CPUs from its first thread on; one that is started after it without any is as free as
+// the core.
+func TestCPUsOfAProcess(t *testing.T) {
+	all := machine.CPUs{}
+	for _, n := range machine.Nodes() {
+		all = append(all, n.CPUs()...)
+	}
+	l := launcher(t)
+	last := all[len(all)-1:]
+	p, err := l.Start(t.Context(), Spec{Name: "pinned", CPUs: last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := started(t, l, "free")
+	for pid, want := range map[int]string{p.PID(): last.String(), free.PID(): machine.Read(nil).Affinity} {
+		if got := allowed(t, pid); got != want {
+			t.Errorf("process %d may run on %s, want %s", pid, got, want)
+		}
+	}
+}
+
+func TestCPUsThatAreNotThere(t *testing.T) {
+	l := launcher(t)
+	first := machine.Nodes()[0].CPUs()[0]
+	for text, cpus := range map[string]machine.CPUs{
+		"it cannot run on the CPUs 1000: invalid argument":                    {1000},
+		fmt.Sprintf("it cannot run on all of the CPUs %d,1000", first):        {first, 1000},
+		fmt.Sprintf("it cannot run on all of the CPUs %d,%d", first, 1000000): {first, 1000000},
+	} {
+		_, err := l.Start(context.Background(), Spec{Name: "trainer0", CPUs: cpus})
+		if err == nil || !strings.Contains(err.Error(), "trainer0 cannot be started: "+text) {
+			t.Errorf("on CPUs %s: %v", cpus, err)
+		}
+	}
+}

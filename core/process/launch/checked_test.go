@@ -1,0 +1,97 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/host/executable"
+	"github.com/psbench/psbench/core/plan/registry"
+)
+
+func sumText(t *testing.T, path string) string {
+	t.Helper()
+	sum, err := executable.SumOf(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// replaceFile puts a file in the place of another, as a link that flips does.
+func replaceFile(t *testing.T, path, text string) {
+	t.Helper()
+	other := path + ".other"
+	if err := os.WriteFile(other, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(other, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startChanged starts a plugin whose file at path is replaced after it was checked.
+func startChanged(t *testing.T, plugin registry.Plugin, path, text string) (*Process, error) {
+	t.Helper()
+	l := launcher(t)
+	p, err := newProcess(l, Spec{Name: "trainer0", Plugin: plugin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.processes = append(l.processes, p)
+	replaceFile(t, path, text)
+	return p, p.connect(t.Context())
+}
+
+// What runs is the file that was hashed, whatever its path leads to by then.
+func TestWhatIsHashedIsWhatRuns(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "plugin")
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	mine := registry.Plugin{Name: "mine", Command: []string{link, BuiltinArgument, "one"}, SHA256: sumText(t, self)}
+	p, err := startChanged(t, mine, link, "#!/bin/sh\necho the wrong program\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := os.ReadFile("/proc/" + p.child.ID() + "/cmdline")
+	if want := strings.Join(mine.Command, "\x00") + "\x00"; err != nil || string(words) != want {
+		t.Errorf("the plugin's arguments are %q, want %q (%v)", words, want, err)
+	}
+}
+
+// The interpreter of a script opens it by its path, after it was checked.
+func TestAChangedScriptIsRefused(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "exec " + self + " " + BuiltinArgument + " one\n"
+	script := filepath.Join(t.TempDir(), "plugin.sh")
+	for name, c := range map[string]struct {
+		command []string
+		want    string
+	}{
+		"a script":                   {[]string{script}, "does not have the sha256"},
+		"a script of an interpreter": {[]string{"/bin/sh", "-e", script}, script + " was changed while the plugin started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			replaceFile(t, script, "#!/bin/sh\n"+text)
+			mine := registry.Plugin{Name: "mine", Command: c.command, SHA256: sumText(t, c.command[0])}
+			l := launcher(t)
+			if _, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: mine}); err != nil {
+				t.Fatal(err)
+			}
+			p, err := startChanged(t, mine, script, "#!/bin/sh\n# another one\n"+text)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("a script that changed gave %v, want %q on one line", err, c.want)
+			}
+			awaitExit(t, p)
+		})
+	}
+}

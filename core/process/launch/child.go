@@ -1,0 +1,276 @@
+package launch
+
+import (
+	"cmp"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/psbench/psbench/core/host/executable"
+	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// child runs one command for go-plugin. Unlike go-plugin's own runner it has
+// the process started by the supervisor, which tells of its end; the end of its pipes,
+// which a grandchild may hold, says nothing.
+type child struct {
+	name     string
+	program  string // the path of a plugin's, "" of psbench's own
+	memory   int64  // that it may use, in bytes; 0: as much as there is
+	cpus     machine.CPUs
+	input    bool // it has the core's standard input
+	launcher *Launcher
+	cmd      *exec.Cmd
+
+	stdout *handshake
+	stderr *pipe
+	words  *words
+	exited chan struct{}
+	ended  *end // nil if the supervisor died first; valid once exited is closed
+
+	mu      sync.Mutex
+	line    *net.UnixConn // to the supervisor; its end kills
+	id      int           // of the process, 0 if it never started
+	stopped bool          // it must not be started any more
+}
+
+var _ runner.Runner = (*child)(nil)
+
+func newChild(l *Launcher, spec Spec, words *words) *child {
+	return &child{name: spec.Name, memory: spec.Plugin.Memory, cpus: spec.CPUs, input: spec.Input, launcher: l, words: words, exited: make(chan struct{})}
+}
+
+// Start implements runner.Runner.
+func (c *child) Start(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return fmt.Errorf("%s was stopped before it started", c.name)
+	}
+	var err error
+	var stdout, stderr *os.File
+	c.stdout = &handshake{words: c.words.stream()}
+	if c.stdout.pipe, stdout, err = newPipe(c.stdout); err != nil {
+		return err
+	}
+	c.stdout.pipe.ended = c.stdout.ended
+	defer func() { _ = stdout.Close() }()
+	if c.stderr, stderr, err = newPipe(c.words.stream()); err != nil {
+		_ = c.stdout.Close()
+		return err
+	}
+	defer func() { _ = stderr.Close() }()
+	answers, err := c.order(stdout, stderr)
+	if err != nil {
+		_ = c.stdout.Close()
+		_ = c.stderr.Close()
+		return fmt.Errorf("%s cannot be started: %w", c.name, err)
+	}
+	go c.watch(answers)
+	return nil
+}
+
+// order has the supervisor start the process.
+func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
+	line, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = theirs.Close() }()
+	files := []*os.File{theirs}
+	if c.input {
+		files = append(files, os.Stdin)
+	}
+	files = append(append(files, stdout, stderr), c.cmd.ExtraFiles...)
+	err = c.launcher.order(order{c.cmd.Path, c.cmd.Args, c.cmd.Env, c.memory, c.cpus, c.input}, files...)
+	var b birth
+	answers := gob.NewDecoder(line)
+	if err == nil {
+		_ = line.SetReadDeadline(time.Now().Add(c.launcher.patience()))
+		err = answers.Decode(&b)
+		_ = line.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("the supervisor (process %d) does not answer: %w", c.launcher.supervisor.Process.Pid, err)
+	case b.Error != "":
+		err = errors.New(cmp.Or(c.fault(), b.Error))
+	default:
+		c.line, c.id = line, b.PID
+		return answers, nil
+	}
+	return nil, errors.Join(err, line.Close())
+}
+
+// fault is what is wrong with a plugin's file, so that the system cannot run it; "" where nothing is.
+func (c *child) fault() string {
+	if c.program == "" {
+		return ""
+	}
+	return executable.Fault(c.program)
+}
+
+// watch waits for the end of the process and then lets the readers of its pipes go.
+func (c *child) watch(answers *gob.Decoder) {
+	var e end
+	if answers.Decode(&e) == nil {
+		c.ended = &e
+	}
+	_ = c.line.Close()
+	c.stdout.expire()
+	c.stderr.expire()
+	close(c.exited)
+}
+
+// kill ends the process with everything in its group.
+func (c *child) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = true
+	if c.id != 0 {
+		_ = c.line.CloseWrite()
+	}
+}
+
+// hangs waits until the process has done nothing for as long as the launcher's timeout:
+// it is stopped or asleep. One that computes, or waits for a core of a busy machine, is
+// on its way. When done is closed first, it does not hang.
+func (c *child) hangs(done <-chan struct{}) bool {
+	timeout := c.launcher.timeout
+	tick := time.NewTicker(min(timeout/10, time.Second))
+	defer tick.Stop()
+	var used time.Duration
+	for last := time.Now(); ; {
+		select {
+		case <-done:
+			return false
+		case now := <-tick.C:
+			pid := c.pid() // waits until it is born, which is the supervisor's affair
+			switch it, there := statOf(pid); {
+			case !there || it.exiting:
+				last = time.Now() // so is its end, which is told soon
+			case it.state == "R" || it.cpu > used:
+				used, last = it.cpu, now
+			case now.Sub(last) >= timeout/2:
+				// Its group is found among all processes. Where many start at once, to
+				// look for it at every tick would cost more than they do.
+				if cpu, running := active(pid); running || cpu != used {
+					used, last = cpu, now
+				}
+			}
+			if now.Sub(last) >= timeout {
+				return true
+			}
+		}
+	}
+}
+
+// wait returns once the process is gone, if it ever started.
+func (c *child) wait() {
+	if c.pid() != 0 {
+		<-c.exited
+	}
+}
+
+// diedAlone says, once the process is gone, whether it ended by itself.
+func (c *child) diedAlone() bool { return c.ended == nil || !c.ended.Killed }
+
+// succeeded says, once the process is gone, whether it ended by itself without an error.
+func (c *child) succeeded() bool { return c.ended != nil && !c.ended.Killed && c.ended.Status == 0 }
+
+// drained waits until what the process printed is in words.
+func (c *child) drained() {
+	if c.pid() == 0 {
+		return
+	}
+	late := time.After(20 * leftover) // nobody reads it
+	for _, p := range []*pipe{c.stdout.pipe, c.stderr} {
+		select {
+		case <-p.end:
+		case <-late:
+			return
+		}
+	}
+}
+
+func (c *child) pid() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
+}
+
+// Wait implements runner.Runner.
+func (c *child) Wait(context.Context) error {
+	<-c.exited
+	if c.ended == nil || c.ended.Status != 0 {
+		return errors.New(c.status("the run"))
+	}
+	return nil
+}
+
+// exitGrace is how long a process that has ended its output may take to end by itself, unless its
+// silence is too long already.
+const exitGrace = time.Second
+
+// Kill implements runner.Runner. go-plugin takes the end of the standard output
+// for a failed start and kills; a process that ends by itself gets the time to
+// do so, for how it ends is what the user wants to know.
+func (c *child) Kill(context.Context) error {
+	select {
+	case <-c.stdout.end:
+		select {
+		case <-c.exited:
+		case <-time.After(min(exitGrace, c.launcher.timeout/2)):
+		}
+	default:
+	}
+	c.kill()
+	return nil
+}
+
+// Stdout implements runner.Runner.
+func (c *child) Stdout() io.ReadCloser { return c.stdout }
+
+// Stderr implements runner.Runner.
+func (c *child) Stderr() io.ReadCloser { return c.stderr }
+
+// Name implements runner.Runner.
+func (c *child) Name() string { return c.name }
+
+// Diagnose implements runner.Runner.
+func (c *child) Diagnose(context.Context) string { return "" }
+
+// ID implements runner.Runner.
+func (c *child) ID() string {
+	if pid := c.pid(); pid != 0 {
+		return fmt.Sprint(pid)
+	}
+	return ""
+}
+
+// PluginToHost implements runner.Runner: it checks where the plugin's handshake asks the
+// core to connect.
+func (c *child) PluginToHost(network, address string) (string, string, error) {
+	inside, err := filepath.Rel(c.launcher.directory, address)
+	if network != "unix" || err != nil || !filepath.IsLocal(inside) {
+		at := network + ":" + address
+		return "", "", fmt.Errorf("it asks to be called at %s, which is no Unix socket in the run's folder %s", quote.String(at), c.launcher.directory)
+	}
+	return network, address, nil
+}
+
+// HostToPlugin implements runner.Runner.
+func (c *child) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}

@@ -1,0 +1,286 @@
+// Package launch starts, guards and stops plugin processes.
+//
+// Nothing that a plugin starts outlives the core, however that ends. The core does not
+// start plugins itself: a supervisor process does, which lives a moment longer, adopts
+// whatever leaves its parent, and kills all that is below it when the core is gone.
+// If the supervisor is killed, the kernel's parent-death signal ends the plugins.
+package launch
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-plugin"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launch/limit"
+	"github.com/psbench/psbench/core/process/launchers/pmix"
+	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/sdk"
+)
+
+// BuiltinArgument as the first argument makes the executable serve the
+// built-in parts instead of being a command line. The process's name follows,
+// for whoever looks at a list of processes.
+const BuiltinArgument = "__builtin-plugin"
+
+// SupervisorArgument as the first argument makes it the supervisor of a run.
+const SupervisorArgument = "__supervisor"
+
+// LimitArgument as the first argument makes the executable bound its own memory and then
+// become the program that follows: between fork and exec Go runs nothing.
+const LimitArgument = "__limit"
+
+// Child runs what the core started the executable for, with these built-in parts. It
+// returns false at once if it was started otherwise.
+func Child(parts func() []sdk.Part) bool {
+	if len(os.Args) < 2 {
+		return false
+	}
+	switch os.Args[1] {
+	case BuiltinArgument:
+		host.Serve(parts()...)
+	case SupervisorArgument:
+		os.Exit(supervise())
+	case devices.Argument:
+		os.Exit(devices.Child())
+	case pmix.Argument:
+		os.Exit(pmix.Child())
+	case LimitArgument:
+		_, _ = fmt.Fprintln(os.Stderr, "psbench:", limit.Become(os.Args[2:]))
+		os.Exit(1)
+	default:
+		return false
+	}
+	return true
+}
+
+// Spec is a process to start.
+type Spec struct {
+	Name   string // trainer0, data, trainer0.hook
+	Plugin registry.Plugin
+	Env    []string // in addition to the core's own environment
+	// CPUs are those that it, and whatever it starts, may run on; none: those of the core.
+	CPUs machine.CPUs
+	// Input gives it the core's standard input; otherwise it has /dev/null there.
+	Input bool
+}
+
+// Launcher owns the processes of one run and their socket folder.
+type Launcher struct {
+	directory  string
+	timeout    time.Duration // bounds every silence of a process that starts
+	output     Output
+	supervisor *exec.Cmd
+	gone       chan struct{} // closed once the supervisor has ended
+
+	sending sync.Mutex
+	orders  *net.UnixConn // the supervisor ends with it
+
+	python       sync.Once
+	pythonFolder string // where plugins in Python find the package psbench
+	pythonError  error
+
+	mu        sync.Mutex
+	processes []*Process
+	closed    bool
+}
+
+// New makes a launcher with an empty socket folder of its own. A process that starts
+// may be silent for as long as the timeout; output gets what it prints.
+func New(timeout time.Duration, output Output) (*Launcher, error) {
+	if err := output.prepare(); err != nil {
+		return nil, err
+	}
+	l := &Launcher{timeout: timeout, output: output, gone: make(chan struct{})}
+	orders, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = theirs.Close() }()
+	l.orders = orders
+	l.supervisor = builtin(SupervisorArgument)
+	l.supervisor.Env = inherited()
+	l.supervisor.ExtraFiles = []*os.File{theirs}
+	// A group of its own also has the kernel continue it, if it is stopped, when the
+	// core dies.
+	l.supervisor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := startShielded(l.supervisor.Start); err != nil {
+		return nil, errors.Join(fmt.Errorf("the supervisor process cannot be started: %w", err), orders.Close())
+	}
+	go func() {
+		_ = l.supervisor.Wait()
+		close(l.gone)
+	}()
+	if err := l.greet(); err != nil {
+		_ = l.orders.Close()
+		_ = l.supervisor.Process.Kill()
+		<-l.gone
+		return nil, err
+	}
+	return l, nil
+}
+
+// greet waits for the supervisor's folder.
+func (l *Launcher) greet() error {
+	if err := l.orders.SetReadDeadline(time.Now().Add(l.patience())); err != nil {
+		return err
+	}
+	var g greeting
+	err := gob.NewDecoder(l.orders).Decode(&g)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &comm.WaitError{Waiter: "the core", For: []string{"its supervisor"}, What: "a folder for sockets", Seconds: l.patience().Seconds()}
+	case err != nil:
+		return errors.New("the supervisor process ended at its start")
+	case g.Error != "":
+		return errors.New(g.Error)
+	}
+	l.directory = g.Folder
+	return nil
+}
+
+// patience is how long the supervisor may take to answer. It is no part of what is
+// measured, so a short timeout of the run does not count for it.
+func (l *Launcher) patience() time.Duration { return max(l.timeout, handshakeTimeout) }
+
+// Supervisor is the number of the supervisor process.
+func (l *Launcher) Supervisor() int { return l.supervisor.Process.Pid }
+
+// Directory is the run's socket folder.
+func (l *Launcher) Directory() string { return l.directory }
+
+// order has the supervisor start a program.
+func (l *Launcher) order(o order, files ...*os.File) error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	return sendOrder(l.orders, o, files, time.Now().Add(l.patience()))
+}
+
+// Start starts a process and waits for its handshake. When ctx ends first, the
+// process is killed.
+func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
+	p, err := newProcess(l, spec)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		p.program.close()
+		p.words.close()
+		return nil, fmt.Errorf("%s was not started: the run is over", spec.Name)
+	}
+	l.processes = append(l.processes, p)
+	l.mu.Unlock()
+	return p, p.connect(ctx)
+}
+
+// Close ends every process, waits for all of them and removes the folder. With
+// gently set, each is asked to end before it is killed.
+func (l *Launcher) Close(gently bool) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	processes := l.processes
+	l.mu.Unlock()
+	_ = l.supervisor.Process.Signal(syscall.SIGCONT) // if it was stopped
+	var wg sync.WaitGroup
+	for _, p := range processes {
+		wg.Go(func() { p.stop(gently) })
+	}
+	wg.Wait()
+	_ = l.orders.Close()
+	deadline := time.AfterFunc(endTimeout+stopTimeout, func() { _ = l.supervisor.Process.Kill() })
+	<-l.gone
+	deadline.Stop()
+	if state := l.supervisor.ProcessState; !state.Success() {
+		return l.tidy(state)
+	}
+	return nil
+}
+
+// tidy does what is left to do of a supervisor that failed.
+func (l *Launcher) tidy(state *os.ProcessState) error {
+	killHolders(l.directory)
+	clearGroups(l.directory)
+	if err := os.RemoveAll(l.directory); err != nil {
+		return fmt.Errorf("the run's folder %s cannot be removed: %w", l.directory, err)
+	}
+	if state.ExitCode() == 1 {
+		return fmt.Errorf("what plugins started could not be ended within %v", endTimeout)
+	}
+	return fmt.Errorf("the supervisor (process %d) ended before the run: %v", state.Pid(), state)
+}
+
+// builtin is the command of psbench itself. It is not the path of the executable: a
+// rebuild during a run must mix nothing.
+func builtin(arguments ...string) *exec.Cmd {
+	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{filepath.Base(os.Args[0])}, arguments...)}
+}
+
+// wrap is the command that starts a program with bounded memory.
+func wrap(m limit.Memory, path string, args []string) (string, []string) {
+	own := builtin(append(append([]string{LimitArgument}, m.Arguments()...), path)...)
+	return own.Path, append(own.Args, args...)
+}
+
+// command is the command of a plugin.
+func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
+	if spec.Plugin.Fault != nil {
+		return nil, spec.Plugin.Fault
+	}
+	cmd := builtin(BuiltinArgument, spec.Name)
+	if len(spec.Plugin.Command) > 0 {
+		path, err := exec.LookPath(spec.Plugin.Command[0])
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: chmod +x makes it a program", err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s cannot be started: %w", spec.Plugin.Name, err)
+		}
+		cmd.Path, cmd.Args = path, spec.Plugin.Command
+	}
+	cmd.Env = append(inherited(), spec.Env...)
+	if len(spec.Plugin.Command) > 0 {
+		python, err := l.pythonPath()
+		if err != nil {
+			return nil, err
+		}
+		cmd.Env = append(slices.DeleteFunc(cmd.Env, isPythonPath), python)
+	}
+	return cmd, nil
+}
+
+// inherited is the core's environment without what only a process of a run is told: a
+// psbench that is started by such a process, or by a user who plays with it, has them
+// from outside. The names with PLUGIN are those that go-plugin reads.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		switch name {
+		case host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+			"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", plugin.EnvUnixSocketDir, plugin.EnvUnixSocketGroup:
+			return true
+		}
+		return false
+	})
+}

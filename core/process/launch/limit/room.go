@@ -1,0 +1,125 @@
+// Package limit has the limits that a run must fit into, and those that plugins are given.
+package limit
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/host/machine"
+)
+
+// What a run needs, counted on the default run of 4 plugins. The Go runtime ends a process
+// with pages of stacks if it gets no thread, so a run that does not fit is refused before
+// it starts.
+const (
+	threadsOfCore       = 16 // what the core has more in a run, and its supervisor
+	threadsOfPlugin     = 9
+	descriptorsOfCore   = 24
+	descriptorsOfPlugin = 5 // pipes, calls, the supervisor's line, a log
+)
+
+// source is where the limits are read.
+type source struct {
+	root        fs.FS
+	uid         int
+	processes   uint64 // RLIMIT_NPROC, which counts threads of the user
+	descriptors uint64 // RLIMIT_NOFILE
+}
+
+// Check reports that so many plugin processes do not fit into the limits of threads
+// and descriptors.
+func Check(plugins int) error {
+	m := source{root: os.DirFS("/"), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
+	return m.requireRoom(plugins)
+}
+
+func limitOf(resource int) uint64 {
+	var l unix.Rlimit
+	if unix.Getrlimit(resource, &l) != nil {
+		return math.MaxUint64
+	}
+	return l.Cur
+}
+
+func (m source) requireRoom(plugins int) error {
+	if need := uint64(descriptorsOfCore + descriptorsOfPlugin*plugins); need > m.descriptors { // #nosec G115 -- a count
+		return fmt.Errorf("a run of %d plugin processes needs about %d descriptors, but the limit is %d (ulimit -n)", plugins, need, m.descriptors)
+	}
+	need := threadsOfCore + threadsOfPlugin*plugins
+	left, limit := m.threads()
+	if need > left {
+		return fmt.Errorf("a run of %d plugin processes needs about %d threads, but %d are left (%s)", plugins, need, left, limit)
+	}
+	return nil
+}
+
+// threads is how many threads may still be started, and by which limit.
+func (m source) threads() (left int, limit string) {
+	left = math.MaxInt
+	if m.processes < math.MaxInt && !m.exempt() {
+		left, limit = max(0, int(m.processes)-m.threadsOfUser()), fmt.Sprintf("ulimit -u is %d for all of the user's processes", m.processes)
+	}
+	for _, dir := range machine.Cgroups(m.root, "pids") {
+		most, limited := m.number(path.Join(dir, "pids.max"))
+		now, used := m.number(path.Join(dir, "pids.current"))
+		if room := max(0, most-now); limited && used && room < left {
+			left, limit = room, fmt.Sprintf("/%s is %d", path.Join(dir, "pids.max"), most)
+		}
+	}
+	return left, limit
+}
+
+// exempt says whether RLIMIT_NPROC does not count: for the machine's root, and for who
+// may exceed limits there. What a container calls root is neither.
+func (m source) exempt() bool {
+	ids, err := fs.ReadFile(m.root, "proc/self/uid_map")
+	if err != nil || !slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"}) {
+		return false
+	}
+	const may = 1<<unix.CAP_SYS_RESOURCE | 1<<unix.CAP_SYS_ADMIN
+	capabilities, _ := strconv.ParseUint(m.status("self")["CapEff"], 16, 64)
+	return m.uid == 0 || capabilities&may != 0
+}
+
+// threadsOfUser counts the threads of all processes of the user that can be seen.
+func (m source) threadsOfUser() int {
+	processes, _ := fs.Glob(m.root, "proc/[0-9]*")
+	total := 0
+	for _, p := range processes {
+		status := m.status(path.Base(p))
+		if real, _, _ := strings.Cut(status["Uid"], "\t"); real == strconv.Itoa(m.uid) {
+			n, _ := strconv.Atoi(status["Threads"])
+			total += n
+		}
+	}
+	return total
+}
+
+// status is the file of that name of a process.
+func (m source) status(process string) map[string]string {
+	text, _ := fs.ReadFile(m.root, path.Join("proc", process, "status")) // it may have ended
+	values := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		values[key] = strings.TrimSpace(value)
+	}
+	return values
+}
+
+// number reads a file of one number; "max" is none.
+func (m source) number(name string) (int, bool) {
+	text, err := fs.ReadFile(m.root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n, err == nil && n >= 0
+}

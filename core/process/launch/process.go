@@ -1,0 +1,310 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// handshakeTimeout bounds the time from exec to the plugin's first line, also of a
+// plugin that is not silent until then. A longer timeout of the run wins.
+const handshakeTimeout = 30 * time.Second
+
+// stopTimeout bounds how long a process may take to end when asked.
+const stopTimeout = 500 * time.Millisecond
+
+// Process is a plugin process that runs.
+type Process struct {
+	Name string
+	proto.PartClient
+
+	startTook time.Duration
+	client    *plugin.Client
+	child     *child
+	program   *checked
+	words     *words
+}
+
+func newProcess(l *Launcher, spec Spec) (*Process, error) {
+	command, err := l.command(spec)
+	if err != nil {
+		return nil, err
+	}
+	path := command.Path
+	program, err := checkProgram(command, spec.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	words, err := newWords(spec.Name, l.output)
+	if err != nil {
+		program.close()
+		return nil, err
+	}
+	p := &Process{Name: spec.Name, program: program, words: words, child: newChild(l, spec, words)}
+	if len(spec.Plugin.Command) > 0 {
+		p.child.program = path
+	}
+	config := &plugin.ClientConfig{
+		HandshakeConfig:  host.Handshake,
+		VersionedPlugins: host.Contract.Accepted(),
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		StartTimeout:     l.patience(),
+		SkipHostEnv:      true,
+		Logger:           hclog.NewNullLogger(),
+		SyncStdout:       words.stream(),
+		SyncStderr:       words.stream(),
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
+		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes))},
+		// go-plugin fills in a command of its own for a RunnerFunc; only its
+		// environment counts here.
+		RunnerFunc: func(_ hclog.Logger, filled *exec.Cmd, _ string) (runner.Runner, error) {
+			command.Env = append(command.Env, filled.Env...)
+			p.child.cmd = command
+			return p.child, nil
+		},
+	}
+	p.client = plugin.NewClient(config)
+	return p, nil
+}
+
+// connect starts the process and waits until it can be called. One that is silent for
+// as long as the run's timeout is killed and blamed.
+func (p *Process) connect(ctx context.Context) error {
+	started := time.Now()
+	spare := context.AfterFunc(ctx, p.child.kill)
+	defer spare()
+	defer p.program.close()
+	called, hung := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		silent := p.child.hangs(called)
+		if silent {
+			p.child.kill()
+		}
+		hung <- silent
+	}()
+	err := p.call()
+	close(called)
+	if silent := <-hung; silent || err != nil { // go-plugin has no error for some calls that fail
+		return p.startError(ctx, err, silent)
+	}
+	if err := p.program.again(); err != nil {
+		p.child.kill()
+		return err
+	}
+	if !spare() { // it was called, and is being killed
+		return context.Cause(ctx)
+	}
+	p.startTook = time.Since(started)
+	return nil
+}
+
+// call starts the process, waits for its handshake and makes the first calls.
+func (p *Process) call() (err error) {
+	// go-plugin panics where a handshake has a certificate that nobody asked for.
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New(needlessCertificate)
+		}
+	}()
+	protocol, err := p.client.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := protocol.Dispense(host.Dispensed)
+	if err != nil {
+		return err
+	}
+	p.PartClient = raw.(proto.PartClient)
+	return nil
+}
+
+func (p *Process) startError(ctx context.Context, err error, silent bool) error {
+	if cause := context.Cause(ctx); cause != nil {
+		if said := p.LastWords(); said != "" && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("%w; its last words: %s", cause, said)
+		}
+		return cause
+	}
+	p.child.kill()
+	p.child.wait()
+	switch {
+	case p.PID() == 0:
+		return err
+	case silent:
+		timeout := p.child.launcher.timeout
+		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start", Seconds: timeout.Seconds()}, p.lastWords())
+	case refusal(err) != "":
+		return fmt.Errorf("%s did not start: %s", p.Name, refusal(err))
+	case p.child.succeeded() && !spoke(err):
+		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name, p.lastWords())
+	case p.child.diedAlone() && !spoke(err):
+		if fault := p.child.fault(); fault != "" {
+			return fmt.Errorf("%s did not start: %s", p.Name, fault)
+		}
+		return p.Death("its start")
+	default:
+		return fmt.Errorf("%s did not start: %s%s", p.Name, reason(err), p.lastWords())
+	}
+}
+
+// foreignOutput begins go-plugin's error for an output that ends without a handshake, or of which the handshake
+// was given up.
+const foreignOutput = "Unrecognized remote plugin message: "
+
+// anotherVersion is go-plugin's error for a plugin of a version that is not among those
+// that the core takes.
+const anotherVersion = "incompatible API version with plugin. Plugin version: %d,"
+
+// noVersion is that for a plugin whose version is no number.
+const noVersion = "Error parsing protocol version %q:"
+
+// refusal says why a plugin of another version of the contract is refused; "" is for any
+// other error.
+func refusal(err error) string {
+	var number int
+	var text string
+	if _, err := fmt.Sscanf(err.Error(), noVersion, &text); err == nil {
+		return host.Contract.RefusalOf(quote.String(text))
+	}
+	if _, err := fmt.Sscanf(err.Error(), anotherVersion, &number); err != nil {
+		return ""
+	}
+	return host.Contract.Refusal(number)
+}
+
+// spoke says whether the handshake was given up for what the program wrote.
+func spoke(err error) bool {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	said, foreign := strings.CutPrefix(line, foreignOutput)
+	return foreign && said != ""
+}
+
+// reason is why the handshake failed, on one line. go-plugin's own text goes on
+// about how to build plugins.
+func reason(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	said, foreign := strings.CutPrefix(line, foreignOutput)
+	switch {
+	case strings.HasPrefix(line, "timeout"):
+		return "no handshake came in time"
+	case strings.HasPrefix(line, "unsupported plugin protocol"):
+		return fmt.Sprintf("its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|%d|unix|SOCKET|grpc", host.Handshake.ProtocolVersion)
+	case strings.HasPrefix(line, "plugin exited"):
+		return "it ended before its handshake"
+	case strings.HasPrefix(line, "error parsing server cert"):
+		return needlessCertificate
+	case !foreign:
+		return quote.Message(line)
+	case said == "":
+		return "it is no psbench plugin, for it ended its output without a handshake"
+	default:
+		return "it is no psbench plugin, for " + said
+	}
+}
+
+// needlessCertificate is why a handshake with a sixth word is refused.
+const needlessCertificate = "its handshake has a certificate as its sixth word, but psbench asks for none"
+
+// unanswered says why the first call of a process failed.
+func (p *Process) unanswered(err error) string {
+	switch said := status.Convert(err); said.Code() {
+	case codes.Unavailable:
+		return fmt.Sprintf("nothing answers calls at %s, which its handshake names", quote.Word(p.Address()))
+	case codes.Unimplemented:
+		return "it does not have the calls of psbench's contract with plugins: build it with the sdk of this psbench"
+	default:
+		return quote.Message(said.Message())
+	}
+}
+
+// lastWords is the end of an error message: what the process last printed, if anything.
+func (p *Process) lastWords() string {
+	p.child.drained()
+	if last := p.words.last(); last != "" {
+		return "; its last words: " + quote.Message(last)
+	}
+	return ""
+}
+
+// Contract is the version of the contract that the plugin speaks, as in 2.0; "" before its
+// handshake.
+func (p *Process) Contract() string {
+	if number := p.client.NegotiatedVersion(); number > 0 {
+		return host.VersionOf(number).String()
+	}
+	return ""
+}
+
+// LastWords are what the process last printed, on one line.
+func (p *Process) LastWords() string { return quote.Message(p.words.last()) }
+
+// Raised is the exception of Python of which the process printed the traceback last, and where in the
+// plugin that was; nothing if it printed something else.
+func (p *Process) Raised() (what, where string) {
+	p.words.mu.Lock()
+	defer p.words.mu.Unlock()
+	return quote.Message(p.words.python.what), quote.Message(p.words.python.where())
+}
+
+// StartTook is the time from exec to the end of the handshake.
+func (p *Process) StartTook() time.Duration { return p.startTook }
+
+// PID of the process, or 0 if it never started.
+func (p *Process) PID() int { return p.child.pid() }
+
+// Address is the path of the Unix socket at which the process is called.
+func (p *Process) Address() string {
+	if at := p.client.ReattachConfig(); at != nil {
+		return at.Addr.String()
+	}
+	return ""
+}
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.child.exited }
+
+// Death says, once Exited is closed, how the process ended and what it last
+// printed, a *DeathError. phase is what the run was doing.
+func (p *Process) Death(phase string) error {
+	return &DeathError{fmt.Sprintf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())}
+}
+
+// DeathError is the end of a process by itself.
+type DeathError struct{ text string }
+
+func (e *DeathError) Error() string { return e.text }
+
+// DeathElsewhere is the end of a process on another host, as who started it there tells it.
+func DeathElsewhere(host, death string) error { return &DeathError{"on " + host + " " + death} }
+
+// stop ends the process and waits until it is gone. A stopped or wedged
+// process does not answer, so that asking has a deadline of its own.
+func (p *Process) stop(gently bool) {
+	if !gently {
+		p.child.kill()
+	}
+	deadline := time.AfterFunc(stopTimeout, p.child.kill)
+	defer deadline.Stop()
+	p.client.Kill()
+	// Kill does nothing for a process that never came to its handshake.
+	p.child.kill()
+	p.child.wait()
+	p.child.drained()
+	p.words.close()
+}

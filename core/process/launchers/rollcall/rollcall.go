@@ -1,0 +1,178 @@
+// Package rollcall has the tasks of a job tell each other who they are, before any of them believes
+// its launcher: all write into the launcher's key-value store, wait in one barrier, and the first one reads.
+package rollcall
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/process/launchers/pmi"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Task is what a task tells of itself.
+type Task struct {
+	Rank    int    `json:"rank"`
+	Size    int    `json:"size"`
+	Local   int    `json:"local_rank"` // -1 where its launcher does not tell
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Binary  string `json:"binary_sha256"`
+	Failure string `json:"failure,omitempty"` // why it cannot read its own binary
+	Address string `json:"address,omitempty"` // IP and port at which its agent listens
+}
+
+// name is a task in a sentence.
+func (t Task) name() string {
+	return fmt.Sprintf("rank %d on %s", t.Rank, quote.Word(t.Host))
+}
+
+// Call has this task tell who it is, and waits for the others. Of rank 0 it returns what all have told; of the
+// others none. What does not fit together is an error, which rank 0 alone finds, duplicate ranks apart: who
+// reads what another one has written under its rank knows.
+func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
+	text, err := Encode(me)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Put(ctx, key(me.Rank), text); err != nil {
+		return nil, err
+	}
+	if err := meet(ctx, c, me); err != nil {
+		return nil, err
+	}
+	if mine, err := read(ctx, c, me.Rank); err != nil || mine != me {
+		if err == nil {
+			err = Twice(me, mine)
+		}
+		return nil, err
+	}
+	if me.Rank != 0 {
+		return nil, nil
+	}
+	tasks := []Task{me}
+	var missing []string
+	for rank := 1; rank < me.Size; rank++ {
+		task, err := read(ctx, c, rank)
+		switch {
+		case errors.Is(err, pmi.ErrNoKey):
+			missing = append(missing, strconv.Itoa(rank))
+		case err != nil:
+			return nil, err
+		default:
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks, Check(tasks, missing)
+}
+
+// meet waits for all tasks. PMI-1 tells nobody who is in a barrier, so each says it.
+func meet(ctx context.Context, c *pmi.Client, me Task) error {
+	err := c.Barrier(ctx)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("not all of %d tasks have come in time: %s has, and each that has says so; who says nothing is missing (%w)", me.Size, me.name(), err)
+	}
+	return err
+}
+
+// Twice is the error of two tasks that have one rank.
+func Twice(a, b Task) error {
+	return fmt.Errorf("two tasks are rank %d: process %d on %s and process %d on %s", a.Rank, a.PID, quote.Word(a.Host), b.PID, quote.Word(b.Host))
+}
+
+// secretBytes is the length of a secret that tasks share.
+const secretBytes = 32
+
+// keys of rank 0 alone.
+const (
+	secretKey  = "psbench-secret"
+	verdictKey = "psbench-verdict"
+)
+
+// Secret gives all tasks of a job the same secret, which rank 0 draws. The launcher's store is private to
+// the job, so that only they have it.
+func Secret(ctx context.Context, c *pmi.Client, me Task) ([]byte, error) {
+	secret := make([]byte, secretBytes)
+	if me.Rank == 0 {
+		_, _ = rand.Read(secret) // never fails
+		if err := c.Put(ctx, secretKey, base64.RawURLEncoding.EncodeToString(secret)); err != nil {
+			return nil, err
+		}
+	}
+	if err := meet(ctx, c, me); err != nil || me.Rank == 0 {
+		return secret, err
+	}
+	text, err := c.Get(ctx, secretKey)
+	if err == nil {
+		if secret, err = base64.RawURLEncoding.Strict().DecodeString(text); err == nil && len(secret) != secretBytes {
+			err = fmt.Errorf("it has %d bytes instead of %d", len(secret), secretBytes)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the secret of rank 0 cannot be read: %w", err)
+	}
+	return secret, nil
+}
+
+// Verdict has rank 0 tell the others whether it goes on, before which they must not wait for it.
+func Verdict(ctx context.Context, c *pmi.Client, me Task, failed bool) (bool, error) {
+	if me.Rank == 0 {
+		if err := c.Put(ctx, verdictKey, strconv.FormatBool(failed)); err != nil {
+			return failed, err
+		}
+	}
+	if err := meet(ctx, c, me); err != nil || me.Rank == 0 {
+		return failed, err
+	}
+	text, err := c.Get(ctx, verdictKey)
+	return text != strconv.FormatBool(false), err
+}
+
+// key is where a rank writes.
+func key(rank int) string { return "psbench-" + strconv.Itoa(rank) }
+
+func read(ctx context.Context, c *pmi.Client, rank int) (Task, error) {
+	text, err := c.Get(ctx, key(rank))
+	if err != nil {
+		return Task{}, err
+	}
+	task, err := Decode(text)
+	if err == nil && task.Rank != rank {
+		err = fmt.Errorf("it says that it is %s", task.name())
+	}
+	if err != nil {
+		return task, fmt.Errorf("what rank %d has told cannot be read: %w", rank, err)
+	}
+	return task, nil
+}
+
+// Encode makes a word of a task: launchers take neither spaces nor quotes.
+func Encode(t Task) (string, error) {
+	data, err := json.Marshal(t)
+	return base64.RawURLEncoding.EncodeToString(data), err
+}
+
+// Decode reads what Encode made. It is strict: a task of another psbench may tell other things.
+func Decode(text string) (t Task, err error) {
+	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return t, errors.New("it is no base64: " + quote.String(text))
+	}
+	in := json.NewDecoder(strings.NewReader(string(data)))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&t); err != nil {
+		return t, fmt.Errorf("it is no task of this psbench: %s", quote.String(string(data)))
+	}
+	if in.More() || t.Rank < 0 || t.Local < -1 || t.Size < 1 {
+		return t, fmt.Errorf("it is no task: %s", quote.String(string(data)))
+	}
+	return t, nil
+}

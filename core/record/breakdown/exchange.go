@@ -1,0 +1,251 @@
+package breakdown
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Types of the series that hooks record of buckets, keyed {batch},{bucket}.
+const (
+	hookMetric = "hook_future_metric"
+	// CodecMetric is what a hook stamps of encoding and decoding buckets.
+	CodecMetric = "codec_metric"
+)
+
+// What a server records of buckets, keyed likewise.
+var (
+	straggler = Metric{"parameter_server_straggler_metric", "param_index_straggler"}
+	answered  = Metric{"parameter_server_batch_metric", "param_index_batch"}
+)
+
+// Exchange is the reduction of one bucket as one trainer saw it, from the call of its hook until
+// the result was there. Its four parts follow each other, but for transfer, which is before and after
+// the reduction.
+type Exchange struct {
+	Rank int
+	Key  sdk.Key // {batch},{bucket}
+	// HookNS is until the hook called a link; 0 where that was not stamped.
+	HookNS int64
+	// WaitingNS is until the hook of the last of the trainers that wait for each other had called its link,
+	// or had been called, where no more was stamped.
+	WaitingNS int64
+	// ReductionNS is from the arrival of the last gradient at the server until it had answered all; 0
+	// without a server.
+	ReductionNS int64
+	// TransferNS is the rest. Where trainers reduce among themselves, what they add is in it.
+	TransferNS int64
+}
+
+// Exchanges are those of the buckets that hooks stamped, but for those of asynchronous servers, where
+// nobody waits for all.
+func Exchanges(r *result.Result) iter.Seq[Exchange] {
+	return func(yield func(Exchange) bool) {
+		for _, ranks := range r.Connected {
+			if !exchangesOf(r, ranks, yield) {
+				return
+			}
+		}
+	}
+}
+
+// exchangesOf are those of connected trainers. Those that have a server in common wait for each other
+// alone where it reduced the bucket, and else all do.
+func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool {
+	size := gridOf(r, ranks)
+	all := size.grid()
+	type peers struct {
+		ranks                    []int
+		apartNS                  int64 // of the clocks of the ranks and their server
+		pushed, arrived, replied grid
+	}
+	var groups []*peers
+	byServer := map[int]*peers{}
+	byRank := map[int]calls{}
+	for _, rank := range ranks {
+		server := ServerOf(r, rank)
+		g := byServer[server]
+		if g == nil {
+			g = &peers{pushed: size.grid(), arrived: size.grid(), replied: size.grid()}
+			byServer[server], groups = g, append(groups, g)
+			ends(trainer{r, server}, straggler, g.arrived)
+			ends(trainer{r, server}, answered, g.replied)
+		}
+		g.ranks = append(g.ranks, rank)
+		c := callsOf(r, rank, size)
+		byRank[rank] = c
+		for m := range hooked(r, rank) {
+			_, calledNS := c.of(m)
+			all.latest(m.Key, calledNS)
+			g.pushed.latest(m.Key, calledNS)
+		}
+	}
+	for _, g := range groups {
+		involved := slices.Clone(ranks)
+		if server := ServerOf(r, g.ranks[0]); server >= 0 {
+			involved = append(involved, server)
+		}
+		g.apartNS = r.ApartNS(involved)
+		for _, rank := range g.ranks {
+			for m := range hooked(r, rank) {
+				pushed, arrived, replied := g.pushed.at(m.Key), g.arrived.at(m.Key), g.replied.at(m.Key)
+				if arrived == 0 || replied == 0 { // no server reduced it
+					pushed, arrived, replied = all.at(m.Key), 0, 0
+				}
+				fromNS, calledNS := byRank[rank].of(m)
+				if !yield(cut(rank, m, fromNS, calledNS, pushed, arrived, replied, g.apartNS)) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// calls are when a trainer's hook had buckets before it called a link.
+type calls struct{ from, called grid }
+
+// callsOf has none where the hook stamped none.
+func callsOf(r *result.Result, rank int, s size) (c calls) {
+	for m := range ofType(r, rank, record.HookMetric) {
+		if c.called.ns == nil {
+			c = calls{s.grid(), s.grid()}
+		}
+		c.from.earliest(m.Key, m.StartNS)
+		c.called.latest(m.Key, m.StartNS+m.DurationNS)
+	}
+	return c
+}
+
+// of is when a bucket that the hook stamped came to it and when it called a link for it.
+func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
+	fromNS, calledNS = m.StartNS, m.StartNS
+	if ns := c.called.at(m.Key); ns > 0 {
+		fromNS, calledNS = min(fromNS, c.from.at(m.Key)), ns
+	}
+	return fromNS, min(calledNS, m.StartNS+m.DurationNS)
+}
+
+// cut cuts the time of a bucket where its hook called a link, the last trainer's had, and where the server had the
+// last gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before;
+// a wait that is not longer than they may be apart, in ns, is no wait.
+func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
+	end := m.StartNS + m.DurationNS
+	e := Exchange{Rank: rank, Key: m.Key, HookNS: calledNS - fromNS}
+	began := min(max(pushedNS, calledNS), end)
+	if e.WaitingNS = began - calledNS; e.WaitingNS <= apartNS {
+		began, e.WaitingNS = calledNS, 0
+	}
+	if arrivedNS > 0 {
+		from := min(max(arrivedNS, began), end)
+		e.ReductionNS = min(max(repliedNS, from), end) - from
+		if apartNS > 0 { // the server's own clock tells how long it took
+			e.ReductionNS = min(max(0, repliedNS-arrivedNS), end-began)
+		}
+	}
+	e.TransferNS = end - fromNS - e.HookNS - e.WaitingNS - e.ReductionNS
+	return e
+}
+
+// hooked are the buckets that a trainer's hook stamped.
+func hooked(r *result.Result, rank int) iter.Seq[sdk.Measurement] { return ofType(r, rank, hookMetric) }
+
+// ofType are the measurements of all series of a type that a rank recorded.
+func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
+	return func(yield func(sdk.Measurement) bool) {
+		for _, s := range r.Series {
+			if s.Rank != rank || s.Type != typ {
+				continue
+			}
+			for m := range s.All() {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ServerOf is the rank of the server that a trainer has, as core/plan/topology shares them out, or -1.
+func ServerOf(r *result.Result, rank int) int {
+	var trainers, servers []int
+	for _, p := range r.Processes {
+		switch p.Kind {
+		case "trainer":
+			trainers = append(trainers, p.Rank)
+		case "server":
+			servers = append(servers, p.Rank)
+		}
+	}
+	slices.Sort(trainers)
+	slices.Sort(servers)
+	place := slices.Index(trainers, rank)
+	if place < 0 || len(servers) == 0 || len(trainers)%len(servers) != 0 {
+		return -1
+	}
+	return servers[place*len(servers)/len(trainers)]
+}
+
+// ends notes when the measurements of a metric ended.
+func ends(t trainer, metric Metric, g grid) {
+	if s := t.series(metric); s != nil {
+		for m := range s.All() {
+			g.latest(m.Key, m.StartNS+m.DurationNS)
+		}
+	}
+}
+
+// size is how many batches and buckets there are times of.
+type size struct{ batches, buckets int64 }
+
+// gridOf is as large as the keys that hooks stamped are, as far as those are batches and buckets of the run.
+func gridOf(r *result.Result, ranks []int) size {
+	s := size{buckets: int64(len(r.Buckets))}
+	count := int64(0)
+	for _, rank := range ranks {
+		for m := range hooked(r, rank) {
+			s.batches = max(s.batches, m.Key.A+1)
+			count++
+		}
+	}
+	if s.buckets > 0 {
+		s.batches = min(s.batches, 2*count/s.buckets+1) // most are stamped, whatever a plugin counts
+	}
+	return s
+}
+
+func (s size) grid() grid { return grid{s, make([]int64, s.batches*s.buckets)} }
+
+// grid is a time for each batch and bucket, 0 for none.
+type grid struct {
+	size
+	ns []int64
+}
+
+// latest notes a time unless there is a later one.
+func (g grid) latest(key sdk.Key, ns int64) {
+	if i, ok := g.place(key); ok {
+		g.ns[i] = max(g.ns[i], ns)
+	}
+}
+
+// earliest notes a time unless there is an earlier one.
+func (g grid) earliest(key sdk.Key, ns int64) {
+	if i, ok := g.place(key); ok && (g.ns[i] == 0 || ns < g.ns[i]) {
+		g.ns[i] = ns
+	}
+}
+
+func (g grid) at(key sdk.Key) int64 {
+	if i, ok := g.place(key); ok {
+		return g.ns[i]
+	}
+	return 0
+}
+
+func (g grid) place(key sdk.Key) (int64, bool) {
+	return key.A*g.buckets + key.B, key.A >= 0 && key.A < g.batches && key.B >= 0 && key.B < g.buckets
+}

@@ -1,0 +1,203 @@
+// Package folder is what a run leaves behind in a folder: its result, its samples as columns that
+// numpy loads, and what each process wrote. docs/result.md describes it.
+package folder
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/psbench/psbench/core/record/folder/npy"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// What lies in a run folder, beside npy.Folder.
+const (
+	resultName = "result.json"
+	logsName   = "logs"
+	// markName is a file that is there while the run is not complete; its line says why.
+	markName = "incomplete"
+)
+
+// Result is a result of whatever kind, of a run or of comm, whose samples go into columns.
+type Result interface {
+	// State says whether the run came to its end, and if not, why.
+	State() (complete bool, reason string)
+	Columns() []npy.Column
+	// EncodeHead is the result as JSON, with these files in the place of its samples.
+	EncodeHead(files []npy.File) ([]byte, error)
+}
+
+// Folder is the folder of a run that is going on.
+type Folder struct {
+	path string
+	// Moved is told of each piece that a disk took.
+	Moved func()
+}
+
+// Create makes dir, which must not exist or be empty, a run folder that is marked incomplete with
+// result.Running.
+func Create(dir string) (*Folder, error) {
+	f := &Folder{path: dir, Moved: func() {}}
+	if err := f.create(); err != nil {
+		return nil, fmt.Errorf("the run folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
+	}
+	return f, nil
+}
+
+// Vacant says why dir can be made no run folder, if what is there tells.
+func Vacant(dir string) error {
+	if err := vacant(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the run folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
+	}
+	return nil
+}
+
+func vacant(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("it has %s in it: name a folder that is empty or does not exist", quote.Word(entries[0].Name()))
+	}
+	return err
+}
+
+func (f *Folder) create() error {
+	if f.path == "" {
+		return errors.New("its path is empty: name a folder")
+	}
+	if err := os.MkdirAll(f.path, 0o777); err != nil { // #nosec G301 -- the user's umask
+		return err
+	}
+	if err := vacant(f.path); err != nil {
+		return err
+	}
+	// Of two who found it empty one alone makes the mark.
+	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 -- the user's umask
+	if err != nil {
+		return err
+	}
+	_, err = mark.WriteString(result.Running + "\n")
+	if err == nil {
+		err = mark.Sync()
+	}
+	if cerr := mark.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Mkdir(f.Logs(), 0o777) // #nosec G301 -- the user's umask
+	}
+	if err == nil {
+		err = draft.SyncFolder(f.path)
+	}
+	return err
+}
+
+func (f *Folder) in(name string) string { return filepath.Join(f.path, name) }
+
+// Logs is the folder of what the processes write.
+func (f *Folder) Logs() string { return f.in(logsName) }
+
+// Write leaves r in the folder, once. The mark goes last, if r is complete, else it says why r is
+// not. If Write fails, nothing of r stays.
+func (f *Folder) Write(r Result) error {
+	if err := f.write(r); err != nil {
+		return fmt.Errorf("the result cannot be written to %s: %w", quote.Word(f.path), draft.Cause(err))
+	}
+	return nil
+}
+
+func (f *Folder) write(r Result) error {
+	text, err := r.EncodeHead(nil)
+	if err != nil {
+		return err
+	}
+	numbers, err := numbersOf(text)
+	if err != nil {
+		return err
+	}
+	files, err := f.writeSamples(append(r.Columns(), columnOf(numbers)))
+	if err != nil {
+		return err
+	}
+	text, err = r.EncodeHead(files)
+	if err == nil {
+		err = draft.Write(f.in(resultName), text)
+	}
+	if err != nil {
+		_ = os.RemoveAll(f.in(npy.Folder))
+		return err
+	}
+	if complete, reason := r.State(); !complete {
+		return f.mark(reason)
+	}
+	// The result is on the disk before the mark is not.
+	if err := os.Remove(f.in(markName)); err != nil {
+		return err
+	}
+	return draft.SyncFolder(f.path)
+}
+
+// writeSamples makes the folder of columns, which appears at once and whole.
+func (f *Folder) writeSamples(columns []npy.Column) (files []npy.File, err error) {
+	making := f.in("." + npy.Folder + "." + rand.Text()[:8] + ".tmp")
+	if err := os.Mkdir(making, 0o777); err != nil { // #nosec G301 -- the user's umask
+		return nil, err
+	}
+	defer func() {
+		if err != nil { // a disk that is full has room for the reason then
+			_ = os.RemoveAll(making)
+		}
+	}()
+	for _, c := range columns {
+		file, err := c.Save(making, f.Moved)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		files = append(files, file)
+	}
+	if err := draft.SyncFolder(making); err != nil {
+		return nil, err
+	}
+	return files, os.Rename(making, f.in(npy.Folder))
+}
+
+// Fail notes why there is no result.
+func (f *Folder) Fail(reason string) error {
+	if err := f.mark(reason); err != nil {
+		return fmt.Errorf("the reason cannot be written to %s: %w", quote.Word(f.path), err)
+	}
+	return nil
+}
+
+func (f *Folder) mark(reason string) error {
+	text := []byte(oneLine(reason) + "\n")
+	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has room where the mark is
+		return f.overwriteMark(text)
+	}
+	return nil
+}
+
+func (f *Folder) overwriteMark(text []byte) error {
+	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY, 0) // #nosec G304 -- the user's folder
+	if err != nil {
+		return err
+	}
+	if _, err = mark.Write(text); err == nil {
+		err = mark.Truncate(int64(len(text)))
+	}
+	if err == nil {
+		err = mark.Sync()
+	}
+	if cerr := mark.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,191 @@
+package folder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/core/record/folder/npy"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Status is how far the run of a folder came.
+type Status struct {
+	Complete bool
+	// Reason says why it is not complete, in a line; result.Running if it goes on or was never
+	// seen to end.
+	Reason string
+}
+
+// mostReason bounds the reason that is read, in bytes.
+const mostReason = 1 << 16
+
+// IsRun says whether dir is a run folder: one with a result or a mark.
+func IsRun(dir string) bool {
+	for _, name := range []string{resultName, markName} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
+}
+
+// StatusOf reads how far the run of a folder came, without its samples.
+func StatusOf(dir string) (Status, error) {
+	reason, err := readMark(filepath.Join(dir, markName))
+	switch {
+	case err == nil:
+		return Status{Reason: reason}, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return Status{}, fmt.Errorf("the state of %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
+	case !IsRun(dir):
+		return Status{}, fmt.Errorf("%s is no run folder: it has no %s", quote.Word(dir), resultName)
+	}
+	return Status{Complete: true}, nil
+}
+
+func readMark(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no file", markName)
+	}
+	f, err := os.Open(path) // #nosec G304 -- the user names the folder
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, mostReason))
+	if reason := oneLine(string(bytes.ToValidUTF8(text, []byte("?")))); reason != "" {
+		return reason, err
+	}
+	return "nothing says why", err
+}
+
+// Document is a result.json that was read, of a run or of comm.
+type Document interface {
+	// Files are the columns that its samples lie in.
+	Files() []npy.File
+	// Fill takes the samples out of them.
+	Fill(*npy.Columns) error
+	// Interrupted notes why the run is not complete, if the result does not say so.
+	Interrupted(reason string)
+}
+
+// Read reads a run: a folder, or a file that --json left, of any version. A folder that is marked
+// incomplete is read as far as it has a result, which is then not complete.
+func Read(path string) (*result.Result, error) {
+	if !isDir(path) {
+		return result.Read(path)
+	}
+	h, err := Load(path, result.ParseHead)
+	if err != nil {
+		return nil, err
+	}
+	return h.Result, nil
+}
+
+// Head is Read of a folder without its samples: its series and gauges are empty, and it has no losses.
+func Head(dir string) (*result.Result, error) {
+	h, err := load(dir, result.ParseHead, func(*result.Head, *npy.Columns) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	return h.Result, nil
+}
+
+// IsComm says whether dir has the result of psbench comm.
+func IsComm(dir string) bool {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	text, err := readHead(dir, func(data []byte) ([]byte, error) { return data, nil })
+	return err == nil && json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, "psbench.comm/")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Load reads what a run left in dir, whose result.json parse understands.
+func Load[H Document](dir string, parse func([]byte) (H, error)) (H, error) {
+	var text []byte
+	keep := func(data []byte) (H, error) {
+		text = data
+		return parse(data)
+	}
+	return load(dir, keep, func(h H, c *npy.Columns) error {
+		if err := checkNumbers(text, c); err != nil {
+			return err
+		}
+		return h.Fill(c)
+	})
+}
+
+func load[H Document](dir string, parse func([]byte) (H, error), fill func(H, *npy.Columns) error) (H, error) {
+	var none H
+	status, err := StatusOf(dir)
+	if err != nil {
+		return none, err
+	}
+	h, err := readHead(dir, parse)
+	if errors.Is(err, fs.ErrNotExist) && !status.Complete {
+		return none, fmt.Errorf("%s has no result: its run is incomplete: %s", quote.Word(dir), quote.Message(status.Reason))
+	}
+	if err == nil {
+		err = withColumns(dir, h.Files(), func(c *npy.Columns) error { return fill(h, c) })
+	}
+	if err != nil {
+		return none, fmt.Errorf("%s is not a run folder that can be read: %w", quote.Word(dir), draft.Cause(err))
+	}
+	if !status.Complete { // which the result may not know: the mark was never removed
+		h.Interrupted(status.Reason)
+	}
+	return h, nil
+}
+
+// readHead parses result.json.
+func readHead[H any](dir string, parse func([]byte) (H, error)) (h H, err error) {
+	path := filepath.Join(dir, resultName)
+	if info, err := os.Stat(path); err != nil {
+		return h, fmt.Errorf("%s: %w", resultName, cause{err})
+	} else if !info.Mode().IsRegular() {
+		return h, fmt.Errorf("%s is no file", resultName)
+	}
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return h, err
+	}
+	if h, err = parse(data); err != nil {
+		err = fmt.Errorf("%s: %w", resultName, err)
+	}
+	return h, err
+}
+
+// cause is an error of the file system in the words of its cause alone.
+type cause struct{ error }
+
+func (c cause) Error() string { return strings.TrimSpace(draft.Cause(c.error).Error()) }
+func (c cause) Unwrap() error { return c.error }
+
+// withColumns gives the columns of dir to use.
+func withColumns(dir string, files []npy.File, use func(*npy.Columns) error) error {
+	c, err := npy.Open(dir, files)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return use(c)
+}

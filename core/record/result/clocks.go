@@ -1,0 +1,73 @@
+package result
+
+import (
+	"slices"
+
+	"github.com/psbench/psbench/core/host/clocks"
+	"github.com/psbench/psbench/internal/comm/limits"
+)
+
+// HostClock is how the clock of a host other than the core's went, from which its stamps were put on the core's.
+type HostClock struct {
+	Host string `json:"host"`
+	clocks.Estimate
+}
+
+// HostLink is what the link between two hosts can do at best, measured by bare sockets once the pass was over.
+type HostLink struct {
+	From string `json:"from"` // the host that measured
+	To   string `json:"to"`
+	limits.Link
+}
+
+// Clock is whose stamps are on which clock: those of one host have no error between them.
+type Clock struct {
+	Host    string
+	BoundNS int64 // how wrong its stamps may be on the core's clock
+}
+
+// ApartNS is how wrong the time between a stamp of one clock and one of another may be: 0 on one host.
+func (c Clock) ApartNS(o Clock) int64 {
+	if c.Host == o.Host {
+		return 0
+	}
+	return c.BoundNS + o.BoundNS
+}
+
+// ClockOf is that of a rank.
+func (r *Result) ClockOf(rank int) Clock {
+	var c Clock
+	for _, p := range r.Processes {
+		if p.Rank == rank {
+			c.Host = p.Host
+			break
+		}
+	}
+	for _, h := range r.Clocks {
+		if h.Host == c.Host {
+			c.BoundNS = h.BoundNS
+		}
+	}
+	return c
+}
+
+// ApartNS is how wrong times between stamps of any of these ranks may be.
+func (r *Result) ApartNS(ranks []int) int64 {
+	if len(r.Clocks) == 0 {
+		return 0
+	}
+	bounds := map[string]int64{}
+	for _, rank := range ranks {
+		c := r.ClockOf(rank)
+		bounds[c.Host] = c.BoundNS
+	}
+	var all []int64
+	for _, ns := range bounds {
+		all = append(all, ns)
+	}
+	if len(all) < 2 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)-1] + all[len(all)-2]
+}

@@ -1,0 +1,156 @@
+package result
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/simd"
+)
+
+// Environment is the machine and the build.
+type Environment struct {
+	Psbench string `json:"psbench"`
+	// Commit is what psbench was built from: what "git describe --always --dirty" said,
+	// or the revision that the Go tool stamped, or "unknown".
+	Commit    string `json:"commit"`
+	Go        string `json:"go"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Kernel    string `json:"kernel"`
+	CPU       string `json:"cpu"`
+	Cores     int    `json:"cores"`
+	MemoryMiB int64  `json:"memory_mib"`
+	// SIMD is the vector instructions of psbench's own kernels: portable, avx2 or avx512.
+	SIMD string `json:"simd"`
+	// BLAS lists what multiplied matrices in the processes of the run, each once.
+	BLAS []BLAS `json:"blas"`
+	// GPUs is empty where nvidia-smi is missing or fails.
+	GPUs []GPU `json:"gpus"`
+	// GPUTopology is what "nvidia-smi topo -m" prints.
+	GPUTopology string `json:"gpu_topology,omitempty"`
+	// CUDA is what the CUDA driver says of its devices, in a run with CUDA ranks.
+	CUDA *devices.List `json:"cuda,omitempty"`
+	machine.Facts
+}
+
+// BLAS is what multiplies matrices, as the parts in a process report it.
+type BLAS struct {
+	Engine  string `json:"engine"`            // e.g. openblas, native
+	Library string `json:"library,omitempty"` // the file that was loaded
+	Core    string `json:"core"`              // the kernels that the library chose
+	Threads string `json:"threads"`
+}
+
+// String is the library in the words in which two of them are compared.
+func (b BLAS) String() string {
+	text := b.Engine
+	if b.Library != "" {
+		text += " of " + b.Library
+	}
+	return fmt.Sprintf("%s for %s with %s threads", text, cmp.Or(b.Core, "unknown cores"), cmp.Or(b.Threads, "unknown"))
+}
+
+// Capture describes this machine and this build. What the system does not tell
+// is "unknown", or 0 if it is a number.
+func Capture() Environment {
+	return Environment{
+		Psbench:   Version(),
+		Commit:    Commit(),
+		Go:        runtime.Version(),
+		OS:        runtime.GOOS,
+		Arch:      runtime.GOARCH,
+		Kernel:    kernel(),
+		CPU:       orUnknown(procField("/proc/cpuinfo", "model name")),
+		Cores:     runtime.NumCPU(),
+		MemoryMiB: memoryMiB(procField("/proc/meminfo", "MemTotal")),
+		SIMD:      simdLevel(),
+		BLAS:      []BLAS{},
+		GPUs:      []GPU{},
+		Facts:     machine.Read(os.Environ()),
+	}
+}
+
+// CaptureGPUs adds the GPUs of this machine and how they are connected. That takes
+// another program, so it is best done when nothing is measured.
+func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
+
+// CaptureCopy adds how fast memory is copied, which takes some 50 ms in which nothing else may be
+// measured.
+func (e *Environment) CaptureCopy() { e.Copy = machine.MeasureCopy() }
+
+// simdLevel is what the kernels of every process use: the environment is the same.
+func simdLevel() string {
+	level, _ := simd.Chosen() // a value that is wrong was refused before
+	return level.String()
+}
+
+// MarshalJSON writes e in the format of docs/result.md, where lists are never null.
+func (e Environment) MarshalJSON() ([]byte, error) {
+	type plain Environment
+	e.BLAS, e.GPUs = orEmpty(e.BLAS), orEmpty(e.GPUs)
+	return json.Marshal(plain(e))
+}
+
+// NoteBLAS adds what the facts of a process say of BLAS, if they say anything new.
+func (e *Environment) NoteBLAS(facts map[string]string) {
+	b := BLAS{Engine: facts["blas"], Library: facts["blas_library"], Core: facts["blas_core"], Threads: facts["blas_threads"]}
+	if b.Engine != "" && !slices.Contains(e.BLAS, b) {
+		e.BLAS = append(e.BLAS, b)
+	}
+}
+
+func kernel() string {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return "unknown"
+	}
+	return orUnknown(unix.ByteSliceToString(name.Release[:]))
+}
+
+func procField(path, name string) string {
+	f, err := os.Open(path) // #nosec G304 -- one of two constant paths
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	return field(f, name)
+}
+
+// field finds the first "name: value" line of r.
+func field(r io.Reader, name string) string {
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		key, value, ok := strings.Cut(lines.Text(), ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// memoryMiB reads a value such as "16384000 kB".
+func memoryMiB(value string) int64 {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kib / 1024
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

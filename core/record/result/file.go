@@ -1,0 +1,264 @@
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// Running is the error of a result whose run has not ended, or was never seen to.
+const Running = "running"
+
+// Announce stores r, the result of a run that has measured nothing, at path, so that
+// nobody takes an older one there for the run's. Before the run it shows, too, that
+// Write will be possible. A device or a pipe, which has nothing older, gets nothing.
+func Announce(path string, r any) error {
+	target, direct, err := resolve(path)
+	switch {
+	case err != nil:
+		return err
+	case direct:
+		err = unix.Access(target, unix.W_OK)
+	default:
+		err = replace(target, document{r, compressed(path)}, func() {})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), err)
+	}
+	return nil
+}
+
+// WriteTo writes r as Write does, without compression.
+func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
+
+// Write stores r, a result of whatever schema, at path as JSON, compressed by gzip if
+// path, whatever it links to, ends with .gz. A reader of path sees the file before or the
+// whole new one, never a part. A path that is a device or a pipe is written straight. Each
+// piece that was taken is told to moved.
+func Write(path string, r any, moved func()) error {
+	target, direct, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	if direct {
+		err = writeDirect(target, document{r, compressed(path)}, moved)
+	} else {
+		err = replace(target, document{r, compressed(path)}, moved)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the result to %s: %w", quote.Word(path), err)
+	}
+	return nil
+}
+
+// Direct says whether Write writes path straight, as a device or a pipe, whose reader may
+// stop.
+func Direct(path string) bool {
+	_, direct, _ := resolve(path)
+	return direct
+}
+
+// mostText bounds the text of a result that is read, in bytes, so that a few compressed ones
+// do not fill the memory. Ten million measurements have some 200 MB.
+const mostText = 1 << 30
+
+// Read loads the result at path, of this schema or the one before, compressed or not.
+func Read(path string) (*Result, error) {
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
+	if err != nil {
+		return nil, fmt.Errorf("the result %s cannot be read: %w", quote.Word(path), draft.Cause(err))
+	}
+	defer func() { _ = f.Close() }()
+	return ReadFrom(f, quote.Word(path))
+}
+
+// ReadFrom reads a result as Read does from f, a file or a pipe, which errors call name.
+func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
+	data, err := readText(f, mostText)
+	var r *Result
+	if err == nil {
+		r, err = parse(data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a result that can be read: %w", name, draft.Cause(err))
+	}
+	return r, nil
+}
+
+// readText reads the text of f, which may have most bytes. A file is gone through twice, so
+// that no memory is taken for what is too large, and no more than it needs for the rest.
+func readText(f io.ReadSeeker, most int64) ([]byte, error) {
+	var text bytes.Buffer
+	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // which a pipe cannot
+		size, err := copyText(io.Discard, f, most)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Seek(begin, io.SeekStart); err != nil {
+			return nil, err
+		}
+		text.Grow(int(size) + bytes.MinRead) // with which it does not grow to find the end
+	}
+	_, err := copyText(&text, f, most)
+	return text.Bytes(), err
+}
+
+// copyText copies the text of r, which may begin as an object does: /dev/zero does not.
+func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
+	plain, err := jsonfile.Plain(r)
+	if err != nil {
+		return 0, err
+	}
+	in := bufio.NewReader(plain)
+	start, err := in.Peek(1)
+	if err == nil && !strings.Contains("{ \t\r\n", string(start)) {
+		return 0, fmt.Errorf("it begins with %q, but must hold an object: {...}", start)
+	}
+	size, err := io.Copy(to, io.LimitReader(in, most+1)) // which meets an error again
+	if err == nil && size > most {
+		err = fmt.Errorf("its text has more than %d bytes, the most that is read: "+
+			"look at it with other tools, e.g. jq, or run fewer iterations", most)
+	}
+	return size, err
+}
+
+// resolve follows links, so that a rename replaces the file and not a link to
+// it. It says whether the target must be written directly.
+func resolve(path string) (target string, direct bool, err error) {
+	if path == "" {
+		return "", false, errors.New("the path of the result is empty: name a file")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path, false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), draft.Cause(err))
+	case info.IsDir():
+		return "", false, fmt.Errorf("cannot write a result to %s: it is a directory, name a file in it", quote.Word(path))
+	case !info.Mode().IsRegular():
+		return path, true, nil
+	}
+	if target, err = filepath.EvalSymlinks(path); err != nil {
+		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), draft.Cause(err))
+	}
+	return target, false, nil
+}
+
+func writeDirect(path string, d document, moved func()) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // #nosec G304 -- the user names the file
+	if err != nil {
+		return draft.Cause(err)
+	}
+	err = d.encode(pieces{f, moved})
+	if cerr := f.Close(); err == nil {
+		err = draft.Cause(cerr)
+	}
+	return err
+}
+
+// replace makes a file of d at path. An existing one keeps its mode and its owner.
+func replace(path string, d document, moved func()) error {
+	f, err := draft.New(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if info, err := os.Stat(path); err == nil {
+		if err := f.File.Chmod(info.Mode().Perm()); err != nil {
+			return draft.Cause(err)
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			_ = f.File.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
+		}
+	}
+	if err := d.encode(pieces{f.File, moved}); err != nil {
+		return err
+	}
+	// Without Sync, a full disk can show itself only after the file got its name.
+	if err := f.File.Sync(); err != nil {
+		return draft.Cause(err)
+	}
+	return f.Publish()
+}
+
+// document is what is to stand in a file.
+type document struct {
+	value      any
+	compressed bool // by gzip
+}
+
+func compressed(path string) bool { return strings.HasSuffix(path, ".gz") }
+
+func (d document) encode(w io.Writer) error {
+	if !d.compressed {
+		return encodeJSON(w, d.value)
+	}
+	z, err := gzip.NewWriterLevel(w, d.level())
+	if err != nil {
+		return err
+	}
+	err = encodeJSON(z, d.value)
+	if cerr := z.Close(); err == nil {
+		err = draft.Cause(cerr)
+	}
+	return err
+}
+
+// level is how hard gzip tries: as it can, in less than half a second, or as costs no more time
+// than usual for many measurements. Of numbers level 3 makes less than 4 to 8 do.
+func (d document) level() int {
+	const many = 100_000
+	if r, ok := d.value.(*Result); ok {
+		count := 0
+		for _, s := range r.Series {
+			count += s.Len()
+		}
+		if count > many {
+			return 3
+		}
+	}
+	return gzip.BestCompression
+}
+
+func encodeJSON(w io.Writer, r any) error {
+	if r, ok := r.(*Result); ok { // which may be too large to be encoded as a whole
+		return draft.Cause(r.write(w))
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return draft.Cause(e.Encode(r))
+}
+
+// pieces writes piece by piece, and tells of each.
+type pieces struct {
+	w     io.Writer
+	moved func()
+}
+
+const pieceBytes = 1 << 16 // what a pipe holds
+
+func (p pieces) Write(data []byte) (written int, err error) {
+	for written < len(data) && err == nil {
+		var n int
+		n, err = p.w.Write(data[written:min(written+pieceBytes, len(data))])
+		written += n
+		p.moved()
+	}
+	return written, err
+}

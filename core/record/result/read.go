@@ -1,0 +1,207 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/internal/packed"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// parse reads one result of this schema or the one before from data, which must hold nothing
+// else. Errors name line and column where there is one.
+func parse(data []byte) (*Result, error) {
+	var head struct {
+		Schema any `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, locate(data, err)
+	}
+	if head.Schema == nil {
+		return nil, fmt.Errorf("there is no \"schema\": a result file starts with %q", Schema)
+	}
+	schema := fmt.Sprint(head.Schema)
+	parseSchema := map[string]func([]byte) (*Result, error){Schema: parseSeries, schema1: parseSamples}[schema]
+	switch {
+	case parseSchema != nil:
+	case schema == FolderSchema:
+		return nil, errors.New("it is the result.json of a run folder, whose samples lie beside it: give the folder")
+	case strings.HasPrefix(schema, "psbench.comm/"):
+		return nil, errors.New("it is a result of psbench comm, whose tables are not made from the file: give a folder that it left with --out")
+	default:
+		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(schema), Schema, schema1)
+	}
+	r, err := parseSchema(data)
+	if err != nil {
+		return nil, err
+	}
+	return r, checkRanks(r)
+}
+
+func parseSeries(data []byte) (*Result, error) {
+	var all seriesSet
+	head, err := split(data, "series", func(i int, text []byte) (int64, error) {
+		s, at, err := parseColumns(text)
+		switch {
+		case s == nil:
+			return at, fmt.Errorf("series %d: %w", i, err)
+		case err != nil:
+			return at, fmt.Errorf("%s: %w", s.title(i), err)
+		case !all.add(s):
+			return 0, fmt.Errorf("%s: there is another one of that rank, type and name", s.title(i))
+		}
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var gauges []*Gauge
+	head, err = split(head, "gauges", func(i int, text []byte) (int64, error) {
+		g, at, err := parseGauge(text)
+		if err != nil {
+			return at, fmt.Errorf("gauge %d: %w", i, err)
+		}
+		gauges = append(gauges, g)
+		return 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var f struct {
+		file
+		Losses [][]number `json:"losses"`
+		Series []struct{} `json:"series"` // of which head has none
+		Gauges []struct{} `json:"gauges"` // likewise
+	}
+	if err := jsonfile.Decode("", head, &f); err != nil {
+		return nil, err
+	}
+	r := f.result()
+	r.Losses, r.Gauges = lossesFromFile(f.Losses), gauges
+	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
+		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
+	}
+	for _, s := range all.list { // whose starts count from the start of the run
+		series := NewSeries(s.Rank, s.Type, s.Name)
+		for _, c := range s.measurements.Chunks() {
+			series.Append(packed.Shifted(c, r.StartedNS))
+		}
+		r.Series = append(r.Series, series)
+	}
+	return r, checkConnected(r)
+}
+
+// split takes the list of key out of the object data, which is well-formed, and gives its
+// elements to each, one by one: their text may be as long as memory allows. An error of each
+// comes with its offset in the element. Head is data without the elements, in as many lines,
+// so that the places of what is wrong in it are those of data: a second list of key, too.
+func split(data []byte, key string, each func(i int, element []byte) (at int64, err error)) (head []byte, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	_, err = d.Token() // {
+	for head = data; err == nil && d.More(); {
+		var name, start json.Token
+		if name, err = d.Token(); err != nil {
+			break
+		}
+		if name != key {
+			err = d.Decode(new(extent))
+			continue
+		}
+		if start, err = d.Token(); err != nil || start != json.Delim('[') {
+			return nil, fmt.Errorf("%s: %q must be a list", jsonfile.Place(data, d.InputOffset()), key)
+		}
+		begin := d.InputOffset()
+		for i := 0; d.More(); i++ {
+			var length extent
+			if err := d.Decode(&length); err != nil {
+				return nil, err
+			}
+			end := d.InputOffset()
+			element := end - int64(length)
+			if at, err := each(i, data[element:end]); err != nil {
+				return nil, fmt.Errorf("%s: %w", jsonfile.Place(data, element+at), err)
+			}
+		}
+		_, err = d.Token() // ]
+		end := d.InputOffset() - 1
+		head = slices.Concat(data[:begin], blank(data[begin:end]), data[end:])
+	}
+	return head, err
+}
+
+// extent is how many bytes a value has.
+type extent int64
+
+// UnmarshalJSON notes the length of value.
+func (e *extent) UnmarshalJSON(value []byte) error {
+	*e = extent(len(value))
+	return nil
+}
+
+// blank is a text with as many lines, and as many characters in the last, that are all blank.
+func blank(text []byte) []byte {
+	last := text[1+bytes.LastIndexByte(text, '\n'):]
+	return append(bytes.Repeat([]byte{'\n'}, bytes.Count(text, []byte{'\n'})), bytes.Repeat([]byte{' '}, utf8.RuneCount(last))...)
+}
+
+func lossesFromFile(trainers [][]number) (out [][]float64) {
+	for _, losses := range trainers {
+		out = append(out, convert[float64](losses))
+	}
+	return out
+}
+
+// checkRanks makes sure that the tables miss nothing that was recorded.
+func checkRanks(r *Result) error {
+	known := map[int]bool{}
+	for _, p := range r.Processes {
+		known[p.Rank] = known[p.Rank] || p.Measures()
+	}
+	for i, s := range r.Series {
+		if !known[s.Rank] {
+			return fmt.Errorf("%s: %w", s.title(i), errUnknownRank)
+		}
+	}
+	return checkNumbers(r, known)
+}
+
+var errUnknownRank = errors.New("no trainer, server or data of \"processes\" has that rank")
+
+// checkConnected makes sure that a run which did not end early had the trainers that wait for
+// each other.
+func checkConnected(r *Result) error {
+	trainers := map[int]bool{}
+	for _, p := range r.Processes {
+		trainers[p.Rank] = trainers[p.Rank] || p.Kind == "trainer"
+	}
+	for i, set := range r.Connected {
+		for _, rank := range set {
+			if r.Complete && !trainers[rank] {
+				return fmt.Errorf("set %d of \"connected\" has rank %d, but no trainer of \"processes\" has that rank", i, rank)
+			}
+		}
+	}
+	return nil
+}
+
+// title names the series, which is number i of the list.
+func (s *Series) title(i int) string {
+	return fmt.Sprintf("series %d (rank %d, %s, %s)", i, s.Rank, quote.Word(s.Type), quote.Word(s.Name))
+}
+
+func locate(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax): // whose offset counts the byte that was wrong
+		return fmt.Errorf("%s: %w", jsonfile.Place(data, syntax.Offset-1), err)
+	case errors.As(err, new(*json.UnmarshalTypeError)):
+		return errors.New("it must hold an object: {...}")
+	}
+	return err
+}

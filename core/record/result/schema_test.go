@@ -1,0 +1,206 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/core/host/placement"
+	"github.com/psbench/psbench/core/record/folder/npy"
+	"github.com/psbench/psbench/internal/golden"
+)
+
+const (
+	schemaFile = "schemas/result.schema.json"
+	docFile    = "docs/result.md"
+
+	folderSchemaFile = "schemas/folder.schema.json"
+)
+
+// generateSchema makes the JSON schema of the types, with their comments as
+// descriptions. The working directory is the top of the repository.
+func generateSchema(t *testing.T) []byte {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true, Mapper: golden.TextSchema}
+	for _, folder := range []string{"./core/record/result", "./core/host/noise", "./core/host/machine", "./comm", "./internal/metric"} {
+		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.Reflect(&Result{})
+	s.Definitions["Series"] = r.Reflect(&columns{}).Definitions["columns"]
+	s.Definitions["Gauge"] = r.Reflect(&gaugeColumns{}).Definitions["gaugeColumns"]
+	s.Title = "A result of psbench"
+	property := func(typ, name string) *jsonschema.Schema {
+		p, ok := s.Definitions[typ].Properties.Get(name)
+		if !ok {
+			t.Fatalf("%s has no property %q", typ, name)
+		}
+		return p
+	}
+	property("Result", "schema").Const = Schema
+	// Type number stands for these on the way to JSON.
+	finite := func() *jsonschema.Schema {
+		return &jsonschema.Schema{
+			OneOf:       []*jsonschema.Schema{{Type: "number"}, {Type: "null"}},
+			Description: "null if it is not finite",
+		}
+	}
+	property("Result", "losses").Items.Items = finite()
+	property("Gauge", "value").Items = finite()
+	for _, name := range []string{"delta_head", "head"} {
+		property("ParameterSummary", name).Items = finite()
+	}
+	for _, name := range []string{"delta_sum", "delta_sumsq"} {
+		s.Definitions["ParameterSummary"].Properties.Set(name, finite())
+	}
+	for _, name := range []string{"train_loss", "loss"} {
+		s.Definitions["Evaluation"].Properties.Set(name, finite())
+	}
+	s.Definitions["TrainerEvaluation"].Properties.Set("loss", finite())
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+// generateFolderSchema makes the JSON schema of result.json in a run folder.
+func generateFolderSchema(t *testing.T) []byte {
+	t.Helper()
+	var s struct {
+		ID    string                    `json:"$schema"`
+		Defs  map[string]map[string]any `json:"$defs"`
+		Ref   string                    `json:"$ref"`
+		Title string                    `json:"title"`
+	}
+	if err := json.Unmarshal(generateSchema(t), &s); err != nil {
+		t.Fatal(err)
+	}
+	r := &jsonschema.Reflector{Anonymous: true}
+	if err := r.AddGoComments("github.com/psbench/psbench", "./core/record/folder/npy"); err != nil {
+		t.Fatal(err)
+	}
+	own := map[string]any{}
+	for name, value := range map[string]any{"Series": sampledSeries{}, "Gauge": sampledGauge{}, "Range": Range{}, "File": npy.File{}} {
+		for _, def := range r.Reflect(value).Definitions {
+			own[name] = def
+		}
+	}
+	text, err := json.Marshal(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &s.Defs); err != nil {
+		t.Fatal(err)
+	}
+	result := s.Defs["Result"]
+	properties := result["properties"].(map[string]any)
+	properties["schema"] = map[string]any{"type": "string", "const": FolderSchema}
+	properties["losses"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/Range"}}
+	properties["samples"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/File"}}
+	properties["crc32"] = map[string]any{"type": "string", "description": "the checksum of result.json, taken while these digits are zeros"}
+	result["required"] = append(result["required"].([]any), "samples")
+	s.Title = "result.json of a run folder of psbench"
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+func TestSchemaIsUpToDate(t *testing.T) {
+	t.Chdir("../../..")
+	golden.Require(t, folderSchemaFile, string(generateFolderSchema(t)))
+	golden.Require(t, schemaFile, string(generateSchema(t)))
+}
+
+func TestDocumentNamesEveryField(t *testing.T) {
+	t.Chdir("../../..")
+	doc, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	for _, text := range [][]byte{generateSchema(t), generateFolderSchema(t)} {
+		if err := json.Unmarshal(text, &schema); err != nil { // into the same map
+			t.Fatal(err)
+		}
+		for typ, def := range schema.Defs {
+			for name := range def.Properties {
+				if !bytes.Contains(doc, []byte("`"+name+"`")) {
+					t.Errorf("%s does not describe `%s` of %s", docFile, name, typ)
+				}
+			}
+		}
+	}
+}
+
+func TestResultsSatisfyTheSchema(t *testing.T) {
+	schema, err := validator.NewCompiler().Compile("../../../" + schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate := func(data string) error {
+		instance, err := validator.UnmarshalJSON(strings.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(instance)
+	}
+	spread := example()
+	node, device := 0, 1
+	spread.Placement = &placement.Layout{
+		Policy: placement.Spread, Affinity: placement.OnCores,
+		Hosts:     []placement.Host{{Name: "node1", Nodes: []machine.Node{{Cores: []machine.CPUs{{0, 2}, {1, 3}}}}, MemoryMiB: 64, GPUs: 2}},
+		Processes: []placement.Placed{{Name: "trainer0", Device: &device, Node: &node, CPUs: machine.CPUs{0, 2}}},
+		Notes:     []string{"a note"},
+	}
+	diverged := example()
+	diverged.Losses[0][0] = math.Inf(1)
+	diverged.Parameters[0][0].DeltaSum = math.NaN()
+	diverged.Evaluation[0].TrainLoss, diverged.Evaluation[0].Trainers[0].Loss = math.NaN(), math.Inf(1)
+	for name, r := range map[string]*Result{
+		"example": example(), "empty": {Schema: Schema}, "diverged": diverged, "spread": spread,
+		"bare process": {Schema: Schema, Processes: []Process{{}}},
+	} {
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(string(data)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	data, err := json.Marshal(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, changed := range map[string]string{
+		Schema:                 "psbench.result/0",
+		`"complete":true`:      `"complete":1`,
+		`"transport":`:         `"carrier":`,
+		`"duration_ns":[12345`: `"duration_ns":[1.5`,
+		`"key_a":[0`:           `"keys":[0`,
+	} {
+		bad := strings.Replace(string(data), old, changed, 1)
+		if bad == string(data) {
+			t.Fatalf("the example does not contain %s", old)
+		}
+		if validate(bad) == nil {
+			t.Errorf("the schema accepts %s", changed)
+		}
+	}
+}

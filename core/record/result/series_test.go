@@ -1,0 +1,206 @@
+package result
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/internal/packed"
+	"github.com/psbench/psbench/sdk"
+)
+
+// golden1 is a result of schema 1, of a run of 400 short iterations of 2 trainers. It is
+// never written again: files like it are read for good.
+const golden1 = "testdata/schema1.json.gz"
+
+func readGolden1(t *testing.T) *Result {
+	t.Helper()
+	r, err := Read(golden1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What is read of a file of schema 1 is what stands in it, as is seen without any code of
+// psbench.
+func TestSchema1IsRead(t *testing.T) {
+	f, err := os.Open(golden1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	plain, err := jsonfile.Plain(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Schema  string
+		Losses  [][]float64
+		Samples []struct {
+			Rank            int
+			Type, Name, Key string
+			StartNS         int64 `json:"start_ns"`
+			DurationNS      int64 `json:"duration_ns"`
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil || file.Schema != schema1 || len(file.Samples) != 4400 {
+		t.Fatalf("schema %q, %d samples, %v", file.Schema, len(file.Samples), err)
+	}
+	r := readGolden1(t)
+	if r.Schema != Schema || !cmp.Equal(r.Losses, file.Losses) || len(r.Losses[0]) != 400 {
+		t.Errorf("schema %q, %d losses", r.Schema, len(r.Losses))
+	}
+	next := 0
+	for _, s := range r.Series {
+		for m := range s.All() {
+			got, want := fmt.Sprintln(s.Rank, s.Type, s.Name, m.Key, m.StartNS, m.DurationNS), file.Samples[next]
+			if got != fmt.Sprintln(want.Rank, want.Type, want.Name, want.Key, want.StartNS, want.DurationNS) {
+				t.Fatalf("sample %d is %s, in the file %+v", next, got, want)
+			}
+			next++
+		}
+	}
+	if next != len(file.Samples) {
+		t.Errorf("%d samples were read of %d", next, len(file.Samples))
+	}
+}
+
+// A result of schema 1 that is written again keeps everything. The file takes less than 12
+// bytes a measurement when it is compressed, and the core less than 8.
+func TestSchema1BecomesASmallFile(t *testing.T) {
+	r := readGolden1(t)
+	path := filepath.Join(t.TempDir(), "r.json.gz")
+	if err := Write(path, r, still); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("written and read (-want +got):\n%s", diff)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, packedBytes := 0, 0
+	for _, s := range r.Series {
+		count += s.Len()
+		for _, c := range s.measurements.Chunks() {
+			packedBytes += len(c.Bytes())
+		}
+	}
+	if each := float64(info.Size()) / float64(count); each >= 12 || each < 5 {
+		t.Errorf("the file has %.2f bytes a measurement", each)
+	}
+	if each := float64(packedBytes) / float64(count); each >= 8 || each < 4 {
+		t.Errorf("in memory there are %.2f bytes a measurement", each)
+	}
+}
+
+// What the core keeps of pieces that come from processes is less than 8 bytes a
+// measurement, with all that belongs to them.
+func TestMemoryOfTheCore(t *testing.T) {
+	golden := readGolden1(t)
+	var pieces [][]byte // as they are received
+	count := 0
+	for range 230 {
+		for _, s := range golden.Series {
+			for _, c := range s.measurements.Chunks() {
+				pieces = append(pieces, c.Bytes())
+				count += c.Len()
+			}
+		}
+	}
+	var r Result
+	before := heap()
+	for i, data := range pieces {
+		c, err := packed.ChunkOf[packed.Measurement](bytes.Clone(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.SeriesOf(i%4, "a", "b").Append(c)
+	}
+	each := float64(heap()-before) / float64(count)
+	if each >= 8 || each < 4 || count < 1e6 {
+		t.Errorf("%d measurements take %.2f bytes each", count, each)
+	}
+	runtime.KeepAlive(pieces)
+	runtime.KeepAlive(&r)
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Whatever was measured comes out of a file as it went in.
+func TestSeriesRoundTrip(t *testing.T) {
+	small := rapid.Int64Range(-1<<60, 1<<60)
+	measurement := rapid.Custom(func(t *rapid.T) sdk.Measurement {
+		return sdk.Measurement{Key: sdk.Key{A: small.Draw(t, "a"), B: small.Draw(t, "b")}, StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		want := example()
+		want.StartedNS, want.Losses = small.Draw(t, "started"), [][]float64{rapid.SliceOf(rapid.Float64()).Draw(t, "losses")}
+		for i := range rapid.IntRange(0, 3).Draw(t, "series") {
+			want.Series = append(want.Series, NewSeries(0, "metric", strconv.Itoa(i), rapid.SliceOf(measurement).Draw(t, "measurements")...))
+		}
+		var text bytes.Buffer
+		if err := WriteTo(&text, want, still); err != nil {
+			t.Fatal(err)
+		}
+		got, err := parse(text.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// The text of a large result is never in memory: writing allocates the same for few and for
+// many measurements.
+func TestWritingIsStreamed(t *testing.T) {
+	allocated := func(n int64) uint64 {
+		r := example()
+		s := r.Series[0]
+		for i := range n {
+			s.Add(sdk.Measurement{Key: sdk.Key{A: i / 10, B: i % 10}, StartNS: i * 1e6, DurationNS: i * 1000})
+		}
+		r.Losses[0] = slices.Repeat([]float64{1. / 3}, int(n))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := WriteTo(io.Discard, r, still); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	few, many := allocated(10), allocated(200_000)
+	if many > few+100_000 {
+		t.Errorf("writing allocates %d bytes for few measurements and %d for many", few, many)
+	}
+}

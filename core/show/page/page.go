@@ -1,0 +1,76 @@
+// Package page writes the documents of core/show/view as HTML: one file that needs nothing else, neither a
+// network nor a server, and in which a browser runs no script but the one that is written here.
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the bundle
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+
+	"github.com/psbench/psbench/core/show/view"
+)
+
+//go:generate go run -C ../../../web/build .
+
+// The script and the styles of all pages, which web/build makes of web/src.
+var (
+	//go:embed bundle/page.js
+	script []byte
+	//go:embed bundle/page.css
+	styles []byte
+)
+
+// Write writes the page of a document. What the document says is data there: it is text in the browser,
+// whatever it is, and never markup.
+func Write(w io.Writer, d *view.Document) error {
+	// Marshal escapes <, > and &, so that nothing closes the element that the data is in.
+	data, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("the document of %s has no JSON form: %w", d.Name, err)
+	}
+	var page bytes.Buffer
+	page.Grow(len(data) + len(script) + len(styles) + 1<<16)
+	fmt.Fprintf(&page, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<meta name="generator" content="psbench %s">
+<title>%s</title>
+<style>`, Policy(d.Live != nil), html.EscapeString(d.Psbench), html.EscapeString(d.Title))
+	page.Write(styles)
+	page.WriteString("</style>\n</head>\n<body>\n<noscript>\n")
+	if err := plain.Execute(&page, d); err != nil {
+		return fmt.Errorf("the document of %s has no text: %w", d.Name, err)
+	}
+	page.WriteString("</noscript>\n<script type=\"application/json\" id=\"data\">")
+	page.Write(data)
+	page.WriteString("</script>\n<script>")
+	page.Write(script)
+	page.WriteString("</script>\n</body>\n</html>\n")
+	_, err = page.WriteTo(w)
+	return err
+}
+
+// Policy is the content security policy of pages: their own script and styles, by their hashes, and
+// nothing else. A live page may also ask the server that it is from.
+func Policy(live bool) string {
+	p := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(styles) + "; base-uri 'none'; form-action 'none'"
+	if live {
+		p += "; connect-src 'self'; img-src 'self'" // the icon, for which browsers ask any server
+	}
+	return p
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

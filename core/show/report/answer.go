@@ -1,0 +1,193 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// answer writes what the run was made for, a line each.
+func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
+	if t := r.Throughput; t.Samples > 0 {
+		line(w, "throughput", rate(t)+pass(r))
+	}
+	if b != nil {
+		line(w, "per batch", perBatch(r, b))
+		line(w, "last", lastOnes(r, b))
+	}
+	if text := losses(r); text != "" {
+		line(w, "loss", text+pass(r))
+		line(w, "order", r.ArrivalOrder)
+	}
+	line(w, "evaluation", lastEvaluation(r))
+	line(w, "checked", checks(r.Checks))
+	line(w, "noise", Noise(r.Noise))
+	if spent := training(r); spent != nil && r.Complete {
+		line(w, "training", spent.text()+", from the first fetch of the model to the last update")
+	}
+}
+
+// rate says how many samples were trained on in a second.
+func rate(t result.Throughput) string {
+	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds, giveOrTake(t.SecondsBound*1e3))
+}
+
+// perBatch says what the time of an iteration is made of.
+func perBatch(r *result.Result, b *breakdown.Breakdown) string {
+	digits := precision(b)
+	ms := func(totalNS int64) string { return strconv.FormatFloat(b.MeanMS(totalNS), 'f', digits, 64) }
+	var parts []string
+	for _, p := range b.Parts {
+		parts = append(parts, p.Name+" "+ms(p.TotalNS)+inPart(b, p.Name, ms))
+	}
+	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
+}
+
+// inPart says how much of a part was the hooks' own time and how much was straggler wait, e.g. " (straggler wait 1.842)".
+func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
+	var of []string
+	if ns, _ := hookIn(b, part); ns > 0 {
+		of = append(of, "hook "+ms(ns))
+	}
+	if part == breakdown.Exposed.Name && b.Waiting != nil {
+		of = append(of, "straggler wait "+ms(b.Waiting.TotalNS)+giveOrTake(float64(b.Waiting.BoundNS)/1e6))
+	}
+	if len(of) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(of, ", ") + ")"
+}
+
+// mostLast bounds the trainers that are named.
+const mostLast = 2
+
+// lastOnes says which trainers came last how often and what that cost.
+func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
+	if b.Waiting == nil {
+		return ""
+	}
+	last := b.Waiting.Last
+	names, cost := map[int]string{}, int64(0)
+	for _, p := range ranksOf(r.Processes, "trainer") {
+		names[p.Rank] = onHost(p)
+	}
+	for _, l := range last {
+		cost += l.BehindNS
+	}
+	// describe is e.g. "trainer1 9 of 25 times, by 0.125 ms, 60 % of the cost".
+	describe := func(who string, l breakdown.Last, first bool) string {
+		of, share := "", ""
+		if first || b.Waiting.Sets > 1 {
+			of = fmt.Sprintf(" of %d times", l.Iterations)
+		}
+		if cost > 0 && len(last) > 2 { // of two it can be seen
+			share = fmt.Sprintf(", %.0f %%", 100*float64(l.BehindNS)/float64(cost))
+			if first {
+				share += " of the cost"
+			}
+		}
+		behind := strconv.FormatFloat(float64(l.BehindNS)/float64(l.Times)/1e6, 'f', precision(b), 64)
+		if error := giveOrTake(float64(b.Waiting.BoundNS) / 1e6); error != "" {
+			behind = strings.TrimSuffix(behind+error, " ms")
+		}
+		return fmt.Sprintf("%s %d%s, by %s ms%s", who, l.Times, of, behind, share)
+	}
+	var parts []string
+	for i, l := range last[:min(len(last), mostLast)] {
+		parts = append(parts, describe(names[l.Rank], l, i == 0))
+	}
+	if others := last[len(parts):]; len(others) > 0 {
+		var sum breakdown.Last
+		for _, l := range others {
+			sum.Times, sum.BehindNS, sum.Iterations = sum.Times+l.Times, sum.BehindNS+l.BehindNS, l.Iterations
+		}
+		parts = append(parts, describe(screen.Count(len(others), "other"), sum, false))
+	}
+	if n := b.Waiting.Close; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s too close to tell", screen.Count(n, "time")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Of up to mostMeans epochs each one's loss is shown, of more the loss of fewMeans.
+const (
+	mostMeans = 5
+	fewMeans  = 3
+)
+
+// losses are the mean losses of the epochs, of many epochs those of the first, the last and
+// some between them; of a single epoch the loss of its first and of its last iteration.
+func losses(r *result.Result) string {
+	means := epochMeans(r)
+	if len(means) < 2 {
+		first, last, ok := lossEnds(r.Losses)
+		if !ok {
+			return ""
+		}
+		return fmt.Sprintf("%s → %s (mean over the trainers, first → last iteration)", meanLoss(first), meanLoss(last))
+	}
+	most, which := mostMeans, "epoch means"
+	if len(means) > mostMeans {
+		most = fewMeans
+	}
+	var shown, epochs []string
+	for _, i := range spread(len(means), most) {
+		shown, epochs = append(shown, meanLoss(means[i])), append(epochs, strconv.Itoa(i))
+	}
+	if len(means) > mostMeans {
+		which = "means of epochs " + strings.Join(epochs, ", ")
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(shown, " → "), which)
+}
+
+// epochMeans is the mean over the trainers and iterations of each epoch that has any.
+func epochMeans(r *result.Result) []float64 {
+	var sums, counts []float64
+	for rank, list := range r.Losses {
+		if rank >= len(r.Data.BatchesPerTrainer) || r.Data.BatchesPerTrainer[rank] < 1 {
+			continue
+		}
+		for i, loss := range list {
+			epoch := i / r.Data.BatchesPerTrainer[rank]
+			if epoch == len(sums) {
+				sums, counts = append(sums, 0), append(counts, 0)
+			}
+			sums[epoch] += loss
+			counts[epoch]++
+		}
+	}
+	for epoch := range sums {
+		sums[epoch] /= counts[epoch]
+	}
+	return sums
+}
+
+// lastEvaluation says what was found on held-out samples, after the first epoch → after the
+// last one.
+func lastEvaluation(r *result.Result) string {
+	if len(r.Evaluation) == 0 {
+		return ""
+	}
+	first, last := r.Evaluation[0], r.Evaluation[len(r.Evaluation)-1]
+	var parts []string
+	add := func(name, from, to string) {
+		switch {
+		case from == "-" && to == "-":
+		case len(r.Evaluation) == 1:
+			parts = append(parts, name+" "+to)
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s → %s", name, from, to))
+		}
+	}
+	add("loss", meanLoss(first.Loss), meanLoss(last.Loss))
+	if h := last.BaseEntropy; h != nil {
+		parts[0] += fmt.Sprintf(" (base-rate entropy %.6f)", *h)
+	}
+	add("accuracy", share(first.Accuracy), share(last.Accuracy))
+	add("AUC", share(first.AUC), share(last.AUC))
+	return strings.Join(parts, ", ") + pass(r)
+}

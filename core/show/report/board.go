@@ -1,0 +1,195 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Board is what a terminal shows above the line of a Progress, of runs that go on.
+type Board struct {
+	// Cells and Runs are how many there are, 0 where that is not shown.
+	Cells, CellsDone       int
+	Runs, RunsDone, Failed int
+	Left                   time.Duration // until the last run ends, 0 if nothing tells
+	Medians                []Median      // the best first
+	Now                    heartbeat.Beat
+	// Rates are samples per second, one for each second of late.
+	Rates []float64
+}
+
+// Median is the value of a cell.
+type Median struct {
+	Cell  string
+	Value float64
+	Unit  string
+	Runs  int
+}
+
+func (m Median) text() string { return rounded(m.Value) + " " + m.Unit }
+
+// narrowest is how many columns there must be for a board.
+const narrowest = 60
+
+// mostMedians bounds the medians on a board, and roomFor is how many lines it and what is around it
+// have without them.
+const (
+	mostMedians = 6
+	roomFor     = 6
+)
+
+// Board shows a board above the line on the terminal, from the next second on. The line is not drawn
+// more often then.
+func (p *Progress) Board(b Board) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.board = &b
+}
+
+// Resumed says that the terminal has been somebody else's meanwhile: what was drawn is not there.
+func (p *Progress) Resumed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status = ""
+}
+
+// clear is what clears what is kept up to date. The cursor is never hidden, so that nothing needs to
+// bring it back, however psbench ends.
+func (p *Progress) clear() string {
+	if lines := strings.Count(p.status, "\n"); lines > 0 {
+		return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines)
+	}
+	return clearLine
+}
+
+// lines are those of the board, none of which wraps; none where there is no room.
+func (b *Board) lines(t *Terminal) (lines []string) {
+	columns, height := t.Width(), 0
+	if columns == 0 {
+		columns = defaultWidth
+	}
+	if columns < narrowest {
+		return nil
+	}
+	if t.Height != nil {
+		height = t.Height()
+	}
+	add := func(label, text string) {
+		label = fmt.Sprintf("%-10s  ", label)
+		text = cut(text, columns-1-len(label))
+		if t.Styled {
+			label = "\x1b[2m" + label + "\x1b[0m"
+		}
+		lines = append(lines, label+text)
+	}
+	if b.Runs > 0 {
+		add("sweep", b.counts())
+	}
+	for i, text := range b.medians(height, columns) {
+		add(map[bool]string{true: "medians"}[i == 0], text)
+	}
+	if b.Runs > 0 && b.Now.Phase != "" {
+		add("now", b.now())
+	}
+	if len(b.Rates) > 0 {
+		text := "  " + rounded(b.Rates[len(b.Rates)-1]) + " samples/s"
+		bars := min(len(b.Rates), columns-1-12-len(text))
+		add("throughput", Sparkline(b.Rates[len(b.Rates)-bars:])+text)
+	}
+	return lines
+}
+
+func (b *Board) counts() string {
+	text := fmt.Sprintf("%d of %d cells, %d of %d runs done", b.CellsDone, b.Cells, b.RunsDone, b.Runs)
+	if b.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", b.Failed)
+	}
+	if b.Left > 0 {
+		text += ", " + remaining(b.Left) + " left"
+	}
+	return text
+}
+
+// medians are lines of the cells, their values below each other.
+func (b *Board) medians(height, columns int) (lines []string) {
+	most := mostMedians
+	if height > 0 {
+		most = min(most, height-roomFor)
+	}
+	shown := b.Medians
+	if len(shown) > most {
+		shown = shown[:max(0, most-1)]
+	}
+	name, value := 0, 0
+	for _, m := range shown {
+		name, value = max(name, len([]rune(quote.Text(m.Cell)))), max(value, len([]rune(m.text())))
+	}
+	name = min(name, columns-value-23) // with the label before and the runs behind
+	for _, m := range shown {
+		cell := cut(quote.Text(m.Cell), name)
+		text := strings.Repeat(" ", max(0, value-len([]rune(m.text())))) + m.text()
+		lines = append(lines, cell+strings.Repeat(" ", name-len([]rune(cell)))+"  "+text+fmt.Sprintf("  n = %d", m.Runs))
+	}
+	if left := len(b.Medians) - len(shown); left > 0 && most > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", left))
+	}
+	return lines
+}
+
+// now is how far the run is that goes on.
+func (b *Board) now() string {
+	text := quote.Text(b.Now.Phase)
+	switch {
+	case b.Now.Of > 0:
+		text += ", " + screen.Thousands(b.Now.Iterations) + " of " + screen.Thousands(b.Now.Of) + " iterations"
+	case b.Now.Iterations > 0:
+		text += ", " + screen.Thousands(b.Now.Iterations) + " iterations"
+	}
+	if b.Now.Loss != nil {
+		text += fmt.Sprintf(", loss %.4g", *b.Now.Loss)
+	}
+	return text
+}
+
+// Sparkline is a bar for each value, from 0 to the highest, so that equal values look equal.
+func Sparkline(values []float64) string {
+	const bars = "▁▂▃▄▅▆▇█"
+	steps, most := []rune(bars), 0.0
+	for _, v := range values {
+		most = max(most, v)
+	}
+	var out strings.Builder
+	for _, v := range values {
+		step := 0
+		if most > 0 {
+			step = int(math.Round(v / most * float64(len(steps)-1)))
+		}
+		out.WriteRune(steps[min(max(0, step), len(steps)-1)])
+	}
+	return out.String()
+}
+
+// Beat is how far the run is that this tells of.
+func (p *Progress) Beat() heartbeat.Beat {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := heartbeat.Beat{Phase: p.phase}
+	if p.pass == nil {
+		return b
+	}
+	now := p.now()
+	b.Iterations, b.Of = p.pass.done, p.pass.total
+	b.Rate = p.pass.rate(now) * p.pass.samples
+	if p.pass.done > 0 {
+		b.Loss = heartbeat.Finite(p.pass.loss)
+	}
+	if left, ok := p.pass.left(now); ok {
+		b.SecondsLeft = heartbeat.Finite(left.Seconds())
+	}
+	return b
+}

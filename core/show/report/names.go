@@ -1,0 +1,150 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/internal/screen"
+	"github.com/psbench/psbench/sdk/dataparallel"
+)
+
+// term is a metric as people read it, or a line that is computed from several.
+type term struct {
+	metric breakdown.Metric // zero if it is no metric
+	name   string
+	means  string
+}
+
+// terms are the metrics that psbench's own parts measure, in the order of the legend. Parts
+// of an iteration come first, in their order.
+var terms = []term{
+	{breakdown.Whole, "iteration, without its data", "an iteration from its first step to its last one"},
+	{iterationMetric(dataparallel.Data), "data", "the trainer gets its batch"},
+	{breakdown.Metric{Type: "lookup_metric", Name: "lookup"}, "lookup", "the servers' tables are asked for the batch's rows, until all are there"},
+	{breakdown.Metric{Type: "forward_metric", Name: "forward_pass"}, "forward", "forward pass and loss"},
+	{iterationMetric(dataparallel.Backward), "backward", "backward pass, during which gradients are handed to the hook"},
+	{breakdown.Exposed, "exposed communication", "the trainer is blocked: backward is over, the reductions are not"},
+	{breakdown.Metric{}, hookRow, "the hook's own time in it, or in the backward pass: before the hook called its links; shown from 1 % of the time per batch on"},
+	{breakdown.Metric{}, waitRow, "the time in it until the last of the connected trainers was blocked too and its hook had called its links; the rest is the communication's own"},
+	{iterationMetric(dataparallel.Optimizer), "optimizer", "the trainer's optimizer steps"},
+	{iterationMetric(dataparallel.ExposedUpdate), "exposed update of tables", "the trainer is blocked: it has done its step, the servers have not applied its rows' gradients"},
+	{iterationMetric(dataparallel.Parameters), "parameters", "the server's parameters are copied into the model"},
+	{breakdown.Metric{}, rest, "what of the time per batch is in none of these parts"},
+	{breakdown.Metric{}, "last", "the trainers that were ready last, that is blocked and done with their hooks' own time: how often, and how much later than the one before, on average; the others wait so much longer; the costliest trainer stands first"},
+
+	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_dense"}, "push to answer", "a bucket of gradients from the call of the hook until the server's answer is there"},
+	{breakdown.Metric{Type: "hook_future_metric", Name: "rpc_sparse"}, "push to answer, sparse", "the same of a table's gradient, which travels as rows"},
+	{breakdown.Metric{Type: "hook_future_metric", Name: "gloo_dense_allreduce"}, "all-reduce", "a bucket of gradients from the call of the hook until the trainers' average is there"},
+	{breakdown.Metric{Type: "hook_future_metric", Name: "gloo_sparse_allreduce"}, "all-reduce, sparse", "the same of a table's gradient, which travels as rows"},
+	{breakdown.Metric{Type: "hook_c10d_metric", Name: "gloo_sparse_allreduce"}, "all-reduce, sparse, blocking", "the same, for which the backward pass waits"},
+	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.CopyOut}, "copy out of the engine", "from a bucket's first gradient until all of them are copied from the engine's memory to the bucket"},
+	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.CopyIn}, "copy into the engine", "a reduced bucket is copied back to the engine's memory"},
+	{breakdown.Metric{Type: dataparallel.StagingMetric, Name: dataparallel.Bus}, "bus", "bytes of buckets that were copied between an engine's memory and ordinary memory"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device iteration"}, "device: iteration", "an iteration of a CUDA rank from the forward pass's first kernel to the last one of its step, by events on the device; without a step of its own, to its last piece of work"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device forward"}, "device: forward", "a CUDA rank's forward pass, by events on the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device loss"}, "device: loss", "the same of the loss"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device loss gradient"}, "device: loss gradient", "the same of the gradient of the loss"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device backward"}, "device: backward", "the same of the backward pass"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device exchange"}, "device: exchange", "from the end of the backward pass until peers and groups are done with the buckets that are left on the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device optimizer"}, "device: optimizer", "the same of the optimizer's steps"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device evaluation"}, "device: evaluation", "the forward pass and the loss of a held-out batch, by events on the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device copy out"}, "device: copy out", "gradients are copied to ordinary memory, or in a server the mean of a bucket is, by events on the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device copy in"}, "device: copy in", "the same the other way"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device transfer in"}, "device: transfer in", "what a part needs of a batch, such as features and targets, is copied to the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device transfer out"}, "device: transfer out", "what the host needs of it, such as losses, is copied to ordinary memory"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device average"}, "device: average", "a server's mean of a bucket, by events on the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device lookup"}, "device: lookup", "the same of a lookup of rows in its table"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device scatter"}, "device: scatter", "gradients of bags are added up for the rows of a server's table, by events on the device"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device update"}, "device: update", "a server's whole update of what it holds: of a table from its gradients' copies in, of parameters from the mean, to the end of the step"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device sum"}, "device: sum", "a rank's share of a group's sum of a bucket, by events on the device; by NCCL all of it, and what that waits for peers"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "launches"}, "device: launches", "kernels, products of cuBLAS, copies and clears on the device that an iteration has"},
+	{breakdown.Metric{Type: breakdown.DeviceMetric, Name: "device clock error"}, "device: clock error", "by how many µs the times of a device may be off on the clock of the others"},
+	{breakdown.Metric{Type: "backward_metric", Name: "backward"}, "backward until reduced", "backward and exposed communication together, as the original measures it"},
+	{breakdown.Metric{Type: "update_metric", Name: "embedding_update"}, "update of tables", "the gradients of looked-up rows go to the servers, until all have applied them"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "fetching the model"}, "fetching the model", "the server is asked for its parameters, until they are there"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "processing one batch"}, "forward and backward", "from the start of the forward pass until the gradients are complete"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "reporting grads"}, "report to new parameters", "from the complete gradients until the updated parameters are in the model"},
+	{breakdown.Metric{Type: "epoch_metric", Name: "epoch"}, "epoch", "all iterations of an epoch"},
+	{breakdown.Metric{Type: "evaluation_metric", Name: "evaluate"}, "evaluation", "a trainer evaluates its held-out samples after an epoch"},
+
+	{breakdown.Metric{Type: "parameter_server_straggler_metric", Name: "param_index_straggler"}, "server: straggler of a bucket", "from the first trainer's gradient of a bucket to the last one's: how long the server waited for the straggler; an asynchronous server has none"},
+	{breakdown.Metric{Type: "parameter_server_batch_metric", Name: "param_index_batch"}, "server: bucket until answered", "from the first trainer's gradient of a bucket until all trainers are answered; of an asynchronous server, from each gradient until its own answer"},
+	{breakdown.Metric{Type: "embedding_metric", Name: "lookup"}, "server: lookup", "a call for rows from its arrival until they are written"},
+	{breakdown.Metric{Type: "embedding_metric", Name: "update"}, "server: update", "a call with gradients of rows from its arrival until they are applied"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "got update"}, "server: gradients added", "a trainer's gradients from their arrival until they are added up"},
+	{breakdown.Metric{Type: "batch_update_metric", Name: "updated model"}, "server: optimizer", "the server's optimizer steps"},
+}
+
+// rest is the row of the time in no part. hookRow and waitRow stand below the part that contains them.
+const (
+	rest    = "rest"
+	hookRow = "  hook"
+	waitRow = "  straggler wait"
+)
+
+// computation is the type of what servers compute, by names of their own.
+const computation = "method_metric"
+
+func iterationMetric(name string) breakdown.Metric {
+	return breakdown.Metric{Type: dataparallel.IterationMetric, Name: name}
+}
+
+// termOf is a metric's term; a metric that psbench does not know goes by its own name.
+func termOf(m breakdown.Metric) term {
+	for _, t := range terms {
+		if t.metric == m {
+			return t
+		}
+	}
+	if m.Type == computation {
+		return term{m, "server: " + m.Name, "what the server computes of a bucket once its last gradient is there"}
+	}
+	return term{metric: m, name: m.Type + "," + m.Name}
+}
+
+// proseWidth is where sentences are broken that no terminal breaks.
+const proseWidth = 100
+
+// explain writes what a row is, with the type and the name of its measurements.
+func explain(w *screen.Page, t term) {
+	const indent = 31
+	text := t.means
+	if t.metric != (breakdown.Metric{}) {
+		text += " (" + t.metric.Type + "," + t.metric.Name + ")"
+	}
+	page := &screen.Page{Width: cmp.Or(w.Width, proseWidth)}
+	page.Line(indent, fmt.Sprintf("%-*s%s", indent, t.name, text))
+	_, _ = page.WriteTo(w) // into memory
+}
+
+// legend writes what the rows of a run are. Rows that psbench does not know it leaves out.
+func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
+	w.Line(0, "")
+	title(w, "what the rows are")
+	for _, t := range terms {
+		computed := b != nil && t.metric == (breakdown.Metric{})
+		if t.name == hookRow {
+			computed = computed && showsHook(b)
+		}
+		if computed && (b.Waiting != nil || t.name == rest || t.name == hookRow) || slices.ContainsFunc(metrics, func(m *durations) bool { return m.Metric == t.metric }) {
+			explain(w, t)
+		}
+	}
+	for _, m := range metrics {
+		if m.Type == computation {
+			explain(w, termOf(m.Metric))
+		}
+	}
+}
+
+// Legend writes what every row of the table of all ranks is.
+func Legend(w *screen.Page) {
+	w.Text("The rows of the table of all ranks, in ms; in parentheses the type and the name\nthat their measurements have in other tables and in result files:\n")
+	for _, t := range append(slices.Clone(terms), termOf(breakdown.Metric{Type: computation, Name: "average computation"})) {
+		explain(w, t)
+	}
+	w.Text("\nThe rows of the table below it, not in ms, are what parts record that is no\nduration, each with its unit. A counter has its sum over all ranks as its count,\na gauge the statistics of what was observed. A histogram has the count of its\nvalues, and in the other columns buckets: ≤ 8 is the one that ends with 8.")
+	w.Text("\ndocs/metrics.md says from when to when each is measured.")
+}

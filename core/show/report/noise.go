@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/psbench/psbench/core/host/noise"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Noise says in a line what else took the machine's CPU time while the run measured, or
+// nothing where nobody knows.
+func Noise(intervals []noise.Interval) string {
+	i := noise.Find(intervals, noise.Measured)
+	if i == nil || i.Machine == nil {
+		return ""
+	}
+	m := i.Machine
+	text := "so short a time does not tell what other processes took"
+	if i.Share(m.Uncertainty) <= vague || i.Loud(m.Others, m.Uncertainty) {
+		text = fmt.Sprintf("others %.1f ± %.1f %% of CPU time, steal %.1f %%", 100*i.Share(m.Others), 100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))
+	}
+	if i.Load != nil {
+		text += fmt.Sprintf(", load %.2f on %s", *i.Load, screen.Count(m.Cores, "core"))
+	}
+	return text
+}
+
+// NoiseTables writes who took the machine's CPU time in each part of a run, which what was
+// measured is part of.
+func NoiseTables(w *screen.Page, intervals []noise.Interval) error {
+	if len(intervals) == 0 {
+		return nil
+	}
+	columns := []screen.Column{
+		screen.Left("interval"), screen.Right("seconds"), screen.Right("run's CPU s"), screen.Right("others CPU s"), screen.Right("± s").Yields(1),
+		screen.Right("others %"), screen.Right("steal %"), screen.Right("idle %").Yields(2), screen.Right("load"),
+	}
+	var rows [][]string
+	for _, i := range intervals {
+		row := []string{i.Name, fixed3(i.Duration), fixed3(used(i)), "-", "-", "-", "-", "-", "-"}
+		if m := i.Machine; m != nil {
+			copy(row[3:], []string{fixed3(m.Others), fixed3(m.Uncertainty), percentage(&i, m.Others), percentage(&i, m.Steal), percentage(&i, m.Idle)})
+		}
+		if i.Load != nil {
+			row[8] = strconv.FormatFloat(*i.Load, 'f', 2, 64)
+		}
+		rows = append(rows, row)
+	}
+	if err := titled(w, "noise: CPU time of all cores", columns, rows); err != nil {
+		return err
+	}
+	return processNoise(w, intervals)
+}
+
+// processNoise writes what each process used in each interval.
+func processNoise(w *screen.Page, intervals []noise.Interval) error {
+	columns := []screen.Column{screen.Left("process")}
+	for _, i := range intervals {
+		columns = append(columns, screen.Right(i.Name+" CPU s"))
+	}
+	columns = append(columns, screen.Right("voluntary"), screen.Right("involuntary"))
+	var rows [][]string
+	for _, p := range intervals[len(intervals)-1].Processes { // of all that there were the last ones are left
+		row := []string{p.Name}
+		voluntary, involuntary := "-", "-"
+		for _, i := range intervals {
+			u := usage(i, p.PID)
+			if u == nil {
+				row = append(row, "-")
+				continue
+			}
+			row = append(row, fixed3(u.CPU))
+			if i.Name == noise.Measured && u.VoluntarySwitches != nil && u.InvoluntarySwitches != nil {
+				voluntary, involuntary = strconv.FormatInt(*u.VoluntarySwitches, 10), strconv.FormatInt(*u.InvoluntarySwitches, 10)
+			}
+		}
+		rows = append(rows, append(row, voluntary, involuntary))
+	}
+	return titled(w, "noise: CPU time of processes, and their context switches while measuring", columns, rows)
+}
+
+func usage(i noise.Interval, pid int) *noise.Usage {
+	for k := range i.Processes {
+		if i.Processes[k].PID == pid {
+			return &i.Processes[k]
+		}
+	}
+	return nil
+}
+
+// used is the CPU time of all processes of a run.
+func used(i noise.Interval) (sum time.Duration) {
+	for _, p := range i.Processes {
+		sum += p.CPU
+	}
+	return sum
+}
+
+// vague is the share of the CPU time of an interval that may be uncertain for shares of it to
+// tell anything.
+const vague = 0.1
+
+// percentage is a share of the machine's CPU time.
+func percentage(i *noise.Interval, cpu time.Duration) string {
+	if i.Share(i.Machine.Uncertainty) > vague {
+		return "-"
+	}
+	return strconv.FormatFloat(100*i.Share(cpu), 'f', 1, 64)
+}
+
+// fixed3 shows seconds.
+func fixed3(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

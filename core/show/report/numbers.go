@@ -1,0 +1,277 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/metric"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// numbers is a counter, a gauge or a histogram of some ranks together: counts are added, what
+// was observed is taken together, and so are the counts of histograms with equal bounds.
+type numbers struct {
+	metric.Head
+	value     int64             // of a counter
+	observed  []float64         // of a gauge: what is finite
+	nonFinite int               // of a gauge: what is not
+	counts    *metric.Histogram // nil of others
+	isGauge   bool
+}
+
+// numbersOf are those of some ranks: gauges, histograms, then counters, each in the order of first
+// appearance.
+func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
+	var all []*numbers
+	byHead := map[metric.Head][]*numbers{}
+	find := func(h metric.Head, alike func(*numbers) bool) *numbers {
+		for _, n := range byHead[h] {
+			if alike(n) {
+				return n
+			}
+		}
+		n := &numbers{Head: h}
+		all, byHead[h] = append(all, n), append(byHead[h], n)
+		return n
+	}
+	for _, g := range r.Gauges {
+		if !of(g.Rank) || g.Len() == 0 {
+			continue
+		}
+		n := find(g.Head, func(n *numbers) bool { return n.isGauge })
+		n.isGauge = true
+		for _, x := range g.All() {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				n.nonFinite++
+			} else {
+				n.observed = append(n.observed, x)
+			}
+		}
+	}
+	for _, h := range r.Histograms {
+		if !of(h.Rank) {
+			continue
+		}
+		n := find(h.Head, func(n *numbers) bool { return n.counts != nil && slices.Equal(n.counts.Bounds, h.Bounds) })
+		if n.counts == nil {
+			n.counts = new(metric.NewHistogram(h.Bounds))
+		}
+		n.counts.Merge(&h.Histogram)
+	}
+	for _, c := range r.Counters {
+		if of(c.Rank) {
+			find(c.Head, func(n *numbers) bool { return !n.isGauge && n.counts == nil }).value += c.Value
+		}
+	}
+	return all
+}
+
+// anyRank is for all ranks together.
+func anyRank(int) bool { return true }
+
+// name is "type,name", as of a metric that psbench does not know.
+func (n *numbers) name() string { return quote.Text(n.Type + "," + n.Name) }
+
+// called is what people read: the term of one of psbench's own numbers, and the name of any other.
+func (n *numbers) called() string {
+	if t := termOf(breakdown.Metric{Type: n.Type, Name: n.Name}); t.means != "" && n.Type != computation {
+		return t.name
+	}
+	return n.name()
+}
+
+// numberColumns are the columns of numbers beside their name and unit.
+var numberColumns = []string{"count", "min", "p50", "mean", "p95", "p99", "max", "stdev"}
+
+// numberYields is the order in which these columns go on a narrow screen; the others stay.
+var numberYields = []string{"stdev", "min", "p99", "p95", "max"}
+
+// row is what there is in these columns: the sum of a counter as its count, the statistics of a
+// gauge, the buckets in which those of a histogram are.
+func (n *numbers) row(columns []string) []string {
+	cells := map[string]string{"count": strconv.FormatInt(n.value, 10)}
+	switch {
+	case n.isGauge:
+		s := stats.Consume(n.observed)
+		cells["count"] = strconv.Itoa(s.Count)
+		for name, x := range map[string]float64{"min": s.Min, "p50": s.P50, "mean": s.Mean, "p95": s.P95, "p99": s.P99, "max": s.Max} {
+			if cells[name] = "-"; s.Count > 0 {
+				cells[name] = plain(x)
+			}
+		}
+		if cells["stdev"] = "-"; s.HasSpread() {
+			cells["stdev"] = plain(s.Stdev)
+		}
+	case n.counts != nil:
+		cells["count"] = strconv.FormatInt(n.counts.Total(), 10)
+		for name, p := range map[string]float64{"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1} {
+			cells[name] = bucketName(n.counts, n.counts.Quantile(p))
+		}
+	}
+	row := []string{n.name(), n.Unit}
+	for _, name := range columns {
+		row = append(row, cells[name])
+	}
+	return row
+}
+
+// bucketName says which values a bucket has, "-" for none.
+func bucketName(h *metric.Histogram, i int) string {
+	switch {
+	case i < 0:
+		return "-"
+	case i < len(h.Bounds):
+		return "≤ " + bound(h.Bounds[i])
+	default:
+		return "> " + bound(h.Bounds[i-1])
+	}
+}
+
+// bound is plain, or 1e+07 where that is shorter.
+func bound(x float64) string {
+	text, short := plain(x), strconv.FormatFloat(x, 'g', -1, 64)
+	if len(short) < len(text) {
+		return short
+	}
+	return text
+}
+
+// plain shows a number with four digits or more, and a whole one with all, unless it is very
+// large or small.
+func plain(x float64) string {
+	size := math.Abs(x)
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return "-"
+	case x == math.Trunc(x) && size < 1e9:
+		return strconv.FormatFloat(x+0, 'f', -1, 64)
+	case size >= 1e9 || size < 1e-4:
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
+	text := strconv.FormatFloat(x, 'f', decimals, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// omitted says what of the numbers is in no statistics, "" if everything is.
+func (n *numbers) omitted() string {
+	switch {
+	case n.nonFinite > 0:
+		return fmt.Sprintf("%s: %d of %s not finite, and in no statistics", n.name(), n.nonFinite, are(int64(n.nonFinite+len(n.observed)), "observation"))
+	case n.counts != nil && n.counts.NaN > 0:
+		return fmt.Sprintf("%s: %d of %s NaN, and in no bucket", n.name(), n.counts.NaN, are(n.counts.Total()+n.counts.NaN, "value"))
+	}
+	return ""
+}
+
+// are is "1 thing is" or "7 things are".
+func are(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, thing)
+}
+
+// numbersTable writes the table of some ranks; without numbers, nothing.
+func numbersTable(w *screen.Page, title string, all []*numbers) error {
+	if len(all) == 0 {
+		return nil
+	}
+	head := []screen.Column{screen.Left("name"), screen.Left("unit")}
+	for _, name := range numberColumns {
+		head = append(head, screen.Right(name).Yields(1+slices.Index(numberYields, name)))
+	}
+	var rows [][]string
+	for _, n := range all {
+		row := n.row(numberColumns)
+		row[0] = breakAtComma(row[0])
+		rows = append(rows, row)
+	}
+	if err := titled(w, title+" (in units of their own)", head, rows); err != nil {
+		return err
+	}
+	for _, n := range all {
+		if text := n.omitted(); text != "" {
+			w.Line(2, text)
+		}
+	}
+	return nil
+}
+
+// bucketTables writes how the values of histograms are distributed, from the first bucket that
+// has any to the last one.
+func bucketTables(w *screen.Page, title string, all []*numbers) error {
+	for _, n := range all {
+		if n.counts == nil || n.counts.Total() == 0 {
+			continue
+		}
+		var rows [][]string
+		total := n.counts.Total()
+		last := n.counts.Quantile(1)
+		for i := slices.IndexFunc(n.counts.Counts, func(c int64) bool { return c > 0 }); i <= last; i++ {
+			c := n.counts.Counts[i]
+			rows = append(rows, []string{bucketName(n.counts, i), strconv.FormatInt(c, 10), screen.Percent(float64(c) / float64(total))})
+		}
+		columns := []screen.Column{screen.Right(n.Unit), screen.Right("count"), screen.Right("share").Yields(1)}
+		w.Line(0, "")
+		w.Line(2, title+", "+n.name())
+		if err := w.Grid(columns, rows, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortColumns are those of the table of all ranks.
+var shortColumns = []string{"count", "p50", "mean", "p95", "max"}
+
+// numbersOverview writes the numbers of all ranks below the table of their durations.
+func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
+	head := []screen.Column{screen.Left("not in ms, all ranks" + pass(r)), screen.Left("unit")}
+	for _, name := range shortColumns {
+		yields := map[string]int{"max": 1, "p95": 2, "p50": 3}[name]
+		head = append(head, screen.Right(name).Yields(yields))
+	}
+	var rows [][]string
+	for _, n := range all {
+		row := n.row(shortColumns)
+		row[0] = n.called()
+		rows = append(rows, row)
+	}
+	w.Columns(head, rows)
+}
+
+// numbersLine says in a line what was recorded that is no duration.
+func numbersLine(all []*numbers) string {
+	var parts []string
+	for _, n := range all {
+		text, unit := n.called()+" ", " "+n.Unit
+		if n.Unit == "1" {
+			unit = ""
+		}
+		switch {
+		case n.isGauge && len(n.observed) == 0:
+			continue
+		case n.isGauge:
+			text += "mean " + plain(stats.Consume(n.observed).Mean) + unit
+		case n.counts != nil && n.counts.Total() == 0:
+			continue
+		case n.counts != nil:
+			text += "median " + bucketName(n.counts, n.counts.Quantile(0.5)) + unit
+		default:
+			text += strconv.FormatInt(n.value, 10) + unit
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}

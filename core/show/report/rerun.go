@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Rerun writes how a run that repeats an older one differs from it, below its own tables.
+func Rerun(w io.Writer, name string, old, now *result.Result, differences []result.Difference, width int) error {
+	p := &screen.Page{Width: width}
+	p.Line(0, "")
+	p.Line(2, fmt.Sprintf("compared with %s of %s", quote.Word(name), old.Started.UTC().Format(time.RFC3339)))
+	line(p, "throughput", change(old, now))
+	if len(differences) == 0 {
+		line(p, "differs", "in nothing that is known")
+	}
+	Differences(p, differences)
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// change says how the throughput of a run differs from that of an older one.
+func change(old, now *result.Result) string {
+	a, b := old.Throughput.SamplesPerSecond, now.Throughput.SamplesPerSecond
+	if a <= 0 || b <= 0 {
+		return "there is none to compare with"
+	}
+	text := fmt.Sprintf("%.1f, now %.1f samples per second", a, b)
+	if by, ok := judge.Relative(a, b); ok {
+		text += fmt.Sprintf(", %+.1f %%", 100*by)
+	}
+	if !old.Complete || !now.Complete {
+		return text + " (not both are complete)"
+	}
+	return text + " (one run each: chance alone may be more)"
+}
+
+// Differences writes what two runs have not in common, a line each.
+func Differences(p *screen.Page, differences []result.Difference) {
+	if len(differences) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, d := range differences {
+		rows = append(rows, []string{d.Name, d.Old, d.New})
+	}
+	p.Columns([]screen.Column{screen.Left("differs"), screen.Left("then"), screen.Left("now")}, rows)
+}

@@ -1,0 +1,227 @@
+// Package report shows a result to people: as text with tables, and the
+// progress of a run while there is no result yet.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/screen"
+	"github.com/psbench/psbench/sdk/dataparallel"
+)
+
+// The column sets of the metric tables.
+const (
+	// StatsPsbench is count, min, p50, mean, p95, max and stdev.
+	StatsPsbench = "psbench"
+	// StatsOriginal is the columns of the PyTorch benchmark: min, max, mean,
+	// variance and stdev.
+	StatsOriginal = "original"
+)
+
+// The reports.
+const (
+	// ReportTable is a heading, one table of all ranks, and the answer.
+	ReportTable = "table"
+	// ReportFull is all that there is to say, and then what ReportTable is.
+	ReportFull = "full"
+	// ReportSummary is the answer alone.
+	ReportSummary = "summary"
+)
+
+// Options choose how a result is shown. The zero value is the default.
+type Options struct {
+	// Report is ReportTable (also if empty), ReportFull or ReportSummary.
+	Report string
+	// Stats is StatsPsbench (also if empty) or StatsOriginal, which is printed as the
+	// original does whatever the report.
+	Stats string
+	// Width is how many columns the screen has; 0 is for a file or a pipe, which gets
+	// everything in full.
+	Width int
+}
+
+// Text writes r as text. What it writes depends on r and o alone: the same result read
+// back from its JSON file gives the same text.
+func Text(w io.Writer, r *result.Result, o Options) error {
+	columns, err := metricColumns(o.Stats)
+	if err != nil {
+		return err
+	}
+	out := &screen.Page{Width: o.Width}
+	switch {
+	case o.Stats == StatsOriginal:
+		err = original(out, r, columns)
+	case o.Report == "" || o.Report == ReportTable:
+		tableReport(out, r)
+	case o.Report == ReportFull:
+		err = full(out, r, columns)
+	case o.Report == ReportSummary:
+		summary(out, r)
+	default:
+		err = fmt.Errorf("report %q is unknown: choose %q, %q or %q", o.Report, ReportTable, ReportFull, ReportSummary)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteTo(w)
+	return err
+}
+
+// original writes what the original prints.
+func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
+	header(w, r)
+	incomplete(w, r)
+	if err := tables(w, r, columns, func(s *result.Series) bool {
+		return s.Type != dataparallel.IterationMetric && s.Type != record.HookMetric
+	}, false); err != nil {
+		return err
+	}
+	totals(w, r)
+	if err := whatRanWhere(w, r); err != nil {
+		return err
+	}
+	for _, text := range r.Warnings {
+		w.Line(0, "")
+		warning(w, text)
+	}
+	return nil
+}
+
+// full writes everything, and what is for all ranks last.
+func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
+	header(w, r)
+	line(w, "start", startMS(r))
+	incomplete(w, r)
+	if err := tables(w, r, columns, func(*result.Series) bool { return true }, true); err != nil {
+		return err
+	}
+	if err := whatRanWhere(w, r); err != nil {
+		return err
+	}
+	if r.Placement != nil {
+		w.Line(0, "")
+		if err := Placement(w, r.Placement); err != nil {
+			return err
+		}
+	}
+	hostClocks(w, r)
+	HostLinks(w, r.HostLinks)
+	if err := NoiseTables(w, r.Noise); err != nil {
+		return err
+	}
+	b := breakdown.Of(r)
+	metrics := inOrder(group(measuring(r)))
+	if len(metrics) > 0 {
+		legend(w, metrics, b)
+		w.Line(0, "")
+		overview(w, r, overviewRows(r, metrics, b))
+	}
+	if numbers := numbersOf(r, anyRank); len(numbers) > 0 {
+		w.Line(0, "")
+		numbersOverview(w, r, numbers)
+	}
+	times(w, r, b)
+	w.Line(0, "")
+	answer(w, r, b)
+	for _, text := range r.Warnings {
+		warning(w, text)
+	}
+	return nil
+}
+
+// tables writes what there is of each rank and each epoch, of the series that are to be shown,
+// and the numbers beside them or not.
+func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool, withNumbers bool) error {
+	if err := metricTables(w, r, columns, shown, withNumbers); err != nil {
+		return err
+	}
+	if err := epochTable(w, r); err != nil {
+		return err
+	}
+	if err := evaluationTable(w, r); err != nil {
+		return err
+	}
+	timeline(w, r)
+	return nil
+}
+
+// summary writes the answer alone.
+func summary(w *screen.Page, r *result.Result) {
+	incomplete(w, r)
+	answer(w, r, breakdown.Of(r))
+	line(w, "numbers", numbersLine(numbersOf(r, anyRank)))
+	for _, text := range r.Warnings {
+		warning(w, text)
+	}
+}
+
+func warning(w *screen.Page, text string) { w.Line(2, "warning: "+text) }
+
+// incomplete must catch the eye of somebody who only looks for the tables.
+func incomplete(w *screen.Page, r *result.Result) {
+	if r.Complete {
+		return
+	}
+	why := r.Error
+	if why == "" {
+		why = "the run ended early"
+	}
+	what := "The numbers below are of what was done until then, by the processes that survived."
+	if r.Pass == result.WarmUp {
+		what = "The measured pass had not begun. The numbers below are those of the WARM-UP."
+	}
+	bar := strings.Repeat("!", 72)
+	w.Line(0, "")
+	w.Line(0, bar)
+	w.Line(2, "INCOMPLETE: "+why)
+	w.Line(0, what)
+	w.Line(0, bar)
+}
+
+// pass ends every title and total whose numbers are no measured ones.
+func pass(r *result.Result) string {
+	if r.Pass == result.WarmUp {
+		return ", warm-up"
+	}
+	return ""
+}
+
+// totals writes throughput and loss as the tables of the original have them below.
+func totals(w *screen.Page, r *result.Result) {
+	w.Line(0, "")
+	if t := r.Throughput; t.Samples > 0 {
+		line(w, "throughput", rate(t)+pass(r))
+	}
+	if first, last, ok := lossEnds(r.Losses); ok {
+		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
+		line(w, "order", r.ArrivalOrder)
+	}
+	line(w, "start", startMS(r))
+}
+
+// startMS says how long it took until there was an iteration.
+func startMS(r *result.Result) string {
+	if r.StartMS <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f ms until the first iteration%s", r.StartMS, giveOrTake(r.StartBoundMS))
+}
+
+// lossEnds is the mean over the trainers of their first and of their last
+// losses. Trainers that have none, in an incomplete run, do not count.
+func lossEnds(losses [][]float64) (first, last float64, ok bool) {
+	n := 0.0
+	for _, l := range losses {
+		if len(l) > 0 {
+			first += l[0]
+			last += l[len(l)-1]
+			n++
+		}
+	}
+	return first / n, last / n, n > 0
+}

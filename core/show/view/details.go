@@ -1,0 +1,153 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// addDetails reads the median and the worst run of each cell, a core each at once.
+func (m *maker) addDetails() {
+	if m.doc.Comm != nil {
+		return
+	}
+	runs := m.detailed()
+	details := make([]*Detail, len(runs))
+	errs := each(len(runs), func(i int) (err error) {
+		details[i], err = m.detail(runs[i])
+		return err
+	})
+	missing := 0
+	for i, err := range errs {
+		if err != nil {
+			if missing++; missing == 1 { // which is likely the reason of the others, too
+				m.doc.Warnings = append(m.doc.Warnings, "a run has no details: "+quote.Message(err.Error()))
+			}
+			continue
+		}
+		m.details[runs[i]] = details[i]
+		detail := *details[i]
+		detail.Run = m.places[runs[i]]
+		m.doc.Runs[detail.Run].Detail = len(m.doc.Details)
+		m.doc.Details = append(m.doc.Details, detail)
+	}
+	if missing > 1 {
+		m.doc.Warnings = append(m.doc.Warnings, counted(missing-1, "other run")+" without details, too")
+	}
+	for i, c := range m.cells {
+		if median, worst := m.chosen(c); median != nil {
+			m.doc.Cells[i].Median, m.doc.Cells[i].Worst = m.doc.Runs[m.places[median]].Detail, m.doc.Runs[m.places[worst]].Detail
+		}
+	}
+}
+
+// detailed are the runs that have details, those of a cell after each other. Of very many cells the worst
+// runs have none, and of still more only the first cells have any.
+func (m *maker) detailed() []*study.Run {
+	var runs, medians []*study.Run
+	for _, c := range m.cells {
+		median, worst := m.chosen(c)
+		if median == nil {
+			continue
+		}
+		medians, runs = append(medians, median), append(runs, median)
+		if worst != median {
+			runs = append(runs, worst)
+		}
+	}
+	m.which = "the median and the worst one of each cell"
+	if len(runs) > mostDetails {
+		runs, m.which = medians, "the median one of each cell"
+	}
+	if len(runs) > mostDetails {
+		runs, m.which = medians[:mostDetails], "the median one of each of the first cells"
+	}
+	return runs
+}
+
+// mostValue bounds a value of the configuration, in bytes: data may be written out there.
+const mostValue = 1 << 10
+
+// detail reads one run, unless that was done before.
+func (m *maker) detail(run *study.Run) (*Detail, error) {
+	if d := m.before[run]; d != nil {
+		return d, nil
+	}
+	r, err := folder.Read(run.Folder)
+	if err != nil {
+		return nil, err
+	}
+	d := &Detail{
+		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise, Hosts: hostsOf(r),
+		ArrivalOrder: r.ArrivalOrder, Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
+	}
+	for i, word := range d.Command {
+		d.Command[i] = shortened(word, mostValue)
+	}
+	for _, v := range r.Config {
+		d.Config = append(d.Config, Value{v.Key, shortened(textOf(v.Value), mostValue), v.Origin})
+	}
+	for _, p := range r.Processes {
+		d.Processes = append(d.Processes, Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts), whereOf(r.Placement, p.Name)})
+	}
+	d.breakDown(r)
+	return d, nil
+}
+
+// breakDown says what the iterations are made of.
+func (d *Detail) breakDown(r *result.Result) {
+	b := breakdown.Of(r)
+	if b == nil {
+		return
+	}
+	mean := func(ns int64) float64 { return rounded(b.MeanMS(ns), digits) }
+	for _, p := range append(b.Parts, breakdown.Part{Name: breakdown.UnaccountedFor, TotalNS: b.RestNS()}) {
+		d.Parts = append(d.Parts, Part{p.Name, mean(p.TotalNS)})
+	}
+	for _, k := range breakdown.Buckets(r) {
+		d.Buckets = append(d.Buckets, Bucket{k.Index, mean(k.HookNS), mean(k.WaitingNS), mean(k.TransferNS), mean(k.ReductionNS), mean(k.CodecNS)})
+	}
+}
+
+// textOf is a value as people write it.
+func textOf(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}
+
+func counted(n int, thing string) string { return screen.Count(n, thing) }
+
+// each calls do for the numbers below count, a core each at once, and returns what they said.
+func each(count int, do func(i int) error) []error {
+	errs := make([]error, count)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(count, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range count {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errs
+}

@@ -1,0 +1,106 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/golden"
+)
+
+// many is a study of so many cells, which are the better the later they are; the second one has a run without a
+// value that is finite. No run has a folder.
+func many(cells, metrics int) *study.Study {
+	s := &study.Study{Name: "many", Axes: []study.Axis{{Name: "ntrainer"}}, Baseline: 2}
+	for i := range cells {
+		c := &study.Cell{ID: fmt.Sprint(i), Name: fmt.Sprintf("ntrainer=%d", i), Values: []string{fmt.Sprint(i)}}
+		for k := range 3 {
+			r := &study.Run{Folder: "nowhere", Round: k, Values: map[string]float64{}}
+			for _, m := range study.Metrics[:metrics] {
+				if r.Values[m.Name] = 100 + float64(i) + float64(k)/10; m.Better == study.Lower {
+					r.Values[m.Name] = 1 / r.Values[m.Name]
+				}
+				if i == 1 {
+					r.Values[m.Name] = math.NaN()
+				}
+			}
+			c.Runs = append(c.Runs, r)
+		}
+		s.Cells = append(s.Cells, c)
+	}
+	return s
+}
+
+// What is left out depends on how many cells and metrics there are, and the document says it.
+func TestWhatIsLeftOut(t *testing.T) {
+	var text strings.Builder
+	for _, c := range []struct{ cells, metrics, baselines int }{{3, 20, 3}, {20, 20, 20}, {40, 20, 40}, {100, 3, 100}, {101, 3, 99}, {250, 2, 40}} {
+		for _, metric := range []string{study.Throughput, study.TimePerBatch} {
+			o := fixed
+			o.Metric = metric
+			d, err := Of(many(c.cells, c.metrics), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(d.Warnings) != 2 || d.Cells[0].Median != -1 || d.Runs[0].Detail != -1 { // of folders that are nowhere
+				t.Errorf("%q, the median run %d", d.Warnings, d.Cells[0].Median)
+			}
+			against := d.Judged[metric].Against
+			best := slices.Contains(slices.Collect(maps.Keys(against)), c.cells-1)
+			if len(against) != c.baselines || against[2] == nil || !best || (against[1] == nil) != (c.cells > 100) {
+				t.Errorf("of %d cells %d are baselines by %s; the best %v", c.cells, len(against), metric, best)
+			}
+			changes := 0
+			for _, m := range d.Metrics {
+				j := d.Judged[m.Name]
+				if len(j.Estimates) != c.cells || j.Against[2] == nil {
+					t.Errorf("by %s there are %d estimates, and changes from %d baselines", m.Name, len(j.Estimates), len(j.Against))
+				}
+				changes += len(j.Against) * c.cells
+			}
+			if changes > ownChanges+otherChanges+c.cells*c.metrics {
+				t.Errorf("%d cells have %d changes", c.cells, changes)
+			}
+			_, _ = fmt.Fprintf(&text, "%d cells, %d metrics, by %s: %s\n", c.cells, c.metrics, metric, d.Sampling)
+		}
+	}
+	golden.Require(t, "testdata/leftout.txt", text.String())
+}
+
+// By each metric the document says which floor holds, as psbench show does by that metric.
+func TestFloorOfEachMetric(t *testing.T) {
+	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
+	for _, metric := range d.Metrics {
+		m, err := study.MetricOf(metric.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := d.Judged[metric.Name].FloorText, s.Verdicts(m).FloorText(); got != want {
+			t.Errorf("by %s: %s, not %s", metric.Name, got, want)
+		}
+	}
+}
+
+// Changes have as many digits as all other numbers: to compute with them is to compute with what was judged.
+func TestChangesHaveAllDigits(t *testing.T) {
+	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
+	for _, name := range []string{study.Throughput, study.TimePerBatch} {
+		m, err := study.MetricOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range s.Verdicts(m).Rows {
+			got := d.Judged[name].Against[d.Baseline][i]
+			if !r.Compared {
+				continue
+			}
+			if want := rounded(r.Change.Change, mostDigits); got == nil || *got.Change != want {
+				t.Errorf("by %s %s changes by %v, not %v", name, r.Cell.Name, got, want)
+			}
+		}
+	}
+}

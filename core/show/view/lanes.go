@@ -1,0 +1,87 @@
+package view
+
+import (
+	"math"
+	"slices"
+
+	"github.com/psbench/psbench/core/record/breakdown"
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// lanesOf are the iterations of each trainer, in most spans each at most. Times are of five digits.
+func lanesOf(r *result.Result, most int) []Lane {
+	var lanes []Lane
+	var series [][]breakdown.Timed
+	start := int64(math.MaxInt64)
+	for _, p := range r.Processes {
+		if p.Kind != "trainer" {
+			continue
+		}
+		if list := breakdown.IterationsOf(r, p.Rank); len(list) > 0 {
+			lanes, series = append(lanes, Lane{Rank: p.Rank, Name: p.Name}), append(series, list)
+			start = min(start, list[0].StartNS())
+		}
+	}
+	for i, list := range series {
+		lanes[i].sample(list, start, most)
+	}
+	return lanes
+}
+
+// sample takes the shortest and the longest iteration of each span of as many iterations.
+func (l *Lane) sample(list []breakdown.Timed, start int64, most int) {
+	l.Iterations = len(list)
+	l.Each = max(1, (len(list)+most-1)/most)
+	for span := range slices.Chunk(list, l.Each) {
+		low, high := span[0].NS, span[0].NS
+		for _, it := range span {
+			low, high = min(low, it.NS), max(high, it.NS)
+		}
+		l.Seconds = append(l.Seconds, rounded(float64(span[0].StartNS()-start)/1e9, digits))
+		l.MinMS = append(l.MinMS, rounded(milliseconds(low), digits))
+		l.MaxMS = append(l.MaxMS, rounded(milliseconds(high), digits))
+	}
+}
+
+// quantiles is how many quantiles of the iterations there are, the shortest and the longest among them.
+const quantiles = 201
+
+// quantilesOf are those of the iterations of all trainers together, in ms.
+func quantilesOf(r *result.Result) []float64 {
+	var all []int64
+	for _, p := range r.Processes {
+		if p.Kind == "trainer" {
+			for _, it := range breakdown.IterationsOf(r, p.Rank) {
+				all = append(all, it.NS)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	out := make([]float64, quantiles)
+	for i := range out {
+		place := math.Round(float64(i) / (quantiles - 1) * float64(len(all)-1))
+		out[i] = rounded(milliseconds(all[int(place)]), digits)
+	}
+	return out
+}
+
+func milliseconds(ns int64) float64 { return float64(ns) / 1e6 }
+
+// digits are those that pictures have of a time.
+const digits = 5
+
+// rounded is x with so many digits, as it is if it is not finite.
+func rounded(x float64, digits int) float64 {
+	if x == 0 || !finite(x) {
+		return x
+	}
+	exponent := digits - 1 - int(math.Floor(math.Log10(math.Abs(x))))
+	if exponent < 0 { // a number that is whole has no digits to spare
+		return math.Round(x)
+	}
+	scale := math.Pow10(min(exponent, 300))
+	return math.Round(x*scale) / scale
+}

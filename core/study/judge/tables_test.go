@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var tables = flag.Bool("tables", false, "write the tables of docs/statistics.md, by 5,000 studies for each number of alarms")
+
+const (
+	page       = "../../../docs/statistics.md"
+	beginTable = "<!-- `make statistics` writes from here -->\n"
+	endTable   = "<!-- to here -->\n"
+)
+
+// The page has the tables of the code, and what they say is as promised. With -tables it gets them.
+func TestTables(t *testing.T) {
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(content), beginTable)
+	have, after, ok2 := strings.Cut(rest, endTable)
+	if !ok || !ok2 {
+		t.Fatalf("%s lacks %q or %q", page, beginTable, endTable)
+	}
+	if *tables {
+		have = written(5000, 1000)
+		if err := os.WriteFile(page, []byte(before+beginTable+have+endTable+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	number := regexp.MustCompile(`[0-9.]+ \|`)
+	if want := written(0, 0); number.ReplaceAllString(have, "|") != number.ReplaceAllString(want, "|") {
+		t.Errorf("%s has other tables than those of the code; make statistics writes them:\n%s", page, want)
+	}
+	checkPromises(t, have)
+}
+
+// written are all tables as Markdown, by so many studies for each number; by none there are zeros.
+func written(ofAlarms, ofFinds int) string {
+	var b strings.Builder
+	for i, t := range alarms() {
+		t.write(&b, ofAlarms, uint64(i), "%.1f")
+	}
+	for i, t := range finds() {
+		t.write(&b, ofFinds, uint64(100+i), "%.0f")
+	}
+	return b.String()
+}
+
+func (t table) write(b *strings.Builder, studies int, seed uint64, format string) {
+	shares := make([][]float64, len(t.rows))
+	if studies > 0 {
+		shares = t.shares(studies, seed)
+	}
+	fmt.Fprintf(b, "\n%s, in %% of studies:\n\n| %s |", t.title, t.head)
+	for _, s := range shapes {
+		cells := "cells"
+		if s.cells == 1 {
+			cells = "cell"
+		}
+		fmt.Fprintf(b, " %d %s, %d rounds |", s.cells, cells, s.rounds)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(shapes)) + "\n")
+	for i, r := range t.rows {
+		fmt.Fprintf(b, "| %s |", r.name)
+		for j := range shapes {
+			share := 0.0
+			if shares[i] != nil {
+				share = 100 * shares[i][j]
+			}
+			fmt.Fprintf(b, " "+format+" |", share)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// checkPromises sees that no alarm is more frequent than promised.
+func checkPromises(t *testing.T, have string) {
+	title := ""
+	for _, line := range strings.Split(have, "\n") {
+		if !strings.HasPrefix(line, "|") {
+			if line != "" {
+				title = line
+			}
+			continue
+		}
+		columns := strings.Split(strings.Trim(line, "|"), "|")
+		if !strings.HasPrefix(title, "Alarms") || len(columns) != 1+len(shapes) || exempt(title, columns[0]) {
+			continue
+		}
+		for j, column := range columns[1:] {
+			if share, err := strconv.ParseFloat(strings.TrimSpace(column), 64); err == nil && share > 100*shapes[j].promised()+0.05 {
+				t.Errorf("%s %s: %+v: %v %% is more than the %v %% that are promised", title, columns[0], shapes[j], share, 100*shapes[j].promised())
+			}
+		}
+	}
+}
+
+// exempt is what no promise is made for: noise as small as the digits of the values, where no A/A cell tells of it.
+func exempt(title, noise string) bool {
+	return strings.Contains(title, "none an A/A cell") && strings.Contains(noise, "rounded")
+}

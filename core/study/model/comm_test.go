@@ -1,0 +1,76 @@
+package study
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/measure/micro"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// wrote writes the folder of a result.
+func wrote(t *testing.T, r folder.Result) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run")
+	f, err := folder.Create(path)
+	if err == nil {
+		err = f.Write(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Rows of psbench comm are cells, of which each result has a run; a row that is void is one that failed.
+func TestComm(t *testing.T) {
+	row := func(transport, mismatch string, us float64) *micro.Row {
+		return &micro.Row{
+			Operation: "barrier", Transport: transport, Trainers: 2, Mode: micro.Fresh, Place: micro.InPlace,
+			Verified: micro.NoRound, Mismatch: mismatch, LatenciesUS: [][]float64{{us, us}}, P50US: us,
+		}
+	}
+	var paths []string
+	for _, us := range []float64{10, 12} {
+		r := &micro.Result{Schema: micro.Schema, Complete: true, Limits: []micro.Limit{}, Command: []string{"psbench"}}
+		r.Rows = []*micro.Row{row("shm", "", us), row("tcp", map[bool]string{true: "rank 1 is wrong"}[us == 12], 3*us)}
+		paths = append(paths, wrote(t, r))
+	}
+	s, err := Load(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range s.Cells {
+		for _, v := range c.Of(CommTime) {
+			got = append(got, c.Name+" "+number(v))
+		}
+		for _, f := range c.Failed {
+			got = append(got, c.Name+" "+f.Reason)
+		}
+	}
+	want := []string{"transport=shm 10.00", "transport=shm 12.00", "transport=tcp 30.00", "transport=tcp rank 1 is wrong"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if m, err := s.MetricOr(""); err != nil || m.Name != CommTime {
+		t.Errorf("they are compared by %v, %v", m, err)
+	}
+	if m, err := MetricFor("", s, s); err != nil || m.Name != CommTime {
+		t.Errorf("two of them are compared by %v, %v", m, err)
+	}
+	run := measured(1, nil, []int64{1})
+	run.Schema = result.Schema
+	if _, err := Load(slices.Concat(paths, []string{wrote(t, run)})); err == nil || !strings.Contains(err.Error(), "have nothing in common") {
+		t.Errorf("beside a run: %v", err)
+	}
+	empty := &micro.Result{Schema: micro.Schema, Error: "interrupted", Limits: []micro.Limit{}, Rows: []*micro.Row{}, Command: []string{"psbench"}}
+	if _, err := Load([]string{wrote(t, empty)}); err == nil || !strings.Contains(err.Error(), "has no rows: interrupted") {
+		t.Errorf("without rows: %v", err)
+	}
+}

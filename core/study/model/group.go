@@ -1,0 +1,229 @@
+package study
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/record/result"
+)
+
+// seedKey is the configuration value that tells the runs of a cell apart.
+const seedKey = "torch_seed"
+
+// buildKey stands for the psbench that ran, which is no configuration value.
+const buildKey = "build"
+
+// recorded is a run that was read, with what its cell depends on.
+type recorded struct {
+	run *Run
+	// failed is why it did not come to its end, "" if it did.
+	failed string
+	config map[string]string
+	chosen map[string]bool // which values somebody gave
+	order  []string        // of the keys
+	comm   bool            // it is a row of psbench comm
+	early  string          // that psbench comm ended before all its rows, "" if it did not
+}
+
+// record is what is kept of a result.
+func record(path string, r *result.Result) recorded {
+	rec := recorded{run: runOf(path, r), config: map[string]string{}, chosen: map[string]bool{}}
+	for _, v := range r.Config {
+		if distinguishes(v.Key) {
+			rec.add(v.Key, textOf(v.Value), !strings.HasPrefix(v.Origin, "default") && !strings.HasPrefix(v.Origin, "derived"))
+		}
+	}
+	rec.add(buildKey, r.Environment.Commit, true)
+	if !r.Complete {
+		rec.failed = cmp.Or(r.Error, "the run ended early")
+	}
+	return rec
+}
+
+func (rec *recorded) add(key, value string, chosen bool) {
+	if _, twice := rec.config[key]; !twice {
+		rec.order = append(rec.order, key)
+	}
+	rec.config[key], rec.chosen[key] = value, chosen
+}
+
+// distinguishes says whether a value makes another experiment of a run: seeds, outputs, paths and
+// what has no effect do not.
+func distinguishes(key string) bool {
+	o, ok := option.Of(key)
+	if !ok {
+		return true // a setting of a part
+	}
+	return key != seedKey && o.NoEffect == "" && o.Group != "output" && o.Group != "files"
+}
+
+// textOf is a value as people write it.
+func textOf(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
+}
+
+// group makes cells of runs, one for each configuration, in the order in which they appear.
+func group(name string, runs []recorded) *Study {
+	axes := axesOf(runs)
+	for i, a := range axes {
+		if runs[0].comm && slices.Contains(a, "operation") {
+			axes[i] = []string{"operation"} // which says what it is done with
+		}
+	}
+	s := &Study{Name: name}
+	for _, a := range axes {
+		s.Axes = append(s.Axes, Axis{Name: strings.Join(a, "+")})
+	}
+	cells := map[string]*Cell{}
+	for _, rec := range runs {
+		id := rec.id()
+		c := cells[id]
+		if c == nil {
+			c = &Cell{ID: id, Config: rec.experiment()}
+			for i, keys := range axes {
+				value := rec.valueOf(keys)
+				c.Values = append(c.Values, value)
+				if a := &s.Axes[i]; !slices.Contains(a.Values, value) {
+					a.Values = append(a.Values, value)
+				}
+			}
+			cells[id] = c
+			s.Cells = append(s.Cells, c)
+		}
+		if rec.failed != "" {
+			c.Failed = append(c.Failed, Failure{Folder: rec.run.Folder, Round: len(c.Runs) + len(c.Failed), Reason: rec.failed})
+			continue
+		}
+		rec.run.Round = len(c.Runs) + len(c.Failed)
+		c.Runs = append(c.Runs, rec.run)
+	}
+	for _, c := range s.Cells {
+		c.Name = nameOf(s.Axes, c.Values)
+	}
+	return s
+}
+
+// allRuns is the name of a cell that is the only one.
+const allRuns = "all runs"
+
+// nameOf is a cell's place on the axes that have several values.
+func nameOf(axes []Axis, values []string) string {
+	var parts []string
+	for i, a := range axes {
+		if len(a.Values) > 1 {
+			parts = append(parts, a.Name+"="+values[i])
+		}
+	}
+	return cmp.Or(strings.Join(parts, " "), allRuns)
+}
+
+func (rec *recorded) valueOf(keys []string) string {
+	values := make([]string, len(keys))
+	for i, k := range keys {
+		values[i] = cmp.Or(rec.config[k], "-")
+	}
+	return strings.Join(values, ",")
+}
+
+// experiment is the configuration without what ran it.
+func (rec *recorded) experiment() map[string]string {
+	config := maps.Clone(rec.config)
+	delete(config, buildKey)
+	return config
+}
+
+// id is the same for runs of the same configuration.
+func (rec *recorded) id() string {
+	keys := slices.Sorted(slices.Values(rec.order))
+	h := sha256.New()
+	for _, k := range keys {
+		_, _ = fmt.Fprintf(h, "%q=%q\n", k, rec.config[k]) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12]
+}
+
+// axesOf are the keys whose values differ between runs. Keys that change together are one axis; one that
+// only follows from others, as a default does, is none.
+func axesOf(runs []recorded) [][]string {
+	var axes [][]string
+	var partitions []string // by axis: which runs have the same value
+	followers := [][2]string{}
+	for _, key := range keysOf(runs) {
+		partition := partitionBy(runs, key)
+		switch {
+		case !strings.ContainsAny(partition, "123456789"): // all the same
+		case !slices.ContainsFunc(runs, func(r recorded) bool { return r.chosen[key] }):
+			followers = append(followers, [2]string{key, partition})
+		default:
+			if at := slices.Index(partitions, partition); at >= 0 {
+				axes[at] = append(axes[at], key)
+				continue
+			}
+			axes, partitions = append(axes, []string{key}), append(partitions, partition)
+		}
+	}
+	for _, f := range followers {
+		if key, partition := f[0], f[1]; !follows(runs, slices.Concat(axes...), partition) {
+			axes, partitions = append(axes, []string{key}), append(partitions, partition)
+		}
+	}
+	return axes
+}
+
+// keysOf are all keys, in the order of the first run that has them.
+func keysOf(runs []recorded) []string {
+	var keys []string
+	seen := map[string]bool{}
+	for _, r := range runs {
+		for _, k := range r.order {
+			if !seen[k] {
+				seen[k], keys = true, append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+// partitionBy says by numbers which runs have the same value: 0,0,1 of three runs of which the last
+// has another one.
+func partitionBy(runs []recorded, keys ...string) string {
+	var out strings.Builder
+	numbers := map[string]int{}
+	for _, r := range runs {
+		value := r.valueOf(keys)
+		n, ok := numbers[value]
+		if !ok {
+			n = len(numbers)
+			numbers[value] = n
+		}
+		_, _ = fmt.Fprintf(&out, ",%d", n)
+	}
+	return out.String()[1:]
+}
+
+// follows says whether runs with equal values of keys are in the same class of a partition.
+func follows(runs []recorded, keys []string, partition string) bool {
+	classes := map[string]string{}
+	for i, class := range strings.Split(partition, ",") {
+		value := runs[i].valueOf(keys)
+		if c, ok := classes[value]; ok && c != class {
+			return false
+		}
+		classes[value] = class
+	}
+	return true
+}

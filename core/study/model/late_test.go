@@ -1,0 +1,53 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/core/study/judge"
+)
+
+// started is a study of which each round takes a minute, and each cell's runs a second of it, one after the other.
+func started(rounds int) *Study {
+	s := made(servers, func([]string) plot { return plot{throughput: 1000, noise: 0.01, runs: rounds} })
+	for i, c := range s.All() {
+		for _, r := range c.Runs {
+			r.Started = time.Unix(int64(60*r.Round+i), 0)
+		}
+	}
+	return s
+}
+
+// Runs that were made after their rounds are compared within none.
+func TestLateRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		late    func(round int) bool // of server sum
+		rounds  int                  // in which it is compared with the baseline
+		warning bool
+	}{
+		"none":      {func(int) bool { return false }, 8, false},
+		"a retry":   {func(round int) bool { return round == 3 }, 7, false},
+		"the last":  {func(round int) bool { return round == 7 }, 8, false},
+		"all":       {func(int) bool { return true }, 1, true}, // no later round shows that the last one is
+		"all but 1": {func(round int) bool { return round > 0 }, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := started(8)
+			for _, r := range s.Cells[2].Runs {
+				if c.late(r.Round) {
+					r.Started = r.Started.Add(time.Hour)
+				}
+			}
+			s.setRounds()
+			old, fresh := s.runsOf(s.Cells[0], Throughput), s.runsOf(s.Cells[2], Throughput)
+			if got := judge.Compare([]judge.Pair{{Old: old, New: fresh}}, true, judge.Floor{Change: 0.01, Runs: 8})[0]; got.Rounds != c.rounds {
+				t.Errorf("it is compared in %d rounds, not %d: %+v", got.Rounds, c.rounds, fresh)
+			}
+			if warned := strings.Contains(fmt.Sprint(s.Warnings), "was run after the rounds of the baseline"); warned != c.warning {
+				t.Errorf("the warnings are %q", s.Warnings)
+			}
+		})
+	}
+}

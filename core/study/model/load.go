@@ -1,0 +1,140 @@
+package study
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/psbench/psbench/core/measure/micro"
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Load reads the folder of a sweep, or folders and files of runs that were given together, of any
+// version. What cannot be read is a warning, unless nothing can.
+func Load(paths []string) (*Study, error) { return new(Loader).Load(paths) }
+
+// Load is Load, of what it has not read before.
+func (l *Loader) Load(paths []string) (*Study, error) {
+	s, err := l.load(paths)
+	if err == nil {
+		s.settleUnseen()
+		s.MostFailed = l.MostFailed
+	}
+	return s, err
+}
+
+func (l *Loader) load(paths []string) (*Study, error) {
+	switch {
+	case len(paths) == 0:
+		return nil, errors.New("no run is given: name the folder of a sweep, folders of runs, or files that --json left")
+	case len(paths) == 1 && sweep.IsSweep(paths[0]):
+		return l.loadSweep(paths[0])
+	}
+	for _, path := range paths {
+		if sweep.IsSweep(path) {
+			return nil, fmt.Errorf("%s is the folder of a sweep, which is a study by itself, but %d paths are given: name it alone", quote.Word(path), len(paths))
+		}
+	}
+	if err := checkOnce(paths); err != nil {
+		return nil, err
+	}
+	runs := make([][]recorded, len(paths))
+	errs := each(len(paths), func(i int) (err error) {
+		runs[i], err = read(paths[i])
+		return err
+	})
+	var warnings []string
+	for _, err := range errs {
+		if err != nil {
+			warnings = append(warnings, err.Error())
+		}
+	}
+	all := slices.Concat(runs...)
+	if len(all) == 0 {
+		return nil, errs[0]
+	}
+	for _, rec := range all {
+		if rec.comm != all[0].comm {
+			return nil, fmt.Errorf("%s and %s have nothing in common: one is of a run, the other of psbench comm", quote.Word(all[0].run.Folder), quote.Word(rec.run.Folder))
+		}
+		if rec.early != "" && !slices.Contains(warnings, rec.early) {
+			warnings = append(warnings, rec.early)
+		}
+	}
+	name, title := quote.Word(paths[0]), TitleOf(paths[0])
+	if len(paths) > 1 {
+		name = screen.Count(len(all), "run")
+		title = name
+	}
+	s := group(name, all)
+	if all[0].comm {
+		s.compareWithinSizes()
+	}
+	s.Title = title
+	s.Warnings = append(s.Warnings, warnings...)
+	return s, nil
+}
+
+// TitleOf is the title of what was read from a path: its last part.
+func TitleOf(path string) string { return quote.Word(filepath.Base(path)) }
+
+// checkOnce makes sure that no run counts twice, which would make chance look smaller than it is.
+func checkOnce(paths []string) error {
+	seen := map[string]string{}
+	for _, path := range paths {
+		at, err := filepath.Abs(path)
+		if err == nil {
+			at, err = filepath.EvalSymlinks(at)
+		}
+		if err != nil { // reading it will tell
+			continue
+		}
+		if first, twice := seen[at]; twice {
+			return fmt.Errorf("%s is given twice: it is %s, and a run counts once", quote.Word(path), quote.Word(first))
+		}
+		seen[at] = path
+	}
+	return nil
+}
+
+// read reads what a path has: a run, or the rows of psbench comm.
+func read(path string) ([]recorded, error) {
+	if folder.IsComm(path) {
+		r, err := micro.ReadFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		return recordRows(path, r)
+	}
+	r, err := folder.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return []recorded{record(path, r)}, nil
+}
+
+// each calls do for the numbers below count, a core each at once, and returns what they said.
+func each(count int, do func(i int) error) []error {
+	errs := make([]error, count)
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(count, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range count {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errs
+}

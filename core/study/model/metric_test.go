@@ -1,0 +1,21 @@
+package study
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The page has every metric as it is here.
+func TestMetricsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/answer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range Metrics {
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.Name, m.Unit, m.Better, m.Means); !strings.Contains(string(page), row) {
+			t.Errorf("docs/answer.md has no row\n%s", row)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/journal"
+	"github.com/psbench/psbench/internal/golden"
+)
+
+// swept is the folder of a sweep of two servers and a skipped third one, in which nothing has run.
+func swept(t *testing.T, repeats int) (dir string, p *sweep.Plan) {
+	t.Helper()
+	dir = t.TempDir()
+	p = &sweep.Plan{
+		Name:     "made",
+		Axes:     []sweep.Axis{{Name: "server", Values: []string{"a", "b", "c"}}},
+		Binaries: []sweep.Binary{{Name: "psbench", Path: "/bin/psbench", SHA256: strings.Repeat("ab", 32)}},
+		Again:    true, Repeats: repeats, Seed: 7, Warnings: []string{"hook noop never uses the servers (in 2 of 3 cells)"},
+	}
+	for _, server := range p.Axes[0].Values {
+		p.Cells = append(p.Cells, sweep.Cell{
+			Name: "server=" + server, Values: []string{server}, Binary: "/bin/psbench", Parts: map[string]string{"server": server},
+			Config: map[string]any{"server": server, sweep.SeedKey: json.Number("5")},
+		})
+	}
+	p.Cells[2].Skipped, p.Cells[2].Config = "a rule forbids it", nil
+	p.Identify()
+	if err := p.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir, p
+}
+
+// ran writes the folder of a turn.
+func ran(t *testing.T, dir string, p *sweep.Plan, turn sweep.Turn) {
+	t.Helper()
+	f, err := folder.Create(filepath.Join(dir, turn.Folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := measured(int(turn.Seed), config("server", p.Cells[turn.Cell].Values[0]), []int64{1, 2}) // #nosec G115 -- small
+	r.Schema, r.Warnings = result.Schema, []string{"hook noop never uses the servers"}
+	if err := f.Write(r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// states are what a study has of each cell and of the A/A cell.
+func states(s *Study) []string {
+	var out []string
+	for _, c := range slices.Concat(s.Cells, []*Cell{s.Again}) {
+		out = append(out, fmt.Sprintf("%s %s: %d runs, %d waiting, %d failed%s", c.ID, c.Name, len(c.Runs), c.Waiting, len(c.Failed), c.Skipped))
+	}
+	return out
+}
+
+// Every run of the plan is in the study: done, failed or waiting, whatever the journal and the folders
+// tell of it.
+func TestSweep(t *testing.T) {
+	dir, p := swept(t, 5)
+	w, err := journal.Create(filepath.Join(dir, "journal"), 1, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := func(turn sweep.Turn, state journal.State, reason string) {
+		if err := w.Append(journal.Event{Run: turn.ID(), State: state, Reason: reason, Folder: turn.Folder}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 5 {
+		for _, turn := range p.Turns(round) {
+			switch {
+			case round == 3 && !turn.Again && turn.Cell == 0:
+				note(turn, journal.Failed, "trainer1 died")
+			case round == 3 && turn.Again: // its folder is torn
+				ran(t, dir, p, turn)
+				note(turn, journal.Done, "")
+				if err := os.WriteFile(filepath.Join(dir, turn.Folder, "result.json"), []byte(`{"schema"`), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			case round == 3: // its last line of the journal was lost
+				ran(t, dir, p, turn)
+				note(turn, journal.Running, "")
+			case round == 4 && turn.Cell == 1: // its folder was removed
+				note(turn, journal.Done, "")
+			case round == 4:
+				note(turn, journal.Running, "") // and has no folder
+			default:
+				if round == 2 {
+					note(turn, journal.Failed, "the first time")
+				}
+				ran(t, dir, p, turn)
+				note(turn, journal.Done, "")
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, c := p.Cells[0].ID, p.Cells[1].ID, p.Cells[2].ID
+	want := []string{
+		a + " server=a: 3 runs, 1 waiting, 1 failed", b + " server=b: 4 runs, 1 waiting, 0 failed",
+		c + " server=c: 0 runs, 0 waiting, 0 faileda rule forbids it", "again server=a: 3 runs, 1 waiting, 1 failed",
+	}
+	if d := cmp.Diff(want, states(s)); d != "" {
+		t.Error(d)
+	}
+	if r := s.Cells[1].Runs[3]; r.Round != 3 || r.Seed != 8 || r.Values[TimePerBatch] != 1 {
+		t.Errorf("%+v", r)
+	}
+	if s.Cells[0].Failed[0].Reason != "trainer1 died" || !strings.Contains(s.Again.Failed[0].Reason, "result.json") {
+		t.Errorf("failures are %+v, %+v", s.Cells[0].Failed, s.Again.Failed)
+	}
+	if d := cmp.Diff(config("server", "b"), s.Cells[1].Config); d != "" || s.Cells[2].Config != nil {
+		t.Error(d, s.Cells[2].Config)
+	}
+	var text bytes.Buffer
+	if err := s.Text(&text, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Require(t, filepath.Join("testdata", "sweep.txt"), strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
+	if d := cmp.Diff([]string{"hook noop never uses the servers (in 2 of 3 cells)", "3 runs failed, 3 times in all, and came to an end when repeated: the values are those of the repetition, and the failures count"}, s.Warnings); d != "" {
+		t.Error(d)
+	}
+}
+
+// Without journals that can be read the folders speak for themselves.
+func TestSweepWhoseJournalIsCorrupted(t *testing.T) {
+	dir, p := swept(t, 2)
+	for _, turn := range p.Turns(0) {
+		ran(t, dir, p, turn)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "journal"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "journal", "w.jsonl"), []byte("{}\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Cells[0].Runs) != 1 || s.Cells[0].Waiting != 1 || len(s.Warnings) != 2 || !strings.Contains(s.Warnings[1], "is corrupted in line 1") {
+		t.Errorf("%q, %q", states(s), s.Warnings)
+	}
+	if _, err := Load([]string{dir, dir}); err == nil || !strings.Contains(err.Error(), "name it alone") {
+		t.Errorf("two sweeps: %v", err)
+	}
+}
+
+// A round whose runs came from several hosts compares them, too, and that is said; runs of several processes
+// of one host do not.
+func TestRoundsOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	const began = "20261126T020000.000000000"
+	event := func(host, run string, state journal.State) journal.Event {
+		return journal.Event{Run: run, State: state, Writer: host + "-7-" + began}
+	}
+	for want, events := range map[string][]journal.Event{
+		"": {
+			event("node1", "a/0", journal.Done), event("node1", "b/0", journal.Done), event("node2", "a/1", journal.Done), event("node2", "b/1", journal.Done),
+			event("node3", "b/1", journal.Running), event("node3", "b/1", journal.Done), // the first counts
+			event("node3", "b/0", journal.Failed),
+			{Run: "a/0", State: journal.Done, Writer: "strange"},
+		},
+		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3): how these differ is in what it compares": {
+			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done), event("node1", "a/10", journal.Done),
+			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done), {Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
+		},
+	} {
+		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
+		if got := apart(events); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package conduct
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/psbench/psbench/core/host/executable"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// watched is a binary and how its file was when its checksum was seen to hold.
+type watched struct {
+	sweep.Binary
+	info fs.FileInfo
+}
+
+// watch is given binaries whose checksums were computed a moment ago, or are computed now.
+func watch(binaries []sweep.Binary) ([]watched, error) {
+	all := make([]watched, len(binaries))
+	for i, b := range binaries {
+		all[i].Binary = b
+	}
+	return all, unchanged(all)
+}
+
+// unchanged says which binary is another one than it was at the beginning: a build in the night
+// must not come between runs that are compared. A file is read again only if it looks changed.
+func unchanged(binaries []watched) error {
+	for i := range binaries {
+		b := &binaries[i]
+		info, err := os.Stat(b.Path)
+		if err != nil {
+			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
+		}
+		if b.info != nil && os.SameFile(b.info, info) && b.info.ModTime().Equal(info.ModTime()) && b.info.Size() == info.Size() {
+			continue
+		}
+		sum, err := executable.SumOf(b.Path)
+		if err != nil {
+			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
+		}
+		if sum != b.SHA256 {
+			return fmt.Errorf("binary %s was changed: its SHA-256 was %.12s and is %.12s; restore it, or give the sweep of now another folder", quote.Word(b.Path), b.SHA256, sum)
+		}
+		b.info = info
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package conduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/sweep/share"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// place is a sweep's folder to a psbench that works in it, alone or with others.
+type place interface {
+	// folder is where the process of a run writes.
+	folder(t sweep.Turn) string
+	// lock is what the process of a run has open while it lives; nil if there is no lock.
+	lock() *os.File
+	// held reports that another psbench may write where this one does.
+	held() error
+	// keep makes the complete folder of a run that of the sweep; show that of one that failed.
+	keep(t sweep.Turn) error
+	show(t sweep.Turn) error
+	close() error
+}
+
+// enter makes dir the place of the plan.
+func enter(ctx context.Context, dir string, p *sweep.Plan, o Options) (place, error) {
+	if err := makeFolder(dir); err != nil {
+		return nil, err
+	}
+	shared := share.Is(dir)
+	switch {
+	case !o.Share && shared:
+		return nil, fmt.Errorf("the sweep %s is shared by several psbenches: --share has this one work on it, too", quote.Word(dir))
+	case o.Share && !shared && sweep.IsSweep(dir):
+		return nil, begunAlone(dir)
+	case o.Share:
+		w, err := share.Join(dir, p.Identity, o.Sharing)
+		if err != nil {
+			return nil, err
+		}
+		return &together{dir: dir, worker: w}, nil
+	}
+	file, err := take(ctx, dir, o.Now())
+	if err != nil {
+		return nil, err
+	}
+	return &alone{dir, file}, nil
+}
+
+func begunAlone(dir string) error {
+	return fmt.Errorf("the sweep %s was begun by one psbench alone, so it cannot be shared: go on as it was begun, or give another folder", quote.Word(dir))
+}
+
+// alone is the place of who has the lock.
+type alone struct {
+	dir  string
+	file *os.File
+}
+
+func (a *alone) folder(t sweep.Turn) string { return filepath.Join(a.dir, t.Folder) }
+func (a *alone) lock() *os.File             { return a.file }
+func (a *alone) held() error                { return stillHeld(a.file) }
+func (a *alone) show(sweep.Turn) error      { return nil }
+func (a *alone) close() error               { return a.file.Close() }
+
+// keep has the name of what is done last.
+func (a *alone) keep(t sweep.Turn) error {
+	path := a.folder(t)
+	if err := draft.SyncFolder(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("the run folder %s cannot be written: %w", quote.Word(path), draft.Cause(err))
+	}
+	return nil
+}
+
+// together is the place of one of several.
+type together struct {
+	dir    string
+	worker *share.Worker
+	claim  *share.Claim // of the round that it runs
+}
+
+// errTaken ends a round that another psbench has taken over.
+var errTaken = errors.New("another psbench has taken the round over")
+
+func (g *together) folder(t sweep.Turn) string { return g.worker.Folder(t.Folder) }
+func (g *together) lock() *os.File             { return nil }
+func (g *together) show(t sweep.Turn) error    { return g.worker.Show(t.Folder) }
+func (g *together) close() error               { return g.worker.Close() }
+
+func (g *together) held() error {
+	if g.claim.Lost() {
+		return errTaken
+	}
+	return nil
+}
+
+func (g *together) keep(t sweep.Turn) error {
+	target := filepath.Join(g.dir, t.Folder)
+	_, err := g.worker.Commit(t.Folder, func() error { return moveAside(target) })
+	return err
+}
+
+// runTogether runs rounds that no other psbench runs, until all are settled.
+func (s *session) runTogether(ctx context.Context, g *together) error {
+	tick := time.NewTicker(g.worker.Beat())
+	defer tick.Stop()
+	for {
+		if err := s.look(); err != nil {
+			return err
+		}
+		rounds := s.unsettled()
+		if len(rounds) == 0 {
+			return nil
+		}
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
+		var err error
+		if g.claim, err = g.worker.Claim(rounds); err != nil {
+			return err
+		}
+		if g.claim != nil {
+			err = s.round(ctx, g)
+			g.claim.Leave()
+			if err != nil && !errors.Is(err, errTaken) {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// round runs what is left of the round that is claimed.
+func (s *session) round(ctx context.Context, g *together) error {
+	if err := s.look(); err != nil { // since somebody may have run it by the time of the claim
+		return err
+	}
+	ctx, cancel := s.budgeted(ctx, time.Now())
+	defer cancel()
+	for i := range s.account {
+		e := &s.account[i]
+		if e.Round != g.claim.Round {
+			continue
+		}
+		if s.open(e) {
+			if _, err := g.worker.Adopt(e.Folder); err != nil {
+				return err
+			}
+			wrong, err := incomplete(filepath.Join(s.dir, e.Folder))
+			if err != nil {
+				return err
+			}
+			e.Adopted = wrong == ""
+		}
+		if err := s.mourn(e); err != nil {
+			return err
+		}
+		if err := s.turn(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unsettled are the rounds in which something is left to do.
+func (s *session) unsettled() []int {
+	var rounds []int
+	for i := range s.account {
+		e := &s.account[i]
+		if s.open(e) && (len(rounds) == 0 || rounds[len(rounds)-1] != e.Round) {
+			rounds = append(rounds, e.Round)
+		}
+	}
+	return rounds
+}

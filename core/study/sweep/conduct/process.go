@@ -1,0 +1,156 @@
+package conduct
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/internal/draft"
+)
+
+// seedFlag gives a run its seed.
+var seedFlag = "--" + strings.ReplaceAll(sweep.SeedKey, "_", "-")
+
+// command is the process of a run. The lock is its standard input, which it does not read: so the
+// sweep stays locked until it has ended, too. It is the leader of a process group, since a
+// terminal's Ctrl-C is for psbench, which tells it; and the kernel kills it when psbench dies.
+func (s *session) command(t sweep.Turn) *exec.Cmd {
+	cell := s.plan.Cells[t.Cell]
+	cmd := exec.Command(cell.Binary, "run", // #nosec G204 -- the binary that the user names
+		"--config", filepath.Join(s.dir, cell.ConfigFile()), seedFlag, strconv.FormatUint(t.Seed, 10),
+		"--out", s.place.folder(t), "--quiet")
+	if len(s.plan.Hosts) > 0 && !s.options.Led {
+		cmd.Args = append(cmd.Args, "--hosts", filepath.Join(s.dir, sweep.HostsFile))
+	}
+	cmd.Args[0] = "psbench"
+	cmd.Env = s.options.Environ
+	if lock := s.place.lock(); lock != nil {
+		cmd.Stdin = lock
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = 5 * time.Second // for who inherited its standard error
+	return cmd
+}
+
+// execute runs the process of a turn to its end. If ctx ends before, or it is late, the process is told,
+// and killed if it does not end in time. The reason is what it said last.
+func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, late bool) {
+	var said tail
+	cmd := s.command(t)
+	cmd.Stderr = &said
+	beats, err := s.listen(cmd)
+	if err != nil {
+		return draft.Cause(err).Error(), false
+	}
+	defer beats.close()
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		// The kernel sends the parent-death signal when the thread ends that forked.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		beats.started()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return draft.Cause(err).Error(), false
+	}
+	s.at("run after start: " + t.ID())
+	var timeout <-chan time.Time
+	if s.plan.RunTimeout > 0 {
+		timer := time.NewTimer(s.plan.RunTimeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = s.end(cmd.Process, ended)
+	case <-timeout:
+		late = true
+		err = s.end(cmd.Process, ended)
+	}
+	if last := said.last(); last != "" {
+		return last, late
+	}
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return err.Error(), late
+	}
+	return "it ended without a word", late
+}
+
+// end tells a run to end and waits for it.
+func (s *session) end(p *os.Process, ended <-chan error) error {
+	defer s.options.Ending()()
+	_ = p.Signal(os.Interrupt) // an error says that it has ended
+	late := time.NewTimer(s.options.Grace)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+	}
+	_ = p.Kill()
+	return <-ended
+}
+
+// reasonOf is why the run of a folder is not complete: what is wrong with the folder, unless that is
+// only that the run did not come to its end, of which its process said more.
+func reasonOf(dir, wrong, said string) string {
+	if !folder.IsRun(dir) || wrong == result.Running {
+		return said
+	}
+	return wrong
+}
+
+// tail is the beginning and the end of what a process says.
+type tail struct{ start, end []byte }
+
+const tailBytes = 4096
+
+func (t *tail) Write(p []byte) (int, error) {
+	first := min(len(p), tailBytes-len(t.start))
+	t.start = append(t.start, p[:first]...)
+	t.end = append(t.end, p[first:]...)
+	if len(t.end) > 2*tailBytes {
+		t.end = append(t.end[:0], t.end[len(t.end)-tailBytes:]...)
+	}
+	return len(p), nil
+}
+
+// last is the last line that is psbench's own; without one, the first of a Go program that
+// crashes, and else the last of all.
+func (t *tail) last() string {
+	const own = "psbench: "
+	var said, crash, last string
+	for line := range strings.Lines(strings.ToValidUTF8(string(t.start)+string(t.end), "?")) {
+		line := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, own):
+			said = strings.TrimPrefix(line, own)
+		case crash == "" && crashes.MatchString(line):
+			crash = line
+		case line != "":
+			last = line
+		}
+	}
+	return cmp.Or(said, crash, last)
+}
+
+// crashes are the first lines of Go programs that crash.
+var crashes = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)

@@ -1,0 +1,285 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Many is how many cells somebody has to agree to.
+const Many = 10_000
+
+// Most is how many cells a sweep can have, whoever agrees: those that rules leave out count too. A plan
+// of them is read from one file, jsonfile.MaxMiB, with 3 KiB for each, which is more than cells have.
+const Most = 20_000
+
+// Maker makes plans.
+type Maker struct {
+	// Sources are the layers that all cells have: the base of the specification lies below the
+	// environment, the values of a cell above all.
+	Sources config.Sources
+	// Registry is that of a configuration.
+	Registry func(*config.Config) (*registry.Registry, error)
+	// Catalogue is asked once for each plugin.
+	Catalogue config.Catalogue
+	// Program is the psbench that runs cells which name no build.
+	Program string
+	// Effective is the configuration that another psbench makes of these values; it is an error
+	// that the other has said.
+	Effective func(ctx context.Context, program string, values map[string]any) (map[string]any, error)
+	// Try begins an experiment and ends it before its first pass; nil tries none.
+	Try func(ctx context.Context, exp *config.Experiment) error
+	// Across says that runs go over several hosts, for which a transport that is left to psbench is another.
+	Across bool
+	// Yes agrees to many cells.
+	Yes bool
+}
+
+// ManyError says that somebody has to agree to so many cells.
+type ManyError struct{ Cells int }
+
+func (e *ManyError) Error() string {
+	return fmt.Sprintf("the axes have %d cells, more than %d", e.Cells, Many)
+}
+
+// Make checks the cells of a specification and makes a plan of them.
+func (m *Maker) Make(ctx context.Context, s *Spec) (*Plan, error) {
+	b, err := m.begin(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.eachCell(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.checkSkipped(); err != nil {
+		return nil, err
+	}
+	if b.plan.Baseline, err = b.baseline(); err != nil {
+		return nil, err
+	}
+	b.plan.Identify()
+	b.findSame()
+	b.moveBaseline()
+	b.plan.Identify() // cells that have no runs after all have another ID
+	b.plan.Warnings = b.warnings()
+	return b.plan, b.plan.check()
+}
+
+// maker is a plan that is being made.
+type maker struct {
+	*Maker
+	spec             *Spec
+	axes             []axis
+	include, exclude []rule
+	plan             *Plan
+	builds           *builds
+	registries       map[string]*registry.Registry
+	catalogues       map[string]said
+	unknown          map[int]error    // by cell: a setting that its part does not have
+	used             map[string]bool  // settings on axes that some part has
+	refused          map[int]error    // by cell: what a part of psbench says of its settings
+	made             map[string]error // what parts said, by what they are made of
+	tried            map[string]bool  // what trials have shown to be right
+	failed           map[string]error // what trials said, by what was asked and in which world
+	recorder         *sdk.Recorder    // of parts that are made to see whether they can be
+	experiments      []string         // by cell: the hash of what matters to its runs
+	notes            map[string]int   // warnings of cells, and how often
+}
+
+func (m *Maker) begin(s *Spec) (*maker, error) {
+	axes, err := s.allAxes()
+	if err != nil {
+		return nil, err
+	}
+	if len(axes) == 0 && !s.alone {
+		return nil, fmt.Errorf("%s: a sweep needs an axis at least, as in --axis server=average,average_batch", s.origin)
+	}
+	cells := 1
+	for _, a := range axes {
+		if cells *= len(a.values); cells > Most {
+			return nil, fmt.Errorf("the axes have more than %d cells, which is the most that a sweep can have: divide it into several", Most)
+		}
+	}
+	if cells > Many && !m.Yes {
+		return nil, &ManyError{cells}
+	}
+	b := &maker{
+		Maker: m, spec: s, axes: axes,
+		registries: map[string]*registry.Registry{}, catalogues: map[string]said{},
+		unknown: map[int]error{}, used: map[string]bool{}, refused: map[int]error{}, made: map[string]error{}, tried: map[string]bool{}, failed: map[string]error{}, recorder: new(sdk.Recorder), notes: map[string]int{},
+	}
+	if b.include, err = s.rulesOf("include", axes, s.Include); err != nil {
+		return nil, err
+	}
+	if b.exclude, err = s.rulesOf("exclude", axes, s.Exclude); err != nil {
+		return nil, err
+	}
+	if err := b.checkBase(); err != nil {
+		return nil, err
+	}
+	if b.builds, err = newBuilds(m.Program); err != nil {
+		return nil, err
+	}
+	b.plan, err = s.outline(axes)
+	return b, err
+}
+
+// outline is the plan without its cells.
+func (s *Spec) outline(axes []axis) (*Plan, error) {
+	p := &Plan{
+		Name: s.Name, Repeats: s.Repeats, Seed: s.Seed, Metric: s.Metric,
+		Again: s.Again == nil || *s.Again, Check: s.Check == nil || *s.Check,
+	}
+	if p.Repeats == 0 {
+		p.Repeats = DefaultRepeats
+	}
+	if p.Repeats < 0 || p.Repeats > MostRepeats {
+		return nil, fmt.Errorf("%s: repeats is %d but must be from 1 to %d", s.origin, p.Repeats, MostRepeats)
+	}
+	for _, a := range axes {
+		p.Axes = append(p.Axes, Axis{a.name, a.labels()})
+	}
+	return p, s.limit(p)
+}
+
+// eachCell makes the cells of the product, the last axis fastest.
+func (b *maker) eachCell(ctx context.Context) error {
+	places := make([]int, len(b.axes))
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := b.cell(ctx, places)
+		if err != nil {
+			return err
+		}
+		b.plan.Cells = append(b.plan.Cells, c)
+		i := len(places) - 1
+		for ; i >= 0; i-- {
+			if places[i]++; places[i] < len(b.axes[i].values) {
+				break
+			}
+			places[i] = 0
+		}
+		if i < 0 {
+			return nil
+		}
+	}
+}
+
+// cell is that of a place on each axis. What a rule forbids is skipped.
+func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
+	var c Cell
+	var words []string
+	for i, a := range b.axes {
+		v := a.values[places[i]]
+		c.Values = append(c.Values, v.label)
+		words = append(words, a.name+"="+v.label)
+	}
+	c.Name = cmp.Or(strings.Join(words, " "), "the experiment")
+	b.experiments = append(b.experiments, "")
+	if c.Skipped = unwanted(c.Values, b.include, b.exclude); c.Skipped != "" {
+		return c, nil
+	}
+	err := b.resolve(ctx, places, &c)
+	var forbidden *config.RuleError
+	var unknown *config.UnknownSettingError
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &forbidden):
+		c.Skipped = forbidden.Error()
+	case errors.As(err, &unknown):
+		c.Skipped, b.unknown[len(b.plan.Cells)] = unknown.Error(), err
+	case errors.As(err, &refused):
+		c.Skipped, b.refused[len(b.plan.Cells)] = refused.Error(), err
+	case err != nil:
+		return c, fmt.Errorf("cell %s: %w", c.Name, err)
+	}
+	if c.Skipped != "" {
+		c.Config, c.Parts, c.Plugins, c.Binary = nil, nil, nil, ""
+	}
+	return c, nil
+}
+
+// checkSkipped refuses a setting that no part of any cell has, a value that parts refuse in every cell,
+// and a sweep of which nothing is left.
+func (b *maker) checkSkipped() error {
+	for _, i := range slices.Sorted(maps.Keys(b.unknown)) {
+		if b.unused(i) {
+			return fmt.Errorf("cell %s: %w", b.plan.Cells[i].Name, b.unknown[i])
+		}
+	}
+	used := b.plan.usedValues()
+	for _, i := range slices.Sorted(maps.Keys(b.refused)) {
+		if c := b.plan.Cells[i]; hopeless(c, used) {
+			return fmt.Errorf("cell %s: %w", c.Name, b.refused[i])
+		}
+	}
+	if len(b.plan.Running()) > 0 {
+		return nil
+	}
+	first := b.plan.Cells[0]
+	return fmt.Errorf("no cell is left to run: all %d are skipped, the first, %s, since %s", len(b.plan.Cells), first.Name, first.Skipped)
+}
+
+// baseline is the place of the first cell that fits what the specification says of it.
+func (b *maker) baseline() (int, error) {
+	if len(b.spec.Baseline) == 0 {
+		return b.plan.Running()[0], nil
+	}
+	r, err := parseRule(b.spec.origin+": baseline", b.axes, b.spec.Baseline)
+	if err != nil {
+		return 0, err
+	}
+	for i, c := range b.plan.Cells {
+		if r.fits(c.Values) && c.Skipped == "" {
+			return i, nil
+		}
+	}
+	for _, c := range b.plan.Cells {
+		if r.fits(c.Values) {
+			return 0, fmt.Errorf("%s: baseline %s is skipped: %s", b.spec.origin, r.written, c.Skipped)
+		}
+	}
+	return 0, fmt.Errorf("%s: baseline %s is no cell", b.spec.origin, r.written)
+}
+
+// findSame finds the cells whose experiment is that of one before them.
+func (b *maker) findSame() {
+	first := map[string]int{}
+	for i, hash := range b.experiments {
+		c := &b.plan.Cells[i]
+		if c.Skipped != "" {
+			continue
+		}
+		if j, there := first[hash]; there {
+			c.Same = b.plan.Cells[j].ID
+		} else {
+			first[hash] = i
+		}
+	}
+}
+
+// moveBaseline has the baseline be the cell that runs for it.
+func (b *maker) moveBaseline() {
+	if c := b.plan.Cells[b.plan.Baseline]; c.Same != "" {
+		b.plan.Baseline = b.plan.Cell(c.Same)
+	}
+}
+
+// warnings are those of the cells, each once.
+func (b *maker) warnings() []string {
+	var out []string
+	for _, text := range slices.Sorted(maps.Keys(b.notes)) {
+		out = append(out, fmt.Sprintf("%s (in %d of %d cells)", text, b.notes[text], len(b.plan.Cells)))
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package sweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/internal/numeral"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/spelling"
+)
+
+// DefaultRepeats is how many rounds a sweep has unless somebody says otherwise.
+const DefaultRepeats = 10
+
+// Spec is a specification as its file has it.
+type Spec struct {
+	SchemaURL string           `json:"$schema,omitempty"`
+	Name      string           `json:"name,omitempty" doc:"what the sweep is called"`
+	Question  string           `json:"question,omitempty" doc:"what it is to answer, in a sentence"`
+	Base      map[string]any   `json:"base,omitempty" doc:"values that all cells have, as a configuration file has them"`
+	Axes      []map[string]any `json:"axes" jsonschema:"required" doc:"what differs between cells; the last axis changes fastest"`
+	Include   []map[string]any `json:"include,omitempty" doc:"rules: only cells that one of them fits are run"`
+	Exclude   []map[string]any `json:"exclude,omitempty" doc:"rules: cells that one of them fits are not run"`
+	Repeats   int              `json:"repeats,omitempty" jsonschema:"minimum=1,maximum=1000000" doc:"rounds: runs of every cell; 10 by default"`
+	Seed      uint64           `json:"seed,omitempty" doc:"seed of the order of the cells in each round; 0 by default"`
+	Baseline  map[string]any   `json:"baseline,omitempty" doc:"the cell that others are compared with, by axis; the first one by default"`
+	Again     *bool            `json:"again,omitempty" doc:"whether the baseline is run twice in each round, which shows the noise; true by default"`
+	Check     *bool            `json:"check,omitempty" doc:"whether every run checks what it reduces while it measures; true by default"`
+	Budget    Limits           `json:"budget,omitempty" doc:"what ends the sweep early"`
+	// RunTimeout is a time, as in 90s.
+	RunTimeout string `json:"run_timeout,omitempty" doc:"the longest time that a run may take, as in 90s or 1h; one that takes longer is ended and has failed"`
+	Metric     string `json:"metric,omitempty" doc:"what cells are compared by; throughput by default"`
+
+	origin string // what errors call it
+	axes   []axis // of flags, which come after those of Axes or replace them
+	alone  bool   // that there is no axis is meant
+}
+
+// Limits are a budget as a specification has it.
+type Limits struct {
+	Time     string `json:"time,omitempty" doc:"the longest time that the runs of the sweep take together, as in 8h30m"`
+	Failures int    `json:"failures,omitempty" jsonschema:"minimum=0" doc:"the number of failed runs after which the sweep ends"`
+}
+
+// ParseSpec reads a specification. The name stands for it in errors.
+func ParseSpec(name string, data []byte) (*Spec, error) {
+	s := &Spec{origin: name}
+	if err := jsonfile.Decode(name, data, s); err != nil {
+		return nil, err
+	}
+	if !quote.Plain(s.Name) {
+		return nil, fmt.Errorf("%s: name is %s, which cannot be printed: give one without control characters", name, quote.String(s.Name))
+	}
+	if _, err := s.allAxes(); err != nil {
+		return nil, err
+	}
+	return s, s.limit(&Plan{})
+}
+
+// NewSpec is an empty specification, for axes of flags.
+func NewSpec() *Spec { return &Spec{origin: flagOrigin} }
+
+// Alone is a specification without axes: one experiment, and its A/A cell.
+func Alone(repeats int) *Spec { return &Spec{Repeats: repeats, origin: "the flags", alone: true} }
+
+// flagOrigin is what errors call a specification of flags.
+const flagOrigin = "--axis"
+
+// AddAxis adds an axis as a flag gives it, NAME=VALUE,VALUE..., in the place of one of that name.
+func (s *Spec) AddAxis(text string) error {
+	name, list, ok := strings.Cut(text, "=")
+	if !ok || strings.TrimSpace(name) == "" || list == "" {
+		return fmt.Errorf("--axis is %s but must be NAME=VALUE,VALUE..., as in server=average,average_batch or ntrainer=1..8*2", quote.String(text))
+	}
+	a := axis{name: strings.TrimSpace(name), place: "--axis " + quote.Word(strings.TrimSpace(name))}
+	if slices.ContainsFunc(s.axes, func(other axis) bool { return keyOf(other.name) == keyOf(a.name) }) {
+		return fmt.Errorf("%s is given twice: write all of its values with one", a.place)
+	}
+	if err := a.known(); err != nil {
+		return err
+	}
+	if numeral.Grouped(list) {
+		return fmt.Errorf("%s is %s%s", a.place, quote.String(list), numeral.Why(numeral.ErrComma))
+	}
+	for _, item := range splitValues(list) {
+		values, err := a.expand(option.Text(item))
+		if err != nil {
+			return err
+		}
+		a.values = append(a.values, values...)
+	}
+	if err := a.checkLabels(); err != nil {
+		return err
+	}
+	s.axes = append(s.axes, a)
+	return nil
+}
+
+// Text is the specification as a file would have it, with the axes of flags.
+func (s *Spec) Text() ([]byte, error) {
+	axes, err := s.allAxes()
+	if err != nil {
+		return nil, err
+	}
+	whole := *s
+	whole.Axes = nil
+	for _, a := range axes {
+		var values []any
+		for _, v := range a.values {
+			values = append(values, v.written)
+		}
+		whole.Axes = append(whole.Axes, map[string]any{a.name: values})
+	}
+	return encode(whole)
+}
+
+// allAxes are those of the file, less those that flags replace, and those of flags.
+func (s *Spec) allAxes() ([]axis, error) {
+	var axes []axis
+	for i, given := range s.Axes {
+		a, err := s.parseAxis(i, given)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(axes, func(other axis) bool { return keyOf(other.name) == keyOf(a.name) }) {
+			return nil, fmt.Errorf("%s: axis %s is there twice", s.origin, quote.Word(a.name))
+		}
+		axes = append(axes, a)
+	}
+	for _, a := range s.axes {
+		if i := slices.IndexFunc(axes, func(other axis) bool { return keyOf(other.name) == keyOf(a.name) }); i >= 0 {
+			axes[i] = a
+		} else {
+			axes = append(axes, a)
+		}
+	}
+	return axes, checkKeys(axes)
+}
+
+// parseAxis reads an axis of the file: an object with its name alone.
+func (s *Spec) parseAxis(place int, given map[string]any) (axis, error) {
+	var a axis
+	if len(given) != 1 {
+		return a, fmt.Errorf(`%s: axis %d has %d keys but must have one, its name, as in {"server": ["average", "sum"]}`, s.origin, place+1, len(given))
+	}
+	for name, raw := range given {
+		a.name, a.place = name, fmt.Sprintf("axis %s in %s", quote.Word(name), s.origin)
+		list, ok := raw.([]any)
+		if !ok {
+			list = []any{raw}
+		}
+		a.sets = keyOfGroups(list)
+		for _, item := range list {
+			values, err := a.expand(item)
+			if err != nil {
+				return a, err
+			}
+			a.values = append(a.values, values...)
+		}
+	}
+	if !slices.ContainsFunc(a.values, func(v value) bool { return v.group }) {
+		if err := a.known(); err != nil {
+			return a, err
+		}
+	}
+	return a, a.checkLabels()
+}
+
+// checkKeys refuses a value that two axes set.
+func checkKeys(axes []axis) error {
+	by := map[string]axis{}
+	for _, a := range axes {
+		for _, key := range a.keys() {
+			if other, taken := by[key]; taken {
+				return fmt.Errorf("%s sets %s, which %s sets too", a.place, quote.Word(key), other.place)
+			}
+			by[key] = a
+		}
+	}
+	return nil
+}
+
+// limit gives a plan the limits of the sweep and of its runs.
+func (s *Spec) limit(p *Plan) error {
+	if p.Budget.Failures = s.Budget.Failures; p.Budget.Failures < 0 {
+		return fmt.Errorf("%s: budget.failures is %d but must be 0 or more", s.origin, p.Budget.Failures)
+	}
+	var err error
+	if p.Budget.Time, err = timeOf(s.Budget.Time); err != nil {
+		return fmt.Errorf("%s: budget.time %w", s.origin, err)
+	}
+	if p.RunTimeout, err = timeOf(s.RunTimeout); err != nil {
+		return fmt.Errorf("%s: run_timeout %w", s.origin, err)
+	}
+	return nil
+}
+
+// IsTime says whether a text is a time as specifications have it.
+func IsTime(text string) bool {
+	t, err := timeOf(text)
+	return err == nil && t > 0
+}
+
+// timeOf reads a time, "" for none. Its error continues a sentence.
+func timeOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	t, err := time.ParseDuration(text)
+	if err != nil || t <= 0 {
+		return 0, fmt.Errorf("is %s but must be a time above 0, as in 90s or 8h30m", quote.String(text))
+	}
+	return t, nil
+}
+
+// nearest hints at the name that was meant.
+func nearest(name string, known []string) string { return spelling.Hint(name, known, "", "") }
+
+// label is a value as people read it: texts as they are.
+func label(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case option.Text:
+		return string(v)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // what was read from JSON can be written as JSON
+	}
+	return string(text)
+}

@@ -1,0 +1,93 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/sdk"
+)
+
+// patience is how long a trial may take: longer than a process is waited for by default, so that one which
+// hangs is named.
+const patience = 2 * time.Minute
+
+// try begins the experiment of a cell, unless all that only a beginning shows of it is known of cells before
+// it: whether parts of plugins take their settings, as a server that holds the model does, and whether the
+// data fits the model. So there is a trial for each distinct value, not for each cell.
+func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
+	if b.Try == nil {
+		return nil
+	}
+	here := fmt.Sprint(exp.BatchSize, len(exp.World.TrainerRanks()), exp.World.Master(), exp.Fabric.Name)
+	var open []string
+	for _, question := range questions(exp) {
+		if !b.tried[question] {
+			open = append(open, question)
+		}
+	}
+	all := strings.Join(open, "\n") + here // since that may be why
+	if len(open) == 0 || b.failed[all] != nil {
+		return b.failed[all]
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := b.Try(limited, exp)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded): // as of data that takes long to read
+		b.notes[fmt.Sprintf("whether its parts take their settings and its data fits its model could not be told within %v", patience)]++
+	case err != nil:
+		err = &RefusedError{err}
+		b.failed[all] = err
+		return err
+	}
+	for _, question := range open {
+		b.tried[question] = true
+	}
+	return nil
+}
+
+// questions are what only a beginning of an experiment answers.
+func questions(exp *config.Experiment) (list []string) {
+	of := func(kind sdk.Kind) string {
+		p := exp.Parts[kind]
+		return fmt.Sprintf("%s %q of %q %q %s %s", kind, p.Key, p.Plugin.Name, p.Plugin.Command, p.Plugin.SHA256, p.Settings)
+	}
+	foreign := func(kind sdk.Kind) bool {
+		name := exp.Parts[kind].Plugin.Name
+		return name != registry.Builtin && name != ""
+	}
+	for _, kind := range slices.Sorted(maps.Keys(exp.Parts)) {
+		if foreign(kind) || kind == sdk.KindServer && exp.Service == sdk.ServiceParameters {
+			list = append(list, of(kind))
+		}
+	}
+	fits := []sdk.Kind{sdk.KindTrainer, sdk.KindModel, sdk.KindData, sdk.KindCriterion}
+	if !slices.ContainsFunc(fits, foreign) && !slices.ContainsFunc(exp.Values, chosen) {
+		return list // psbench's own defaults, which fit
+	}
+	words := make([]string, len(fits))
+	for i, kind := range fits {
+		words[i] = of(kind)
+	}
+	return append(list, strings.Join(words, ", "))
+}
+
+// chosen says whether a value chooses a model, data or criterion, or a setting of one.
+func chosen(v result.Value) bool {
+	if strings.HasPrefix(v.Origin, "default") || strings.HasPrefix(v.Origin, "derived: ") {
+		return false
+	}
+	kind, _, _ := strings.Cut(v.Key, ".")
+	return slices.Contains([]string{"model", "data", "create_criterion", "criterion", "trainer", "model_config_path", "data_config_path"}, kind) &&
+		!strings.HasPrefix(v.Key, "trainer.")
+}

@@ -1,0 +1,300 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/commtest"
+	"github.com/psbench/psbench/internal/comm/linktest"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// pretended are the hosts of the members of groups.
+var pretended = [][]int{{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 1}, {0, 1, 1, 1}, {0, 0, 1, 2}, {0, 1, 0, 1, 0}, {0, 0}}
+
+// onHosts draws one of them.
+func onHosts(t *rapid.T) []int { return rapid.SampledFrom(pretended).Draw(t, "hosts") }
+
+// filled draws what a member brings: a bucket of its store or one of its own.
+func (g *group) filled(t *rapid.T) func(member, k int) *tensor.Bucket {
+	return func(member, k int) *tensor.Bucket {
+		b := place(g.stores[member], k, rapid.Bool().Draw(t, "copied"))
+		commtest.Fill(t, b.BucketSpec, &b.Gradient, 20)
+		return b
+	}
+}
+
+func TestGroupsAcrossHostsSum(t *testing.T) {
+	commtest.Check(t, func(t *rapid.T) {
+		specs := []tensor.BucketSpec{
+			commtest.DenseSpec(0, rapid.IntRange(0, 9).Draw(t, "few")),
+			commtest.DenseSpec(1, rapid.IntRange(0, 30_000).Draw(t, "some")),
+			commtest.DenseSpec(2, rapid.SampledFrom([]int{ringBlock, 5*ringBlock + 3}).Draw(t, "many")),
+			commtest.SparseSpec(3, 50, rapid.IntRange(1, 300).Draw(t, "width"), 50),
+		}
+		g := joinGroup(t, byHost, onHosts(t), linktest.Patience, specs...)
+		linktest.RequireSums(t, g.links, specs, 3, g.filled(t))
+	})
+}
+
+func TestGroupsAcrossHostsBroadcast(t *testing.T) {
+	commtest.Check(t, func(t *rapid.T) {
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 2*ringBlock).Draw(t, "many")), commtest.SparseSpec(1, 50, 3, 50)}
+		g := joinGroup(t, byHost, onHosts(t), linktest.Patience, specs...)
+		linktest.RequireBroadcasts(t, g.links, specs, 2, g.filled(t))
+	})
+}
+
+func TestGroupsAcrossHostsLineUp(t *testing.T) {
+	for _, hosts := range pretended {
+		g := joinGroup(t, byHost, hosts, linktest.Patience, commtest.DenseSpec(0, 4))
+		linktest.RequireBarriers(t, g.links, int64(commtest.Rounds(100)), func(member int) *tensor.Bucket { return g.stores[member].Buckets[0] })
+	}
+}
+
+// The sums of rows do not fit: every member says so.
+func TestGroupsAcrossHostsRefuseTooManyRows(t *testing.T) {
+	spec := commtest.SparseSpec(0, 10, 2, 3)
+	g := joinGroup(t, byHost, []int{0, 0, 1, 1}, linktest.Patience, spec)
+	err := g.all(func(i int, l comm.GroupLink) *comm.Future {
+		b := g.stores[i].Buckets[0]
+		commtest.Must(t, b.Gradient.SetRows(1))
+		b.Gradient.Rows[0] = int32(2 * i)
+		return l.AllReduce(0, b)
+	})
+	if err == nil || !strings.Contains(err.Error(), "more rows than its capacity of 3") {
+		t.Errorf("four rows where three fit gave %v", err)
+	}
+}
+
+// Whoever is late, at whatever host, is named by somebody who waits for it itself: those who wait for
+// others learn of that, or say for whom.
+func TestGroupsAcrossHostsNameWhoIsLate(t *testing.T) {
+	start := map[string]func(l comm.GroupLink, b *tensor.Bucket) error{
+		"all-reduce":     func(l comm.GroupLink, b *tensor.Bucket) error { return l.AllReduce(3, b).Wait() },
+		"broadcast":      func(l comm.GroupLink, b *tensor.Bucket) error { return l.Broadcast(3, b, 0).Wait() },
+		"reduce-scatter": func(l comm.GroupLink, b *tensor.Bucket) error { return l.ReduceScatter(3, b).Wait() },
+		"all-to-all":     func(l comm.GroupLink, b *tensor.Bucket) error { return l.AllToAll(3, b).Wait() },
+		"barrier":        func(l comm.GroupLink, _ *tensor.Bucket) error { return l.Barrier() },
+	}
+	pairs, lone := []int{0, 0, 1, 1}, []int{0, 0, 0, 1}
+	for what, do := range start {
+		for _, c := range []struct {
+			hosts []int
+			late  int
+		}{{pairs, 0}, {pairs, 1}, {pairs, 2}, {pairs, 3}, {lone, 2}, {lone, 3}} {
+			if what == "broadcast" && &c.hosts[0] == &lone[0] && c.late == 3 { // the root's host need not wait for another
+				continue
+			}
+			g := joinGroup(t, byHost, c.hosts, 300*time.Millisecond, commtest.DenseSpec(0, 3*ringBlock))
+			errs := g.errors(c.late, do)
+			waited, named := map[int]string{}, false // for whom each waited
+			for i, err := range errs {
+				if wait, ok := errors.AsType[*comm.WaitError](err); ok {
+					waited[i] = strings.Join(wait.For, " ")
+					named = named || waited[i] == linktest.Name(c.late)
+				} else if _, ok := errors.AsType[*comm.PeerError](err); i != c.late && !ok && (what != "broadcast" || c.hosts[i] != 0) {
+					t.Errorf("%s on %v without trainer%d: trainer%d says %v", what, c.hosts, c.late, i, err)
+				}
+			}
+			if !named {
+				t.Errorf("%s on %v: nobody waited for trainer%d: %v", what, c.hosts, c.late, waited)
+			}
+		}
+	}
+}
+
+// errors has all members but one do something at once.
+func (g *group) errors(without int, do func(l comm.GroupLink, b *tensor.Bucket) error) []error {
+	errs := make([]error, len(g.links))
+	var ended sync.WaitGroup
+	for i, l := range g.links {
+		if i != without {
+			ended.Go(func() { errs[i] = do(l, g.stores[i].Buckets[0]) })
+		}
+	}
+	ended.Wait()
+	return errs
+}
+
+// A member that is gone, of this host or of another, with or without a rail, ends what the others
+// wait for, in an orderly way or not.
+func TestGroupsAcrossHostsNoticeWhoIsGone(t *testing.T) {
+	for _, hosts := range [][]int{{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 1, 2}} {
+		for gone := range hosts {
+			g := joinGroup(t, byHost, hosts, linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
+			commtest.Must(t, g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
+			pending := make(chan []error, 1)
+			go func() {
+				pending <- g.errors(gone, func(l comm.GroupLink, b *tensor.Bucket) error { return l.AllReduce(1, b).Wait() })
+			}()
+			time.Sleep(time.Duration(gone) * time.Millisecond)
+			commtest.Must(t, g.links[gone].Close())
+			named := false
+			for i, err := range <-pending {
+				peer, ok := errors.AsType[*comm.PeerError](err)
+				if i != gone && !ok {
+					t.Errorf("on %v without trainer%d: trainer%d says %v", hosts, gone, i, err)
+				}
+				named = named || ok && peer.Peer == linktest.Name(gone)
+			}
+			if !named {
+				t.Errorf("on %v nobody names trainer%d, which left", hosts, gone)
+			}
+		}
+	}
+}
+
+// served is trainers whose server is on host 0.
+type served struct {
+	links  []comm.ServerLink
+	stores []*comm.Store
+	near   []*wire.Conn
+	port   comm.Port
+	done   chan error // of Serve
+}
+
+func serve(t commtest.TB, hosts []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec, handle func(*comm.Arrival) error) *served {
+	t.Helper()
+	s := &served{links: make([]comm.ServerLink, len(hosts)), done: make(chan error, 1)}
+	errs := make([]error, len(hosts)+1)
+	var far []*wire.Conn
+	var joined sync.WaitGroup
+	for i, host := range hosts {
+		store, err := byHost.NewStore(linktest.Name(i), specs)
+		commtest.Must(t, err)
+		near, at := linktest.Link(t, byHost.Link(host == 0).Network, linktest.Name(i), "server9")
+		s.stores, s.near, far = append(s.stores, store), append(s.near, near), append(far, at)
+		joined.Go(func() { s.links[i], errs[i] = byHost.NewServerLink(near, store, timeout) })
+	}
+	s.port, errs[len(hosts)] = byHost.NewPort(wire.Links{Self: "server9", Conns: far, Timeout: timeout}, specs, chunked)
+	joined.Wait()
+	commtest.Must(t, errors.Join(errs...))
+	go func() { s.done <- s.port.Serve(handle) }()
+	t.Cleanup(func() {
+		for i, l := range s.links {
+			_ = l.Close()
+			_ = s.stores[i].Close()
+		}
+		_ = s.port.Close()
+	})
+	return s
+}
+
+// requireMeans has trainers push random gradients, in place or copied, for some batches, and ends all.
+func (s *served) requireMeans(t *rapid.T, specs []tensor.BucketSpec, batches int64) {
+	t.Helper()
+	linktest.RequireMeans(t, s.links, specs, batches, func(trainer, k int) *tensor.Bucket {
+		b := place(s.stores[trainer], k, rapid.Bool().Draw(t, "copied"))
+		commtest.Fill(t, b.BucketSpec, &b.Gradient, 20)
+		return b
+	})
+	for _, l := range s.links {
+		commtest.Must(t, l.Close())
+	}
+	commtest.Must(t, <-s.done)
+}
+
+// All trainers get the mean, whichever host they are on and wherever their gradients lie; those of the
+// server's host have it where they pushed from.
+func TestServersAcrossHostsAverage(t *testing.T) {
+	commtest.Check(t, func(t *rapid.T) {
+		hosts := rapid.SampledFrom([][]int{{0, 1}, {1, 0, 1}, {0, 0, 1, 1}, {1, 1, 1, 0}, {1, 2}}).Draw(t, "hosts")
+		specs := []tensor.BucketSpec{
+			commtest.DenseSpec(0, rapid.SampledFrom([]int{0, 9, comm.ChunkElements}).Draw(t, "some")),
+			commtest.DenseSpec(1, 2*comm.ChunkElements+7), commtest.SparseSpec(2, 50, 3, 50),
+		}
+		chunked := rapid.Bool().Draw(t, "chunked")
+		s := serve(t, hosts, linktest.Patience, chunked, specs, linktest.NewAverager(len(hosts), specs).Handle)
+		s.requireMeans(t, specs, 2)
+	})
+}
+
+// A push of the server's host is handed over in the trainer's own memory, in as many chunks as those of
+// other hosts; each chunk is answered once.
+func TestServersAcrossHostsWorkInPlace(t *testing.T) {
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements+7)}
+	chunks := make(chan string, 6)
+	var again error
+	s := serve(t, []int{0, 1}, linktest.Patience, true, specs, func(a *comm.Arrival) error {
+		chunks <- fmt.Sprintf("%d: chunk %d of %d, in place %v", a.Trainer, a.Chunk, a.Chunks, a.InPlace)
+		for i := range a.Gradient.Values {
+			a.Gradient.Values[i]++
+		}
+		err := a.Answer(a.Gradient)
+		if a.Trainer == 0 && a.Chunk == 0 {
+			again = a.Answer(a.Gradient)
+		}
+		return err
+	})
+	for i, l := range s.links {
+		commtest.Must(t, l.PushPull(0, s.stores[i].Buckets[0]).Wait())
+		for k, v := range s.stores[i].Buckets[0].Gradient.Values {
+			if v != 1 {
+				t.Fatalf("trainer%d has %g at %d", i, v, k)
+			}
+		}
+	}
+	var got []string
+	for range 6 {
+		got = append(got, <-chunks)
+	}
+	want := []string{"0: chunk 0 of 3, in place true", "0: chunk 1 of 3, in place true", "0: chunk 2 of 3, in place true", "1: chunk 0 of 3, in place false", "1: chunk 1 of 3, in place false", "1: chunk 2 of 3, in place false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the server got %q, want %q", got, want)
+	}
+	if again == nil || !strings.Contains(again.Error(), "answered chunk 0 of bucket 0 to trainer0, which has no push of it in flight") {
+		t.Errorf("a second answer gave %v", again)
+	}
+}
+
+// The end of any trainer ends Serve with its name and all other links; so does an error of handle,
+// once.
+func TestServersAcrossHostsNoticeWhoIsGone(t *testing.T) {
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
+	for gone, other := range []int{1, 0} {
+		s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
+		pending := s.links[other].PushPull(0, s.stores[other].Buckets[0])
+		commtest.Must(t, s.near[gone].Close())
+		var peer *comm.PeerError
+		if err := <-s.done; !errors.As(err, &peer) || peer.Peer != linktest.Name(gone) {
+			t.Errorf("without trainer%d the server ended with %v", gone, err)
+		}
+		if err := pending.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
+			t.Errorf("trainer%d, whose server ended, got %v", other, err)
+		}
+	}
+	for pusher := range 2 {
+		s := serve(t, []int{0, 1}, linktest.Patience, true, specs, func(*comm.Arrival) error { return io.ErrNoProgress })
+		err := s.links[pusher].PushPull(0, s.stores[pusher].Buckets[0]).Wait()
+		var peer *comm.PeerError
+		if ended := <-s.done; !errors.Is(ended, io.ErrNoProgress) || !errors.As(err, &peer) {
+			t.Errorf("an error over the push of trainer%d ended Serve with %v and gave it %v", pusher, ended, err)
+		}
+	}
+	s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
+	commtest.Must(t, s.port.Close())
+	commtest.Must(t, <-s.done) // what follows Close is no failure
+}
+
+// A server that is late is named by trainers of either host.
+func TestServersAcrossHostsEndInTime(t *testing.T) {
+	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
+	for late := range 2 {
+		s := serve(t, []int{0, 1}, 200*time.Millisecond, true, specs, func(*comm.Arrival) error { return nil })
+		want := fmt.Sprintf("trainer%d waited 0.2 s for the answer to batch 4, bucket 0 from server9", late)
+		if err := s.links[late].PushPull(4, s.stores[late].Buckets[0]).Wait(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+// Package linktest joins ranks for the tests of links.
+package linktest
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/commtest"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/comm/wire/grpc"
+	"github.com/psbench/psbench/internal/identity"
+)
+
+// Patience is longer than anything takes, also under the race detector on a machine of two cores
+// that runs the tests of all packages at once. Only what fails waits for it.
+const Patience = time.Minute
+
+// TestSecret is that of the run.
+var TestSecret = []byte("0123456789abcdef0123456789abcdef")
+
+// ShortDir is a folder whose sockets stay within the kernel's path limit.
+func ShortDir(t commtest.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ps")
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// TLS and GRPCOverTLS are TCP and gRPC on an address of this host that others reach, where all
+// bytes are inside TLS; Networks are what carries frames.
+var (
+	TLS         = again(wire.TCP)
+	GRPCOverTLS = again(grpc.Network)
+	Networks    = []*wire.Network{wire.Unix, wire.TCP, grpc.Network, TLS, GRPCOverTLS}
+)
+
+// again is a network like n, so that tests tell them apart.
+func again(n *wire.Network) *wire.Network {
+	other := *n
+	return &other
+}
+
+// Secured says that tests have n on an address where all bytes are inside TLS.
+func Secured(n *wire.Network) bool { return n == TLS || n == GRPCOverTLS }
+
+// OverNetworks runs test once per network.
+func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
+	for _, n := range Networks {
+		name := n.Name()
+		if Secured(n) {
+			name += " in TLS"
+		}
+		t.Run(name, func(t *testing.T) {
+			if Secured(n) {
+				HostIP(t)
+			}
+			test(t, n)
+		})
+	}
+}
+
+// HostIP is an address of this host that others reach. The test is skipped where there is none.
+func HostIP(t testing.TB) string {
+	t.Helper()
+	ip, err := hostIP()
+	if err != nil {
+		t.Skip(err)
+	}
+	return ip
+}
+
+func hostIP() (string, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String(), nil
+		}
+	}
+	return "", errors.New("this host has no address that others reach")
+}
+
+// Listen makes the listener of a rank, until the test ends.
+func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
+	t.Helper()
+	at, err := "127.0.0.1", error(nil)
+	switch {
+	case n == wire.Unix:
+		at = filepath.Join(ShortDir(t), name)
+	case Secured(n):
+		at, err = hostIP()
+		commtest.Must(t, err)
+	}
+	l, err := n.Listen(at, name, TestSecret)
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// Link joins the ranks named from and to.
+func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.Conn) {
+	t.Helper()
+	l := Listen(t, n, to)
+	atFrom, err := n.Dial(l.Address(), wire.Call{From: from, To: to, Purpose: "test", Secret: TestSecret, Timeout: Patience})
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = atFrom.Close() })
+	atTo, err = l.Accept("test", from, Patience)
+	commtest.Must(t, err)
+	t.Cleanup(func() { _ = atTo.Close() })
+	return atFrom, atTo
+}
+
+// Name is that of a trainer.
+func Name(rank int) string { return fmt.Sprintf("trainer%d", rank) }
+
+// Same gives every member the same specs.
+func Same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
+	return func(int) []tensor.BucketSpec { return specs }
+}
+
+// Footprint is what a process holds: descriptors, mappings of segments, and
+// goroutines.
+type Footprint struct{ Descriptors, Mappings, Goroutines int }
+
+// FootprintNow counts what the process holds.
+func FootprintNow(t commtest.TB) Footprint {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	commtest.Must(t, err)
+	maps, err := os.ReadFile("/proc/self/maps")
+	commtest.Must(t, err)
+	return Footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
+}
+
+// DialBare connects to a listener without a hello, in TLS where it is on such an address.
+func DialBare(l *wire.Listener) (net.Conn, error) {
+	nc, err := DialSocket(l)
+	if err != nil || nc.RemoteAddr().Network() == "unix" || nc.RemoteAddr().(*net.TCPAddr).IP.IsLoopback() {
+		return nc, err
+	}
+	known, err := identity.Of(TestSecret, "links")
+	if err != nil {
+		return nil, err
+	}
+	secured := tls.Client(nc, known.Client())
+	return secured, secured.Handshake()
+}
+
+// DialSocket connects to a listener and says nothing.
+func DialSocket(l *wire.Listener) (net.Conn, error) {
+	network, place, _ := strings.Cut(l.Address(), ":")
+	if network != wire.Unix.Name() {
+		network = "tcp"
+	}
+	return net.Dial(network, place)
+}

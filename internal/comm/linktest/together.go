@@ -1,0 +1,48 @@
+package linktest
+
+import (
+	"sync"
+
+	"github.com/psbench/psbench/internal/comm/commtest"
+)
+
+// Together runs step for every rank at once, each on a goroutine of its own
+// that lives for the whole benchmark.
+type Together struct {
+	start []chan struct{}
+	done  chan error
+	wg    sync.WaitGroup
+}
+
+// NewTogether starts the ranks, which wait for a round.
+func NewTogether(ranks int, step func(rank int) error) *Together {
+	p := &Together{done: make(chan error, ranks)}
+	for rank := range ranks {
+		start := make(chan struct{})
+		p.start = append(p.start, start)
+		p.wg.Go(func() {
+			for range start {
+				p.done <- step(rank)
+			}
+		})
+	}
+	return p
+}
+
+// Round has every rank take a step and waits for all.
+func (p *Together) Round(t commtest.TB) {
+	for _, start := range p.start {
+		start <- struct{}{}
+	}
+	for range p.start {
+		commtest.Must(t, <-p.done)
+	}
+}
+
+// Close ends the ranks.
+func (p *Together) Close() {
+	for _, start := range p.start {
+		close(start)
+	}
+	p.wg.Wait()
+}

@@ -1,0 +1,157 @@
+// Package mixed makes links of two kinds: through shared memory where the connection stays on one
+// host, of frames where it leaves it. Which of the two follows from the connection alone: a Unix socket
+// joins processes of one host. Ports and groups join both.
+package mixed
+
+import (
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/hosts"
+	"github.com/psbench/psbench/internal/comm/shared"
+	"github.com/psbench/psbench/internal/comm/stream"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// Provider makes links by those of a host and those between hosts. Stores are the former's: links
+// to other hosts send straight from them.
+type Provider struct {
+	shared.Provider
+	Between stream.Provider
+}
+
+// ReceiveStore maps the peer's store, or makes one like it for the peer on another host.
+func (p Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
+	if conn.PassesSegments() {
+		return p.Provider.ReceiveStore(conn, specs)
+	}
+	return p.Between.ReceiveStore(conn, specs)
+}
+
+// SendStore passes the store's segment to a peer on this host.
+func (p Provider) SendStore(conn *wire.Conn, store *comm.Store) error {
+	if conn.PassesSegments() {
+		return p.Provider.SendStore(conn, store)
+	}
+	return p.Between.SendStore(conn, store)
+}
+
+// NewServerLink starts a link of the kind of the connection.
+func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
+	if conn.PassesSegments() {
+		return p.Provider.NewServerLink(conn, store, timeout)
+	}
+	return p.Between.NewServerLink(conn, store, timeout)
+}
+
+// NewTableLink joins a server by a link of the kind of the connection.
+func (p Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
+	if conn.PassesSegments() {
+		return p.Provider.NewTableLink(conn, store, table, timeout)
+	}
+	return p.Between.NewTableLink(conn, store, table, timeout)
+}
+
+// GroupPeers lists all others of the member's host, and for those of a rail its neighbours there.
+func (Provider) GroupPeers(position int, on []int) []int {
+	at := hosts.Of(on, position)
+	return at.Peers()
+}
+
+// NewGroup joins a group that is hierarchical where some host has several members and there are
+// several hosts: see shared.Relay.
+func (p Provider) NewGroup(members wire.Links, on []int, position int, store *comm.Store) (comm.GroupLink, error) {
+	at := hosts.Of(on, position)
+	switch len(at.Members) {
+	case 1:
+		return p.Provider.NewGroup(members, on, position, store)
+	case at.Size:
+		return p.Between.NewGroup(members, on, position, store)
+	}
+	var relay shared.Relay
+	if at.OnRail() {
+		relay = stream.NewRelay(some(members, at.Rail()), at, store.Specs())
+	}
+	return p.NewGroupAcross(some(members, at.Here()), at, store, relay)
+}
+
+// some are the links at these positions.
+func some(of wire.Links, positions []int) wire.Links {
+	links := wire.Links{Self: of.Self, Timeout: of.Timeout}
+	for _, i := range positions {
+		links.Conns = append(links.Conns, of.Conns[i])
+	}
+	return links
+}
+
+// split parts the links of a port by their kind, each with nil in the place of the others.
+func split(all wire.Links) (within, between wire.Links) {
+	within, between = all, all
+	within.Conns, between.Conns = make([]*wire.Conn, len(all.Conns)), make([]*wire.Conn, len(all.Conns))
+	for i, conn := range all.Conns {
+		if conn.PassesSegments() {
+			within.Conns[i] = conn
+		} else {
+			between.Conns[i] = conn
+		}
+	}
+	return within, between
+}
+
+// NewPort makes a port that joins one of each kind, unless all trainers are of one.
+func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	within, between := split(trainers)
+	switch {
+	case !anyOf(between):
+		return p.Provider.NewPort(trainers, specs, chunked)
+	case !anyOf(within):
+		return p.Between.NewPort(trainers, specs, chunked)
+	}
+	here, err := p.NewPortBeside(within, specs, chunked)
+	if err != nil {
+		_ = between.Close()
+		return nil, err
+	}
+	there, err := p.Between.NewPort(between, specs, chunked)
+	if err != nil {
+		_ = here.Close()
+		return nil, err
+	}
+	j := &port{ports: ports[comm.Port]{within: here, between: there}}
+	for _, conn := range within.Conns {
+		j.here = append(j.here, conn != nil)
+	}
+	return j, nil
+}
+
+// NewTablePort is NewPort of the server of a table.
+func (p Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
+	within, between := split(trainers)
+	switch {
+	case !anyOf(between):
+		return p.Provider.NewTablePort(trainers, spec, table)
+	case !anyOf(within):
+		return p.Between.NewTablePort(trainers, spec, table)
+	}
+	here, err := p.Provider.NewTablePort(within, spec, table)
+	if err != nil {
+		_ = between.Close()
+		return nil, err
+	}
+	there, err := p.Between.NewTablePort(between, spec, table)
+	if err != nil {
+		_ = here.Close()
+		return nil, err
+	}
+	return &tablePort{ports: ports[comm.TablePort]{within: here, between: there}}, nil
+}
+
+func anyOf(links wire.Links) bool {
+	for _, conn := range links.Conns {
+		if conn != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,93 @@
+package op
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// CallKind says what a trainer calls the server of a table for.
+type CallKind int32
+
+// The kinds of calls.
+const (
+	CallLookup CallKind = iota
+	CallUpdate
+	CallKinds // how many there are
+)
+
+func (k CallKind) String() string { return [CallKinds]string{"lookup", "update"}[k] }
+
+// DescribeCall names a call in errors.
+func DescribeCall(kind CallKind, batch int64) string {
+	if batch == comm.NoBatch {
+		return fmt.Sprintf("a %s for no batch", kind)
+	}
+	return fmt.Sprintf("the %s of batch %d", kind, batch)
+}
+
+// Calls is the life of a link to the server of a table, which has one call in flight.
+type Calls struct {
+	Life
+	Peer         string
+	Store        *comm.LookupStore
+	First, Width int // the table's columns among those of all tables
+
+	calls  [CallKinds]Operation
+	last   CallKind
+	Looked int64 // what the last lookup was asked, -1 once an update has followed it
+}
+
+// Init makes the link one of conn to the server of a table, whose calls a waiter carries
+// on by what drive makes for them, unless that is nil.
+func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration, drive func(CallKind) func()) {
+	c.Self, c.Peer, c.Link, c.Timeout = conn.Self(), conn.Peer(), "the link to "+conn.Peer(), timeout
+	c.Awaits, c.Idle = "the answer to ", "a pause between calls"
+	c.Store, c.First, c.Width, c.Looked = store, store.FirstColumn(table), store.Tables[table].Width, -1
+	for kind := range c.calls {
+		kind := CallKind(kind) // #nosec G115 -- one of two
+		var by func()
+		if drive != nil {
+			by = drive(kind)
+		}
+		c.calls[kind] = NewOperation(func(batch int64) string { return DescribeCall(kind, batch) }, by, store.Return)
+		c.Add(&c.calls[kind])
+	}
+}
+
+// Call is the call of a kind.
+func (c *Calls) Call(kind CallKind) *Operation { return &c.calls[kind] }
+
+// InFlight is the call in flight, or nil; the caller holds Mu.
+func (c *Calls) InFlight() (*Operation, CallKind) {
+	if o := &c.calls[c.last]; o.Pending() {
+		return o, c.last
+	}
+	return nil, 0
+}
+
+// Begin makes a call pending. It is an error, and changes nothing, if the link has ended,
+// if a call is in flight, or if an update is not that of the last lookup. The caller
+// holds Mu.
+func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
+	last, _ := c.InFlight()
+	switch {
+	case c.err != nil:
+		return nil, c.err
+	case last != nil:
+		return nil, fmt.Errorf("%s started %s at %s while %s is in flight", c.Self, DescribeCall(kind, batch), c.Peer, last)
+	case kind == CallUpdate && (c.Looked != c.Store.Asked() || c.calls[CallLookup].Batch != batch):
+		return nil, fmt.Errorf("%s started %s at %s, but an update follows the lookup of the same bags and batch, once", c.Self, DescribeCall(kind, batch), c.Peer)
+	}
+	c.Looked = -1
+	if kind == CallLookup {
+		c.Looked = c.Store.Asked()
+	}
+	c.last = kind
+	c.Store.Lend()
+	o := &c.calls[kind]
+	c.Start(o, batch)
+	return o, nil
+}

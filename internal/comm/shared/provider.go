@@ -1,0 +1,107 @@
+package shared
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/hosts"
+	"github.com/psbench/psbench/internal/comm/shared/layout"
+	"github.com/psbench/psbench/internal/comm/shm"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// Provider makes links through shared memory.
+type Provider struct {
+	// Device has links leave values in its memory where both ends share it; nil where there is none.
+	Device comm.Device
+}
+
+// Maps is true.
+func (Provider) Maps() bool { return true }
+
+// NewStore allocates a store in a segment of shared memory, which the ranks that this one
+// joins will map. All of it is touched, so that no page fault falls into an iteration.
+func (Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
+	return layout.NewStore(owner+" buckets", specs, true)
+}
+
+// ReserveStores compares what the stores need with the memory there is.
+func (Provider) ReserveStores(owners []string, specs []tensor.BucketSpec) error {
+	return shm.Reserve("the buckets of "+comm.JoinNames(owners), int64(len(owners))*int64(layout.StoreBytes(specs)))
+}
+
+// SendStore passes the store's segment.
+func (Provider) SendStore(conn *wire.Conn, store *comm.Store) error {
+	return layout.SendStore(conn, store)
+}
+
+// ReceiveStore maps it.
+func (Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
+	return layout.ReceiveStore(conn, specs, true)
+}
+
+// NewLookupStore allocates it in a segment, which the servers of all tables map.
+func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
+	return layout.NewLookupStore(owner, spec)
+}
+
+// NewServerLink starts a link whose pushes are stores into slots.
+func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
+	return newLink(conn, store, timeout, p.Device)
+}
+
+// NewPort makes a port that hands over gradients where they are, never in chunks. Who takes chunks
+// is handed large ones in ordinary memory of the trainers in pieces.
+func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	return newPort(trainers, specs, chunked, false, p.Device)
+}
+
+// NewPortBeside makes a port that hands over gradients as NewPort does, or in chunks, of the trainers
+// that there are connections to; others' pushes come to another port in chunks, too.
+func (Provider) NewPortBeside(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
+	return newPort(trainers, specs, false, chunked, nil)
+}
+
+// GroupPeers lists all others, whose memory each member maps.
+func (Provider) GroupPeers(position int, hosts []int) []int {
+	var peers []int
+	for i := range hosts {
+		if i != position {
+			peers = append(peers, i)
+		}
+	}
+	return peers
+}
+
+// NewGroup joins a group whose members work in each other's memory.
+func (p Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.Store) (comm.GroupLink, error) {
+	return newGroup(members, position, store, p.Device)
+}
+
+// NewGroupAcross joins a group whose members on this host, which here has connections to, work in each
+// other's memory, and are joined to those of others by the relays that some of them have: nil at the
+// others. With a Summer that is no Relay the group can do nothing but sum. It is the group's from now on, also after
+// an error.
+func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums Summer) (comm.GroupLink, error) {
+	return newGroupOf(here, at, store, sums, nil)
+}
+
+// NewTableLink joins a server that works in the trainer's store.
+func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
+	if err := store.CheckTable(table); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
+	}
+	return newTableLink(conn, store, table, timeout)
+}
+
+// NewTablePort makes a port that works in the trainers' stores.
+func (Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
+	if err := spec.CheckTable(table); err != nil {
+		_ = trainers.Close()
+		return nil, fmt.Errorf("%s: %w", trainers.Self, err)
+	}
+	return newTablePort(trainers, spec, table)
+}

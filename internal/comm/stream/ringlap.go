@@ -1,0 +1,146 @@
+package stream
+
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/comm/op"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// ringBlock is how many elements move as one frame, so that they are added and
+// sent on while they are still in the cache: 256 KiB.
+const ringBlock = 64 << 10
+
+// blocks is the number of frames that carry this many elements.
+func blocks(elements int) int { return max(1, (elements+ringBlock-1)/ringBlock) }
+
+// blockOf is the k-th block of values.
+func blockOf(values []float32, k int) []float32 {
+	return values[k*ringBlock : min((k+1)*ringBlock, len(values))]
+}
+
+// cut is the spans of a dense bucket that each member of a circle has: one at least, so that
+// neighbours exchange a frame in each step, if of nothing.
+type cut [][]op.Span
+
+// newCut cuts a bucket of so many elements into a shard for each member.
+func newCut(elements, members int) *cut {
+	c := make(cut, members)
+	for i := range c {
+		from, to := tensor.Shard(elements, members, i)
+		c.give(i, op.Span{From: from, To: to, Owner: i})
+	}
+	return &c
+}
+
+// give adds what to covers, block by block, to the spans of member i.
+func (c cut) give(i int, to op.Span) {
+	for k := range blocks(to.To - to.From) {
+		from := to.From + k*ringBlock
+		c[i] = append(c[i], op.Span{From: from, To: min(from+ringBlock, to.To), Owner: to.Owner})
+	}
+}
+
+// most is how many spans a member has at most, longest how many elements one has.
+func (c cut) most() (spans int) {
+	for _, all := range c {
+		spans = max(spans, len(all))
+	}
+	return spans
+}
+
+func (c cut) longest() (elements int) {
+	for _, all := range c {
+		for _, s := range all {
+			elements = max(elements, s.To-s.From)
+		}
+	}
+	return elements
+}
+
+// lap is how the shards of a dense bucket go round: in step s member p sends that of
+// p+first-s and receives the one before. In the first steps, those that add, it adds what
+// it receives to its own; in the others it takes it as it is. What a step receives the
+// next one sends.
+type lap struct {
+	first, adds, steps int
+	added, taken       wire.Op // of the frames
+}
+
+// lapOf is the lap that a task is; false: it is none. That of an all-reduce ends its additions with the
+// whole sum of shard p+1 at member p, and that of a reduce-scatter with that of shard p. That of an
+// all-gather begins with shard p at member p.
+func (r *circle) lapOf(t *task) (l lap, ok bool) {
+	once := r.size - 1
+	switch {
+	case t.kind == wire.OpReduceScatter:
+		return lap{first: -1, adds: once, steps: once, added: wire.OpReduceScatter}, true
+	case t.kind == wire.OpAllGather:
+		return lap{steps: once, taken: wire.OpAllGather}, true
+	case t.kind == wire.OpScatter && !t.op.Spec.Sparse:
+		return lap{adds: once, steps: 2 * once, added: wire.OpScatter, taken: wire.OpGather}, true
+	default:
+		return lap{}, false
+	}
+}
+
+// frame starts the frame of block k in a step.
+func (l lap) frame(op *op.Reduction, step, k int) wire.Header {
+	h := wire.Header{Op: l.taken, Arg: int64(step), Arg2: int64(k)}
+	if step < l.adds {
+		h.Op = l.added
+	}
+	return frameOf(h, op)
+}
+
+// beginLap posts the shard that a member begins with.
+func (r *circle) beginLap(t *task, l lap) {
+	for k, own := range t.cut[(r.position+l.first+r.size)%r.size] {
+		t.stage.Prepare(own)
+		r.post(l.frame(t.op, 0, k), nil, t.gradient.Values[own.From:own.To])
+	}
+}
+
+// runLap runs the rest of a lap of a dense bucket in place. What its stage does with a block goes on
+// while the one before is sent and the next arrives.
+func (r *circle) runLap(t *task, l lap) error {
+	at, values := r.position+l.first+r.size, t.gradient.Values
+	for step := range l.steps {
+		for k, s := range t.cut[(at-step-1+r.size)%r.size] {
+			block := values[s.From:s.To]
+			if step < l.adds {
+				t.stage.Prepare(s)
+			}
+			if err := r.receiveBlock(t.op, l, step, k, block); err != nil {
+				return err
+			}
+			if step+1 < l.steps {
+				r.post(l.frame(t.op, step+1, k), nil, block)
+			}
+			if step >= l.adds-1 {
+				t.stage.Finish(s)
+			}
+		}
+	}
+	return nil
+}
+
+// receiveBlock takes block k of a step, or adds it to what is there.
+func (r *circle) receiveBlock(op *op.Reduction, l lap, step, k int, block []float32) error {
+	h, err := r.expect(op, l.frame(op, step, k))
+	if err != nil {
+		return err
+	}
+	if step >= l.adds {
+		return r.readValues(op, &h, block)
+	}
+	arrived := r.block[:len(block)]
+	if err := r.readValues(op, &h, arrived); err != nil {
+		return err
+	}
+	vec.Add(block, arrived)
+	if op.Mean && step == l.adds-1 { // the sum is whole
+		vec.Scale(1/float32(r.total), block)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/op"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// stagingBytes is how much of an answer is read at once on its way to the columns
+// that it belongs to.
+const stagingBytes = 64 << 10
+
+// callOps are the operations of the frames of a call and of its answer.
+var callOps = [op.CallKinds]wire.Op{op.CallLookup: wire.OpLookup, op.CallUpdate: wire.OpUpdate}
+
+// tableLink is a TableLink over a Conn. The caller's goroutine sends, and so
+// has to wait until the connection has taken the frame; another one reads.
+//
+// A lookup is one frame of the offsets and indices, its answer one of [bags, width]
+// values: with n indices 8*(bags+1+n) bytes there and 4*bags*width back, and a
+// header each. An update is one frame of 4*bags*width bytes, since the server knows
+// the bags, and its answer a header.
+type tableLink struct {
+	op.Calls
+	conn    *wire.Conn
+	columns int       // of all tables
+	staging []float32 // whole rows
+	parts   [][]byte  // storage of a call's payload
+	done    chan struct{}
+}
+
+func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) *tableLink {
+	l := &tableLink{
+		conn: conn, columns: store.Columns(), parts: make([][]byte, 0, store.Bags), done: make(chan struct{}),
+	}
+	l.Init(conn, store, table, timeout, nil)
+	l.staging = make([]float32, min(store.Bags, max(1, stagingBytes/4/l.Width))*l.Width)
+	go l.receive()
+	return l
+}
+
+// Lookup implements TableLink.
+func (l *tableLink) Lookup(batch int64) *comm.Future { return l.start(op.CallLookup, batch) }
+
+// Update implements TableLink.
+func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpdate, batch) }
+
+func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
+	l.Mu.Lock()
+	call, err := l.Begin(kind, batch)
+	l.Mu.Unlock()
+	if err != nil {
+		return comm.Completed(err)
+	}
+	_ = l.conn.SetReadDeadline(call.Deadline) // fails only once closed, and then reads fail too
+	h := wire.Header{Op: callOps[kind], Batch: batch, Arg: int64(l.Store.BagsAsked()), Arg2: int64(len(l.Store.BagIndices))}
+	if err := l.conn.PostBy(call.Deadline, &h, l.payload(kind)...); err != nil {
+		l.Fail(l.conn.ExplainSend(err, op.DescribeCall(kind, batch), int64(l.Timeout)))
+		_ = l.conn.Close()
+	}
+	return call.Future()
+}
+
+// payload is what a call sends, without a copy.
+func (l *tableLink) payload(kind op.CallKind) [][]byte {
+	l.parts = l.parts[:0]
+	switch s := l.Store; {
+	case kind == op.CallLookup:
+		l.parts = append(l.parts, tensor.Int64Bytes(s.BagOffsets), tensor.Int64Bytes(s.BagIndices))
+	case l.Width == l.columns:
+		l.parts = append(l.parts, tensor.Float32Bytes(s.Gradients[:s.BagsAsked()*l.Width]))
+	default:
+		for i := range s.BagsAsked() {
+			l.parts = append(l.parts, tensor.Float32Bytes(l.columnsOf(s.Gradients, i)))
+		}
+	}
+	return l.parts
+}
+
+// columnsOf is the table's columns of bag i.
+func (l *tableLink) columnsOf(values []float32, i int) []float32 {
+	from := i*l.columns + l.First
+	return values[from : from+l.Width]
+}
+
+func (l *tableLink) receive() {
+	defer close(l.done)
+	readAnswers(l.conn, &l.Life, l.readAnswer)
+	_ = l.conn.Close()
+	l.Finish()
+}
+
+// readAnswer reads the answer that h announces.
+func (l *tableLink) readAnswer(h *wire.Header) error {
+	l.Mu.Lock()
+	call, kind := l.InFlight()
+	pending := call != nil && h.Op == callOps[kind] && h.Batch == call.Batch
+	l.Mu.Unlock()
+	if !pending {
+		return fmt.Errorf("%s sent operation %d of batch %d to %s, which has no such call in flight", l.Peer, h.Op, h.Batch, l.Self)
+	}
+	want := 0
+	if kind == op.CallLookup {
+		want = 4 * l.Store.BagsAsked() * l.Width
+	}
+	if h.Payload != uint64(want) {
+		return fmt.Errorf("%s answered %s of %s with %d bytes instead of %d", l.Peer, op.DescribeCall(kind, h.Batch), l.Self, h.Payload, want)
+	}
+	if kind == op.CallLookup {
+		if err := l.readColumns(); err != nil {
+			return err
+		}
+	}
+	_ = l.conn.SetReadDeadline(time.Time{}) // before the next call may set its own
+	l.Complete(call)
+	return nil
+}
+
+// readColumns reads the rows of an answer into the table's columns.
+func (l *tableLink) readColumns() error {
+	values, bags := l.Store.Values, l.Store.BagsAsked()
+	if l.Width == l.columns {
+		return l.conn.Fill(tensor.Float32Bytes(values[:bags*l.Width]))
+	}
+	for i := 0; i < bags; {
+		n := min(len(l.staging)/l.Width, bags-i)
+		rows := l.staging[:n*l.Width]
+		if err := l.conn.Fill(tensor.Float32Bytes(rows)); err != nil {
+			return err
+		}
+		for ; len(rows) > 0; i++ {
+			copy(l.columnsOf(values, i), rows)
+			rows = rows[l.Width:]
+		}
+	}
+	return nil
+}
+
+// Close implements TableLink. With a call in flight, which then fails, that is no
+// orderly end and the server sees a lost link.
+func (l *tableLink) Close() error {
+	err := op.Leave(l.Retire(), l.conn)
+	<-l.done
+	return err
+}

@@ -1,0 +1,96 @@
+package batches
+
+import (
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Fetched is what a rank has of the data.
+type Fetched struct {
+	Batches Batches     // its share
+	HeldOut []sdk.Batch // its share of those that are held out
+	Sizes   []Lengths   // of the largest batches, among others
+}
+
+// Batches are those of a rank, which begin anew in each pass: a pass may end within an epoch.
+type Batches interface {
+	sdk.Batches
+	// Rewind begins a pass: Next gives the first batch of an epoch.
+	Rewind() error
+}
+
+// kept are batches in memory.
+type kept struct {
+	sdk.Batches
+	list []sdk.Batch
+}
+
+func newKept(list []sdk.Batch) *kept { return &kept{sdk.NewBatches(list), list} }
+
+// Rewind implements Batches.
+func (k *kept) Rewind() error {
+	k.Batches = sdk.NewBatches(k.list)
+	return nil
+}
+
+// Source is where a rank's batches come from.
+type Source struct {
+	Data     process.Peer
+	Share    Share
+	Streamed bool // they come during the pass
+}
+
+// fetcher takes what the data process sends a rank.
+type fetcher struct {
+	*process.Process
+	trainer sdk.Trainer // which may be a Preprocessor
+	inputs  sdk.InputSpec
+}
+
+// Fetch takes what the data process sends: the rank's share of the batches, at
+// once or during the passes, and of those that are held out. Trainers that are a
+// Preprocessor change them.
+func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from Source) (*Fetched, error) {
+	f := &fetcher{p, trainer, inputs}
+	conn, err := p.Dial(from.Data, process.PurposeBatches)
+	if err != nil {
+		return nil, err
+	}
+	out, largest := &Fetched{}, LargestOf(from.Share, inputs)
+	if from.Streamed {
+		out.Sizes = []Lengths{largest}
+	} else {
+		share, err := f.receive(conn)
+		if err != nil {
+			return nil, err
+		}
+		out.Sizes, out.Batches = AllLengths(share), newKept(share)
+	}
+	if out.HeldOut, err = f.receive(conn); err != nil {
+		return nil, err
+	}
+	out.Sizes = append(out.Sizes, AllLengths(out.HeldOut)...)
+	if !from.Streamed {
+		return out, conn.Close()
+	}
+	stream := newStream(conn, from.Share.Batches, p.Timeout, func(batches []sdk.Batch) ([]sdk.Batch, error) {
+		return f.preprocess(batches, &largest)
+	})
+	out.Batches = stream
+	p.Owned.Go(func() { stream.serve(p.Done) })
+	p.OwnMemory(stream)
+	return out, nil
+}
+
+func (f *fetcher) receive(conn *wire.Conn) ([]sdk.Batch, error) {
+	share, err := receiveShare(f.Process, conn)
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.preprocess(share, nil)
+	if err != nil || len(out) == 0 || &out[0] == &share[0] {
+		return out, err
+	}
+	return readOnlyShare(f.Process, out)
+}

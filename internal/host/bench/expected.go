@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/hosted"
+	"github.com/psbench/psbench/sdk"
+)
+
+// expect finds how the rounds are checked: by the values alone, where all know what must come out,
+// or by asking the server or the hook.
+func (w *work) expect(req Request) error {
+	parted := w.operation.Served || w.operation.Hooked
+	w.values = bench.NewValues(req.Density, parted && req.Expect == Mean)
+	w.values.Rounded = req.Rounded
+	w.round.Reduced = w.round.All()
+	if w.operation.Hooked && w.hook.alone() {
+		w.round.Reduced = req.Partners
+	}
+	switch {
+	case !parted || req.Expect == Mean || req.Expect == Sum:
+		w.check = w.checkValues
+		return nil
+	case req.Expect != OfPart:
+		return nil
+	case w.operation.Hooked:
+		return w.askHook(req.Server)
+	default:
+		return w.askServer()
+	}
+}
+
+// verify compares every element with what the ranks' values make of it.
+func (w *work) verify(number int64) error {
+	if w.check == nil || w.mismatch != "" {
+		return nil
+	}
+	where, how, err := w.check(number)
+	switch {
+	case errors.Is(err, sdk.ErrNoAnswer):
+		w.check, w.unknown = nil, err.Error()
+	case err != nil:
+		return err
+	case where != "":
+		w.mismatch = fmt.Sprintf("%s of round %d on %s %s", where, number, w.Name(), how)
+	}
+	return nil
+}
+
+func (w *work) checkValues(number int64) (where, how string, err error) {
+	w.round.Number = number
+	where, how = w.values.Mismatch(w.bucket, number, w.operation.Expect(w.round))
+	return where, how, nil
+}
+
+// askServer has the server's twin say what must come out.
+func (w *work) askServer() error {
+	t, err := w.serverTwin(len(w.round.Partners))
+	switch {
+	case err != nil:
+		return err
+	case t.answerer != nil:
+		w.check = func(number int64) (where, how string, err error) {
+			x, err := w.exchange(number, w.round.Partners)
+			if err != nil {
+				return "", "", err
+			}
+			return w.compare(x, t.answerer, w.Part().Title())
+		}
+	case t.elementwise != nil:
+		w.check = func(number int64) (where, how string, err error) {
+			where, how = w.values.MismatchWith(t.answer, w.bucket, number, w.round.Partners)
+			return where, how, nil
+		}
+	default:
+		w.unknown = t.silent()
+	}
+	return nil
+}
+
+// askHook has the hook say what must come out, and it the server's answer, of which server says
+// what that is.
+func (w *work) askHook(server Expect) error {
+	answerer := hosted.AnswererOf(w.hook.Hook)
+	if part, err := w.Find(*w.config.Hook); answerer == nil && err == nil {
+		answerer = part.Answerer()
+	}
+	if answerer == nil {
+		w.unknown = w.hook.title + " does not say what it leaves: it is no sdk.Answerer"
+		return nil
+	}
+	var answer func(pushed []*tensor.Gradient, answer *tensor.Gradient) error
+	if w.hook.uses(sdk.LinkServer) {
+		var err error
+		if answer, err = w.serverAnswer(server); err != nil {
+			return err
+		}
+	}
+	w.check = func(number int64) (where, how string, err error) {
+		x, err := w.exchange(number, w.round.All())
+		if err != nil {
+			return "", "", err
+		}
+		x.Partners, x.Server = w.round.Partners, answer
+		return w.compare(x, answerer, w.hook.title)
+	}
+	return nil
+}
+
+// asked is room for what an Answerer is asked and says, for one bucket.
+type asked struct {
+	gradients []*tensor.Bucket // of all that take part
+	answer    *tensor.Bucket
+	exchange  sdk.Exchange
+	asking    []int // the ranks of gradients
+}
+
+// exchange is what so many ranks had in the bucket before a round. It costs a bucket of memory for
+// each, and one hash per element of them.
+func (w *work) exchange(number int64, ranks []int) (*sdk.Exchange, error) {
+	a := &w.asked
+	if a.answer == nil || a.answer.Index != w.bucket.Index || len(a.gradients) != len(ranks) {
+		*a = asked{answer: tensor.NewBucket(w.bucket.BucketSpec)}
+		for range ranks {
+			a.gradients = append(a.gradients, tensor.NewBucket(w.bucket.BucketSpec))
+		}
+	}
+	a.asking = ranks
+	x := &a.exchange
+	*x = sdk.Exchange{Batch: number, Bucket: w.bucket.BucketSpec, Gradients: x.Gradients[:0]}
+	for i, rank := range ranks {
+		if err := w.values.Fill(a.gradients[i], rank, number); err != nil {
+			return nil, err
+		}
+		if rank == w.Rank() {
+			x.Rank = i
+		}
+		x.Gradients = append(x.Gradients, &a.gradients[i].Gradient)
+	}
+	return x, nil
+}
+
+// compare holds what came out against what an Answerer says of an exchange.
+func (w *work) compare(x *sdk.Exchange, by sdk.Answerer, title string) (where, how string, err error) {
+	answer := &w.asked.answer.Gradient
+	if err := by.Answer(x, answer); err != nil {
+		return "", "", fault.Of(title, "Answer", err)
+	}
+	if err := w.bucket.Check(answer); err != nil {
+		return "", "", fault.Of(title, "Answer", err)
+	}
+	if where, _ = bench.Difference(&w.bucket.Gradient, answer); where == "" {
+		return "", "", nil
+	}
+	for i, rank := range w.asked.asking { // what was asked about may be overwritten
+		if err := w.values.Fill(w.asked.gradients[i], rank, x.Batch); err != nil {
+			return "", "", err
+		}
+	}
+	where, how = bench.Difference(&w.bucket.Gradient, answer, w.asked.exchange.Gradients...)
+	return where, how, nil
+}
+
+// serverAnswer is what the server makes of what is pushed to it, for a hook that pushes; nil where
+// nobody knows.
+func (w *work) serverAnswer(e Expect) (func(pushed []*tensor.Gradient, answer *tensor.Gradient) error, error) {
+	switch e {
+	case Mean, Sum:
+		return func(pushed []*tensor.Gradient, answer *tensor.Gradient) error {
+			x := sdk.Exchange{Bucket: w.bucket.BucketSpec, Gradients: pushed}
+			if e == Mean {
+				return x.Average(answer)
+			}
+			return x.Sum(answer)
+		}, nil
+	case OfPart:
+	default:
+		return nil, nil
+	}
+	t, err := w.serverTwin(len(w.round.Partners))
+	if err != nil {
+		return nil, err
+	}
+	return func(pushed []*tensor.Gradient, answer *tensor.Gradient) error {
+		switch {
+		case t.elementwise != nil:
+			return t.reduce(pushed, answer)
+		case t.answerer != nil:
+			outer := &w.asked.exchange
+			x := sdk.Exchange{Batch: outer.Batch, Bucket: outer.Bucket, Gradients: pushed}
+			for i, place := range outer.Partners {
+				if place == outer.Rank {
+					x.Rank = i
+				}
+			}
+			return t.answerer.Answer(&x, answer)
+		}
+		return fmt.Errorf("%w: %s", sdk.ErrNoAnswer, t.silent())
+	}, nil
+}

@@ -1,0 +1,137 @@
+package call
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/comm/shm"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// memory is a segment of calls as one side has it.
+type memory struct {
+	conn      *wire.Conn // which only tells of the peer's end
+	own, peer shm.Bell   // where this side sleeps, and where the peer does
+	out, in   rooms      // of payloads to the peer and from it
+	sealed    rooms      // in, for reading alone
+
+	using     sync.Mutex // held while this side works in the segment
+	closed    bool
+	going     lane
+	filled    uint32 // the count of going after the last header with a payload
+	coming    lane
+	current   wire.Header // of the payload in work
+	unread    []byte      // of that, what lies in the room
+	left      uint64      // of that, what is not read, in the room or to come
+	deadline  time.Time
+	timeout   time.Duration
+	there     func() bool // a header is there, or the link has ended
+	emptied   func() bool // the peer has taken so many headers, or the link has ended
+	mostOnWay uint32      // what emptied waits for: so many on their way, or fewer
+
+	ended   atomic.Pointer[error]
+	watched chan struct{} // closed when nobody reads conn any more; nil before watch
+}
+
+// newMemory lays a side over a segment, which sealed is for reading alone.
+func newMemory(conn *wire.Conn, at, sealed []byte, trainer bool) *memory {
+	bells, lanes, payloads := at[:2*shm.BellSize], at[2*shm.BellSize:headBytes], at[headBytes:]
+	half := len(payloads) / 2
+	m := &memory{
+		conn: conn,
+		own:  shm.NewBell(bells), peer: shm.NewBell(bells[shm.BellSize:]),
+		going: laneAt(lanes), coming: laneAt(lanes[laneBytes:]),
+		out: roomsAt(payloads[:half]), in: roomsAt(payloads[half:]), sealed: roomsAt(sealed[headBytes+half:]),
+	}
+	if !trainer {
+		m.own, m.peer, m.going, m.coming, m.out, m.in = m.peer, m.own, m.coming, m.going, m.in, m.out
+		m.sealed = roomsAt(sealed[headBytes:][:half])
+	}
+	m.there = func() bool { return m.coming.sent.Load() != m.coming.at || m.ended.Load() != nil }
+	m.emptied = func() bool { return m.going.at-m.going.taken.Load() <= m.mostOnWay || m.ended.Load() != nil }
+	return m
+}
+
+// bound gives what follows until the timeout; 0 is none.
+func (m *memory) bound(timeout time.Duration) {
+	m.timeout, m.deadline = timeout, time.Time{}
+	if timeout > 0 {
+		m.deadline = time.Now().Add(timeout)
+	}
+}
+
+// enter begins work in the segment, which is there until leave.
+func (m *memory) enter() error {
+	m.using.Lock()
+	if !m.closed {
+		return nil
+	}
+	m.using.Unlock()
+	return *m.ended.Load()
+}
+
+func (m *memory) leave() { m.using.Unlock() }
+
+// lookEvery is how often a wait before watch looks whether the peer is still there.
+const lookEvery = 20 * time.Millisecond
+
+// await waits until ready, which what is late says.
+func (m *memory) await(ready func() bool, what string) error {
+	for m.watched == nil { // nobody else would notice the end of the peer
+		late := time.Now().Add(lookEvery)
+		last := !m.deadline.IsZero() && m.deadline.Before(late)
+		if last {
+			late = m.deadline
+		}
+		switch {
+		case m.own.Wait(ready, late):
+			return nil
+		case m.conn.Ended():
+			return &comm.PeerError{Waiter: m.conn.Self(), Peer: m.conn.Peer(), What: what, Err: io.EOF}
+		case last:
+			return m.late(what)
+		}
+	}
+	if m.own.Wait(ready, m.deadline) {
+		return nil
+	}
+	return m.late(what)
+}
+
+func (m *memory) late(what string) error {
+	return &comm.WaitError{Waiter: m.conn.Self(), For: []string{m.conn.Peer()}, What: what, Seconds: m.timeout.Seconds()}
+}
+
+// watch ends the link with its connection, over which nothing comes any more.
+func (m *memory) watch() {
+	m.watched = make(chan struct{})
+	go func() {
+		defer close(m.watched)
+		var h wire.Header
+		err := m.conn.ReadHeader(&h)
+		if err == nil {
+			err = fmt.Errorf("%s sent operation %#x over the connection of a link through memory", m.conn.Peer(), h.Op)
+		}
+		m.end(err)
+	}()
+}
+
+// end has all that waits in the segment, now or later, return err. The first one counts.
+func (m *memory) end(err error) {
+	m.ended.CompareAndSwap(nil, &err)
+	m.own.Shake()
+}
+
+// close waits until nobody works in the segment any more, whose connection is closed.
+func (m *memory) close() {
+	if m.watched != nil {
+		<-m.watched
+	}
+	m.using.Lock()
+	defer m.using.Unlock()
+	m.closed = true
+}

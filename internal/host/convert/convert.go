@@ -1,0 +1,142 @@
+// Package convert turns what core and plugins tell each other into messages and back.
+package convert
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// BucketsToProto gives specs the form in which they cross gRPC.
+func BucketsToProto(specs []tensor.BucketSpec) []*proto.Bucket {
+	out := make([]*proto.Bucket, len(specs))
+	for i, s := range specs {
+		b := &proto.Bucket{
+			Elements: int64(s.Elements), Sparse: s.Sparse,
+			TableRows: int64(s.TableRows), Width: int64(s.Width), Capacity: int64(s.Capacity),
+		}
+		for _, p := range s.Parameters {
+			b.Parameters = append(b.Parameters, &proto.Span{
+				Parameter: int32(p.Parameter), // #nosec G115 -- a model has far fewer parameters
+				Offset:    int64(p.Offset), Elements: int64(p.Elements),
+			})
+		}
+		out[i] = b
+	}
+	return out
+}
+
+// BucketsFromProto is the inverse of BucketsToProto.
+func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
+	out := make([]tensor.BucketSpec, len(buckets))
+	for i, b := range buckets {
+		s := tensor.BucketSpec{
+			Index: i, Elements: int(b.GetElements()), Sparse: b.GetSparse(),
+			TableRows: int(b.GetTableRows()), Width: int(b.GetWidth()), Capacity: int(b.GetCapacity()),
+		}
+		for _, p := range b.GetParameters() {
+			s.Parameters = append(s.Parameters, tensor.Span{
+				Parameter: int(p.GetParameter()), Offset: int(p.GetOffset()), Elements: int(p.GetElements()),
+			})
+		}
+		out[i] = s
+	}
+	return out
+}
+
+// ModelToProto gives a model's description the form in which it crosses gRPC.
+func ModelToProto(m layout.Model) *proto.ModelDescription {
+	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient, Steps: m.Steps, Evaluates: m.Evaluates}
+	for _, p := range m.Parameters {
+		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
+		for _, n := range p.Shape {
+			q.Shape = append(q.Shape, int64(n))
+		}
+		d.Parameters = append(d.Parameters, q)
+	}
+	return d
+}
+
+// ModelFromProto is the inverse of ModelToProto.
+func ModelFromProto(d *proto.ModelDescription) layout.Model {
+	m := layout.Model{Inputs: InputsFromProto(d.GetInputs()), FeatureGradient: d.GetFeatureGradient(), Steps: d.GetSteps(), Evaluates: d.GetEvaluates()}
+	for _, q := range d.GetParameters() {
+		p := sdk.ParameterSpec{Name: q.GetName(), Sparse: q.GetSparse()}
+		for _, n := range q.GetShape() {
+			p.Shape = append(p.Shape, int(n))
+		}
+		m.Parameters = append(m.Parameters, p)
+	}
+	return m
+}
+
+// InputsToProto gives the limits of samples the form in which they cross gRPC.
+func InputsToProto(in sdk.InputSpec) *proto.Inputs {
+	out := &proto.Inputs{
+		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features), Targets: int64(max(1, in.Targets)),
+		LookedUp: int64(in.LookedUp), Outputs: int64(in.Outputs), BagLength: int64(in.BagLength),
+	}
+	for _, rows := range in.Tables {
+		out.Tables = append(out.Tables, int64(rows))
+	}
+	return out
+}
+
+// InputsFromProto is the inverse of InputsToProto.
+func InputsFromProto(in *proto.Inputs) sdk.InputSpec {
+	out := sdk.InputSpec{
+		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()), Targets: int(in.GetTargets()),
+		LookedUp: int(in.GetLookedUp()), Outputs: int(in.GetOutputs()), BagLength: int(in.GetBagLength()),
+	}
+	for _, rows := range in.GetTables() {
+		out.Tables = append(out.Tables, int(rows))
+	}
+	return out
+}
+
+// TableToProto gives the size of a table the form in which it crosses gRPC.
+func TableToProto(t comm.TableSpec) *proto.Table {
+	return &proto.Table{Rows: int64(t.Rows), Width: int64(t.Width)}
+}
+
+// TableFromProto is the inverse of TableToProto.
+func TableFromProto(t *proto.Table) comm.TableSpec {
+	return comm.TableSpec{Rows: int(t.GetRows()), Width: int(t.GetWidth())}
+}
+
+// TablesToProto gives the sizes of tables the form in which they cross gRPC.
+func TablesToProto(tables []comm.TableSpec) []*proto.Table {
+	var out []*proto.Table
+	for _, t := range tables {
+		out = append(out, TableToProto(t))
+	}
+	return out
+}
+
+// TablesFromProto is the inverse of TablesToProto.
+func TablesFromProto(tables []*proto.Table) []comm.TableSpec {
+	var out []comm.TableSpec
+	for _, t := range tables {
+		out = append(out, TableFromProto(t))
+	}
+	return out
+}
+
+// LookupToProto gives what trainers look up the form in which it crosses gRPC; nil, where
+// servers hold no tables, stays nil.
+func LookupToProto(l *comm.LookupSpec) *proto.Lookup {
+	if l == nil {
+		return nil
+	}
+	return &proto.Lookup{Tables: TablesToProto(l.Tables), Bags: int64(l.Bags), Indices: int64(l.Indices)}
+}
+
+// LookupFromProto is the inverse of LookupToProto.
+func LookupFromProto(l *proto.Lookup) *comm.LookupSpec {
+	if l == nil {
+		return nil
+	}
+	return &comm.LookupSpec{Tables: TablesFromProto(l.GetTables()), Bags: int(l.GetBags()), Indices: int(l.GetIndices())}
+}

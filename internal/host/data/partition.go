@@ -1,0 +1,90 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/internal/host/batches"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk"
+)
+
+var errNoSamples = errors.New("the data holds no samples")
+
+// Request says how the data is to be shared out.
+type Request struct {
+	Inputs    sdk.InputSpec // what samples must hold
+	BatchSize int
+	Sets      [][]int      // trainers that the hook connects
+	Part      process.Peer // the companion with the data, if it is in one
+}
+
+// countShares says how many batches of an epoch each trainer runs. Batch i goes to trainer
+// i modulo their number; then, since connected trainers must run equally many, every
+// trainer of a set keeps only the first ones, as many as the poorest of the set.
+func countShares(batches int, sets [][]int) (counts []int, dropped int, err error) {
+	trainers := 0
+	for _, set := range sets {
+		trainers += len(set)
+	}
+	counts = make([]int, trainers)
+	for t := range counts {
+		counts[t] = max(0, (batches-t+trainers-1)/trainers)
+	}
+	for _, set := range sets {
+		least := batches
+		for _, t := range set {
+			least = min(least, counts[t])
+		}
+		if least == 0 {
+			return nil, 0, fmt.Errorf("too few batches (%d) for %d trainers: each needs at least one; lower the batch size or the count of trainers", batches, trainers)
+		}
+		for _, t := range set {
+			dropped += counts[t] - least
+			counts[t] = least
+		}
+	}
+	return counts, dropped, nil
+}
+
+// partitionBatches shares out batches in memory.
+func partitionBatches(batches []sdk.Batch, sets [][]int) (shares [][]sdk.Batch, dropped int, err error) {
+	counts, dropped, err := countShares(len(batches), sets)
+	if err != nil {
+		return nil, 0, err
+	}
+	shares = roundRobin(batches, len(counts))
+	for t, n := range counts {
+		shares[t] = shares[t][:n]
+	}
+	return shares, dropped, nil
+}
+
+// roundRobin gives each trainer its batches and drops none.
+func roundRobin(batches []sdk.Batch, trainers int) [][]sdk.Batch {
+	shares := make([][]sdk.Batch, trainers)
+	for i, b := range batches {
+		shares[i%trainers] = append(shares[i%trainers], b)
+	}
+	return shares
+}
+
+// describeShare is what the core learns of a share in memory.
+func describeShare(share []sdk.Batch, in sdk.InputSpec) batches.Share {
+	s := batches.Share{Batches: len(share)}
+	for i := range share {
+		s.Samples += share[i].Size()
+		s.DistinctRows = max(s.DistinctRows, batches.Distinct(&share[i], in.Tables))
+	}
+	makeRoom(&s, share)
+	return s
+}
+
+// makeRoom counts batches among those for which there must be room.
+func makeRoom(s *batches.Share, batches []sdk.Batch) {
+	for i := range batches {
+		s.BatchSamples = max(s.BatchSamples, batches[i].Size())
+		s.BatchIndices = max(s.BatchIndices, len(batches[i].Indices))
+		s.TargetWidth = batches[i].TargetWidth
+	}
+}

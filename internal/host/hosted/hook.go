@@ -1,0 +1,102 @@
+package hosted
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk"
+)
+
+// namedHook is a hook as the process that holds it hands it on.
+type namedHook struct {
+	sdk.Hook
+	watch   *watch
+	stamps  *stamps
+	explain func(error) error // made once, since every bucket of every iteration gets it
+}
+
+func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
+	return h.reduce(state, b, comm.Now())
+}
+
+// ReduceSince is Reduce of a hook, as its host hands it on, with a bucket that came at a time, in ns of comm.Now.
+func ReduceSince(h sdk.Hook, state sdk.HookState, b *tensor.Bucket, cameNS int64) *comm.Future {
+	if named, ok := h.(*namedHook); ok {
+		return named.reduce(state, b, cameNS)
+	}
+	return h.Reduce(state, b)
+}
+
+func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) *comm.Future {
+	h.stamps.hand(state.Batch(), b, cameNS)
+	f := h.Hook.Reduce(state, b)
+	if f == nil {
+		f = comm.Completed(errNoFuture)
+	}
+	if err := h.watch.err(); err != nil {
+		f = comm.Completed(err)
+	}
+	h.stamps.returned(b, f)
+	f.Explain(h.explain)
+	return f
+}
+
+// Reset implements sdk.Hook: what an earlier pass left in flight is no longer looked at.
+func (h *namedHook) Reset() {
+	h.Hook.Reset()
+	h.watch.reset()
+	h.stamps.reset()
+}
+
+// AnswererOf is a hook, as its host hands it on, that says what it leaves; nil if it does not.
+func AnswererOf(h sdk.Hook) sdk.Answerer {
+	if named, ok := h.(*namedHook); ok {
+		h = named.Hook
+	}
+	answerer, _ := h.(sdk.Answerer)
+	return answerer
+}
+
+// Unawaited is an error that names an operation which a hook, as its host hands it on, has started and nobody has waited
+// for; nil if there is none. It is for where buckets are not what they should be, since a hook may wait later.
+func Unawaited(h sdk.Hook) error {
+	if named, ok := h.(*namedHook); ok {
+		return cmp.Or(named.watch.err(), named.watch.unawaited())
+	}
+	return nil
+}
+
+var errNoFuture = errors.New("it returns no future: it must return one that is done once the bucket is reduced")
+
+// Facts implements Describer for a hook that does.
+func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
+
+// PassFacts implements PassDescriber for a hook that does.
+func (h *namedHook) PassFacts() map[string]string { return process.PassFacts(nil, h.Hook) }
+
+// NewHook makes the hook that choice names, as its host hands it on: who calls it is blocked until Reduce returns.
+// Who and where it is is added to env.
+func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
+	return newHook(p, choice, env, true)
+}
+
+// NewHookBeside is NewHook where the trainer goes on while the hook is in Reduce.
+func NewHookBeside(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
+	return newHook(p, choice, env, false)
+}
+
+func newHook(p *process.Process, choice process.Choice, env sdk.HookEnv, onTrainer bool) (sdk.Hook, error) {
+	env.Rank, env.Name, env.Recorder = p.Rank(), p.Name(), p.Recorder
+	s := newStamps(&env, onTrainer)
+	w := newWatch(&env, s)
+	hook, err := process.Build[sdk.Hook](p, choice, env)
+	if err != nil {
+		return nil, err
+	}
+	title := choice.Title()
+	return &namedHook{hook, w, s, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
+}

@@ -1,0 +1,203 @@
+// Package hosted holds models, criteria and hooks to their contracts, wherever they run, and
+// names them in their errors.
+package hosted
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk"
+)
+
+// checkedModel is a model as the process that holds it hands it on. What the model does
+// is held against its contract here, before anything relies on it, so that a model beside
+// its trainer and one beyond any transport are refused for the same, in the same words.
+type checkedModel struct {
+	sdk.Model
+	name      string // for errors
+	emissions Emissions
+	// What the model was given and where that lies; it has lists of its own, so that it
+	// can put nothing else in the place of a tensor without being seen.
+	values, handedValues       []tensor.Tensor
+	gradients, handedGradients []*tensor.Gradient
+	bound                      []tensor.Gradient
+
+	next    func(parameter int) // emit of the backward pass that runs
+	emitted func(parameter int) // emit as the model gets it; made once
+	err     error               // the first one, which stays: nothing is emitted after it
+}
+
+// FeatureModel is a checkedModel that is a FeatureModel.
+type FeatureModel struct{ *checkedModel }
+
+// NewModel makes the model that choice names, as its host hands it on.
+func NewModel(p *process.Process, choice process.Choice, env sdk.ModelEnv) (sdk.Model, error) {
+	env.Recorder = p.Recorder
+	model, err := process.Build[sdk.Model](p, choice, env)
+	if err != nil {
+		return nil, err
+	}
+	return hostModel(model, fmt.Sprintf("model %s", choice.Key)), nil
+}
+
+func hostModel(model sdk.Model, name string) sdk.Model {
+	h := &checkedModel{Model: model, name: name, emissions: NewEmissions(name, model.Parameters())}
+	h.emitted = h.emit
+	if _, ok := model.(sdk.FeatureModel); ok {
+		return FeatureModel{h}
+	}
+	return h
+}
+
+// Facts implements Describer for a model that does.
+func (m *checkedModel) Facts() map[string]string { return process.Facts(nil, m.Model) }
+
+// PassFacts implements PassDescriber for a model that does.
+func (m *checkedModel) PassFacts() map[string]string { return process.PassFacts(nil, m.Model) }
+
+func (m *checkedModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
+	m.values, m.handedValues = values, slices.Clone(values)
+	m.gradients, m.handedGradients = gradients, slices.Clone(gradients)
+	m.bound = make([]tensor.Gradient, len(gradients))
+	for k, g := range gradients {
+		m.bound[k] = *g
+	}
+	return fault.Of(m.name, "Bind", m.Model.Bind(m.handedValues, m.handedGradients))
+}
+
+func (m *checkedModel) Initialize(seed uint64) {
+	m.Model.Initialize(seed)
+	for k := range m.values {
+		if m.err == nil && !m.values[k].SameData(m.handedValues[k]) {
+			m.err = fmt.Errorf("%s put another tensor, of %d values, in the place of parameter %s: it must write the %d values that it was bound to",
+				m.name, len(m.handedValues[k].Data), m.emissions.specs[k].Name, len(m.values[k].Data))
+		}
+	}
+}
+
+// Failure is the error of Initialize, which cannot return one.
+func (m *checkedModel) Failure() error { return m.err }
+
+// FailureOf is the error of the last Initialize of a model that knows one.
+func FailureOf(m sdk.Model) error {
+	if m, ok := m.(interface{ Failure() error }); ok {
+		return m.Failure()
+	}
+	return nil
+}
+
+func (m *checkedModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
+	if m.err != nil {
+		return tensor.Tensor{}, m.err
+	}
+	out, err := m.Model.Forward(b)
+	return m.checkOutput(b, out, fault.Of(m.name, "Forward", err))
+}
+
+// Evaluate implements sdk.EvaluatingModel, whether the model does or not.
+func (m *checkedModel) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	if m.err != nil {
+		return tensor.Tensor{}, m.err
+	}
+	out, err := sdk.Evaluator(m.Model)(b)
+	return m.checkOutput(b, out, fault.Of(m.name, "Evaluate", err))
+}
+
+// StepOf is the Step of a model, as its host hands it on; nil of one that is no sdk.SteppingModel.
+func StepOf(m sdk.Model) func() error {
+	h, ok := m.(interface{ checked() *checkedModel })
+	if !ok {
+		return nil
+	}
+	model, ok := h.checked().Model.(sdk.SteppingModel)
+	if !ok {
+		return nil
+	}
+	name := h.checked().name
+	return func() error { return fault.Of(name, "Step", model.Step()) }
+}
+
+func (m *checkedModel) checked() *checkedModel { return m }
+
+// Wrapped implements layout.Wrapper.
+func (m *checkedModel) Wrapped() sdk.Model { return m.Model }
+
+// checkOutput says what is wrong with an output.
+func (m *checkedModel) checkOutput(b *sdk.Batch, out tensor.Tensor, err error) (tensor.Tensor, error) {
+	if err != nil {
+		return out, err
+	}
+	if err := layout.CheckOutput(out); err != nil {
+		return out, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if out.Shape[0] != b.Size() {
+		return out, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.name, b.Size(), out.Shape[0], out.Shape[1])
+	}
+	return out, nil
+}
+
+func (m *checkedModel) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
+	m.begin(emit)
+	return m.end("Backward", m.Model.Backward(outputGradient, m.emitted))
+}
+
+// BackwardInput implements FeatureModel.
+func (m FeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	m.begin(emit)
+	return m.end("BackwardInput", m.Model.(sdk.FeatureModel).BackwardInput(outputGradient, inputGradient, m.emitted))
+}
+
+func (m *checkedModel) begin(emit func(parameter int)) {
+	m.emissions.Begin()
+	m.next = emit
+}
+
+// emit hands a gradient on unless something is wrong with it, or with one before it.
+func (m *checkedModel) emit(parameter int) {
+	if m.err == nil {
+		m.err = m.emissions.Add(parameter)
+	}
+	if m.err == nil {
+		m.err = m.checkGradient(parameter)
+	}
+	if m.err == nil {
+		m.next(parameter)
+	}
+}
+
+func (m *checkedModel) end(method string, err error) error {
+	err = fault.Of(m.name, method, err)
+	if err == nil && m.err == nil {
+		m.err = m.emissions.End()
+	}
+	if err == nil {
+		err = m.err
+	}
+	return err
+}
+
+// checkGradient says what is wrong with a gradient that is said to be complete: it must
+// fill the memory that it was bound to, and a sparse one name rows of its table.
+func (m *checkedModel) checkGradient(k int) error {
+	g, bound, spec := m.handedGradients[k], &m.bound[k], &m.emissions.specs[k]
+	switch {
+	case g != m.gradients[k] || !g.SameStorage(bound):
+		return fmt.Errorf("%s put another gradient in the place of that of parameter %s: it must write into the memory that it was bound to", m.name, spec.Name)
+	case g.Width != bound.Width:
+		return fmt.Errorf("%s emitted a gradient of width %d for parameter %s, whose width is %d", m.name, g.Width, spec.Name, bound.Width)
+	case !spec.Sparse && (len(g.Values) != len(bound.Values) || len(g.Rows) > 0):
+		return fmt.Errorf("%s emitted a gradient of %d values and %d rows for parameter %s, which has %d values and is dense", m.name, len(g.Values), len(g.Rows), spec.Name, len(bound.Values))
+	case !spec.Sparse:
+		return nil
+	case len(g.Values) != len(g.Rows)*g.Width:
+		return fmt.Errorf("%s emitted a gradient of %d values for %d rows of parameter %s, whose width is %d", m.name, len(g.Values), len(g.Rows), spec.Name, g.Width)
+	}
+	if err := tensor.CheckRows(g.Rows, spec.Shape[0]); err != nil {
+		return fmt.Errorf("%s emitted a gradient of parameter %s with %w", m.name, spec.Name, err)
+	}
+	return nil
+}

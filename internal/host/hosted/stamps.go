@@ -1,0 +1,114 @@
+package hosted
+
+import (
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+)
+
+// stamps records how long a hook has each bucket before it first calls a link for it. A hook may call links
+// on goroutines of its own. It allocates nothing.
+type stamps struct {
+	blocking *sdk.Series // nil where no trainer is blocked until Reduce returns
+	beside   *sdk.Series
+	handed   []handed // by bucket
+	freeNS   int64    // when Reduce returned last; of its caller alone
+}
+
+// handed is a bucket that a hook got.
+type handed struct {
+	mu       sync.Mutex
+	sinceNS  int64 // 0 once the hook has called a link
+	key      sdk.Key
+	blocking bool         // Reduce has not returned
+	future   *comm.Future // that the last Reduce returned
+}
+
+// newStamps makes those of a hook, whose Reduce runs on the trainer's goroutine or beside it.
+func newStamps(env *sdk.HookEnv, onTrainer bool) *stamps {
+	s := &stamps{beside: env.Recorder.Series(record.HookMetric, record.HookBeside), handed: make([]handed, len(env.Buckets))}
+	if onTrainer {
+		s.blocking = env.Recorder.Series(record.HookMetric, record.HookBlocking)
+	}
+	return s
+}
+
+// of is a bucket; nil where the hook has no such one.
+func (s *stamps) of(b *tensor.Bucket) *handed {
+	if b.Index < 0 || b.Index >= len(s.handed) {
+		return nil
+	}
+	return &s.handed[b.Index]
+}
+
+// hand notes that the hook gets a bucket that came at a time. While the hook was busy with another bucket, that
+// one has the time.
+func (s *stamps) hand(batch int64, b *tensor.Bucket, cameNS int64) {
+	h := s.of(b)
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sinceNS != 0 && h.future != nil { // it called no link for the bucket of the batch before
+		s.beside.Record(h.key, h.sinceNS, max(h.sinceNS, h.future.EndNS()))
+	}
+	h.sinceNS, h.key, h.blocking, h.future = max(cameNS, s.freeNS), sdk.Key{A: batch, B: int64(b.Index)}, s.blocking != nil, nil
+}
+
+// returned notes that Reduce gave a future.
+func (s *stamps) returned(b *tensor.Bucket, f *comm.Future) {
+	s.freeNS = comm.Now()
+	h := s.of(b)
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sinceNS != 0 && h.blocking {
+		s.blocking.Record(h.key, h.sinceNS, s.freeNS)
+		h.sinceNS = s.freeNS
+	}
+	h.blocking, h.future = false, f
+}
+
+// called notes that the hook calls a link for a bucket.
+func (s *stamps) called(b *tensor.Bucket) {
+	if h := s.of(b); h != nil {
+		s.end(h)
+	}
+}
+
+// calledAll notes a call that is for no bucket, such as a barrier.
+func (s *stamps) calledAll() {
+	for i := range s.handed {
+		s.end(&s.handed[i])
+	}
+}
+
+func (s *stamps) end(h *handed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sinceNS == 0 {
+		return
+	}
+	series := s.beside
+	if h.blocking {
+		series = s.blocking
+	}
+	series.Record(h.key, h.sinceNS, comm.Now())
+	h.sinceNS = 0
+}
+
+// reset forgets what an earlier pass left with the hook.
+func (s *stamps) reset() {
+	for i := range s.handed {
+		h := &s.handed[i]
+		h.mu.Lock()
+		h.sinceNS, h.future = 0, nil
+		h.mu.Unlock()
+	}
+}

@@ -1,0 +1,164 @@
+package hosted
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+)
+
+// watch finds an operation that a hook starts and forgets: it neither waits for it nor returns its future, nor one
+// that waits for it. A hook may keep an operation past its Reduce, as a delayed one does. So the watch looks when the
+// hook starts the next operation on that bucket and link, by when the last one must have been awaited. It costs a lock
+// that nobody else holds, and allocates nothing.
+type watch struct {
+	all       []*watchedLink
+	stamps    *stamps
+	forgotten atomic.Pointer[forgotten] // the first one
+}
+
+// forgotten is the error of an operation that nobody has waited for.
+type forgotten struct {
+	operation record.Operation
+	link      sdk.Link
+	batch     int64
+	bucket    int
+}
+
+func (f *forgotten) Error() string {
+	return fmt.Sprintf("it started the operation %s of batch %d, bucket %d on link %s, and nobody waited for it: Reduce must return its future, or one that waits for it",
+		f.operation, f.batch, f.bucket, f.link)
+}
+
+// err is that of the first operation that was forgotten.
+func (w *watch) err() error {
+	if f := w.forgotten.Load(); f != nil {
+		return f
+	}
+	return nil
+}
+
+// unawaited is the error of an operation that nobody has waited for yet; nil if there is none.
+func (w *watch) unawaited() error {
+	for _, l := range w.all {
+		for i, last := range l.last {
+			if last.future != nil && !last.future.Awaited() {
+				return &forgotten{last.operation, l.name, last.batch, i}
+			}
+		}
+	}
+	return nil
+}
+
+// newWatch puts watched links in the place of a hook's own.
+func newWatch(env *sdk.HookEnv, s *stamps) *watch {
+	w := &watch{stamps: s}
+	if l := env.Server; l != nil {
+		env.Server = &watchedServer{l, w.watched(sdk.LinkServer, env)}
+	}
+	if l := env.Group; l != nil {
+		env.Group = &watchedGroup{l, w.watched(sdk.LinkGroup, env)}
+	}
+	if l := env.Default; l != nil {
+		env.Default = &watchedGroup{l, w.watched(sdk.LinkDefault, env)}
+	}
+	return w
+}
+
+func (w *watch) watched(name sdk.Link, env *sdk.HookEnv) *watchedLink {
+	l := &watchedLink{watch: w, name: name, last: make([]begun, len(env.Buckets))}
+	w.all = append(w.all, l)
+	return l
+}
+
+// reset begins a pass: what hangs over from the last one was perhaps never to be awaited.
+func (w *watch) reset() {
+	for _, l := range w.all {
+		clear(l.last)
+	}
+}
+
+// watchedLink is what the watch knows of a link: the last operation on each bucket.
+type watchedLink struct {
+	watch *watch
+	name  sdk.Link
+	last  []begun
+}
+
+type begun struct {
+	operation record.Operation
+	batch     int64
+	future    *comm.Future // nil before the first one
+}
+
+// begin stamps the call, and looks at the last operation on a bucket before the next one takes its future.
+func (l *watchedLink) begin(b *tensor.Bucket) {
+	l.watch.stamps.called(b)
+	if b.Index < 0 || b.Index >= len(l.last) {
+		return // the link refuses it
+	}
+	if last := &l.last[b.Index]; last.future != nil && !last.future.Awaited() {
+		l.watch.forgotten.CompareAndSwap(nil, &forgotten{last.operation, l.name, last.batch, b.Index})
+	}
+}
+
+// note notes an operation that has begun, and gives its future.
+func (l *watchedLink) note(o record.Operation, batch int64, b *tensor.Bucket, f *comm.Future) *comm.Future {
+	if b.Index >= 0 && b.Index < len(l.last) {
+		l.last[b.Index] = begun{o, batch, f}
+	}
+	return f
+}
+
+type watchedServer struct {
+	comm.PushPuller
+	*watchedLink
+}
+
+func (s *watchedServer) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
+	s.begin(b)
+	return s.note(record.PushPull, batch, b, s.PushPuller.PushPull(batch, b))
+}
+
+type watchedGroup struct {
+	comm.Group
+	*watchedLink
+}
+
+func (g *watchedGroup) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
+	g.begin(b)
+	return g.note(record.AllReduce, batch, b, g.Group.AllReduce(batch, b))
+}
+
+func (g *watchedGroup) Average(batch int64, b *tensor.Bucket) *comm.Future {
+	g.begin(b)
+	return g.note(record.Average, batch, b, g.Group.Average(batch, b))
+}
+
+func (g *watchedGroup) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
+	g.begin(b)
+	return g.note(record.Broadcast, batch, b, g.Group.Broadcast(batch, b, root))
+}
+
+func (g *watchedGroup) ReduceScatter(batch int64, b *tensor.Bucket) *comm.Future {
+	g.begin(b)
+	return g.note(record.ReduceScatter, batch, b, g.Group.ReduceScatter(batch, b))
+}
+
+func (g *watchedGroup) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
+	g.begin(b)
+	return g.note(record.AllGather, batch, b, g.Group.AllGather(batch, b))
+}
+
+func (g *watchedGroup) AllToAll(batch int64, b *tensor.Bucket) *comm.Future {
+	g.begin(b)
+	return g.note(record.AllToAll, batch, b, g.Group.AllToAll(batch, b))
+}
+
+func (g *watchedGroup) Barrier() error {
+	g.watch.stamps.calledAll()
+	return g.Group.Barrier()
+}

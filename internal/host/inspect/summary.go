@@ -1,0 +1,80 @@
+package inspect
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// summaryHead is how many elements of a tensor a summary shows.
+const summaryHead = 8
+
+// Summarize tells what training changed in the values of the parameters. It has
+// initialize make the initial ones once more, in place, to compare with, so the
+// final ones are gone after it. The values lie in the memory of e.
+func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor, initialize func() error) ([]record.Summary, error) {
+	if len(specs) != len(values) {
+		return nil, fmt.Errorf("%d parameters have %d values", len(specs), len(values))
+	}
+	final := make([][]float32, len(values))
+	for k, v := range values {
+		final[k] = make([]float32, len(v.Data))
+		if err := engine.Out(e, final[k], v.Data); err != nil {
+			return nil, err
+		}
+	}
+	if err := initialize(); err != nil {
+		return nil, err
+	}
+	var room []float32
+	out := make([]record.Summary, len(specs))
+	for k, v := range values {
+		initial, err := engine.View(e, &room, v.Data)
+		if err != nil {
+			return nil, err
+		}
+		s := record.Summary{Name: specs[k].Name, Elements: len(v.Data)}
+		for i, first := range initial {
+			delta := float64(final[k][i]) - float64(first)
+			s.DeltaSum += delta
+			s.DeltaSumSq += delta * delta
+			if i < summaryHead {
+				s.DeltaHead = append(s.DeltaHead, delta)
+				s.Head = append(s.Head, float64(final[k][i]))
+			}
+		}
+		out[k] = s
+	}
+	return out, nil
+}
+
+// CollectHeld sends what a server that is a Holder found of values that are not finite
+// and, where summarizing, the summaries of what it holds in the memory of e; those reset the
+// server.
+func CollectHeld(e engine.Engine, server interface{ Reset() }, summarizing bool, send record.Send) error {
+	holder, ok := server.(sdk.Holder)
+	if !ok {
+		return nil
+	}
+	specs, values := holder.Held()
+	var found NonFinite
+	if err := found.Inspect(e, specs, values); err != nil {
+		return err
+	}
+	if found.Parameter != "" {
+		if err := send(found.Record()); err != nil {
+			return err
+		}
+	}
+	if !summarizing {
+		return nil
+	}
+	summaries, err := Summarize(e, specs, values, func() error { server.Reset(); return nil })
+	if err != nil {
+		return err
+	}
+	return record.SendAll(send, summaries)
+}

@@ -1,0 +1,92 @@
+package process
+
+import (
+	"maps"
+	"time"
+
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+)
+
+// CollectGrace is how long Collect waits for a pass that failed to end. What is
+// collected while it still runs may end in the middle of an iteration.
+const CollectGrace = time.Second
+
+// CollectRecorded sends what the recorder holds.
+func (p *Process) CollectRecorded(send record.Send) error {
+	return SendRecorded(p.Recorder.All(), send)
+}
+
+// SendRecorded sends what a recorder held, in pieces.
+func SendRecorded(all sdk.Recorded, send record.Send) error {
+	for _, s := range all.Series {
+		for _, chunk := range s.Chunks() {
+			if err := send(&record.Series{Type: s.Type, Name: s.Name, Measurements: chunk}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range all.Counters {
+		if err := send(&record.Counter{Head: c.Head, Value: c.Value}); err != nil {
+			return err
+		}
+	}
+	for _, g := range all.Gauges {
+		for _, chunk := range g.Chunks() {
+			if err := send(&record.Gauge{Head: g.Head, Observations: chunk}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, h := range all.Histograms {
+		if err := send(&record.Histogram{Head: h.Head, Histogram: h.Histogram}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CollectPassFacts sends what parts know after the pass, which nobody works in any more.
+func CollectPassFacts(send record.Send, parts ...any) error {
+	return SendPassFacts(PassFactsOf(parts...), send)
+}
+
+// PassFactsOf is what parts know after the pass. What they record when they are asked can be collected
+// after it.
+func PassFactsOf(parts ...any) record.Facts {
+	var facts record.Facts
+	for _, part := range parts {
+		facts = PassFacts(facts, part)
+	}
+	return facts
+}
+
+// SendPassFacts sends what PassFactsOf has found, if there is something.
+func SendPassFacts(facts record.Facts, send record.Send) error {
+	if len(facts) == 0 {
+		return nil
+	}
+	return send(facts)
+}
+
+// PassFacts is Facts of what a part knows after the pass.
+func PassFacts(into map[string]string, part any) map[string]string {
+	if d, ok := part.(sdk.PassDescriber); ok {
+		if into == nil {
+			into = map[string]string{}
+		}
+		maps.Copy(into, d.PassFacts())
+	}
+	return into
+}
+
+// Facts adds what a part has to report to a map, which is made if it is nil.
+func Facts(into map[string]string, part any) map[string]string {
+	if d, ok := part.(sdk.Describer); ok {
+		if into == nil {
+			into = map[string]string{}
+		}
+		maps.Copy(into, d.Facts())
+	}
+	return into
+}

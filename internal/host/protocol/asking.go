@@ -1,0 +1,100 @@
+package protocol
+
+import (
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/sdk"
+)
+
+var (
+	_ sdk.Answerer = (*Hook)(nil)
+	_ sdk.Answerer = (*Server)(nil)
+)
+
+// Answer implements sdk.Answerer, for a part that declares sdk.AnswersOwn: no other knows the call.
+func (h *Hook) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
+	return h.asking.ask(h.link, x, answer)
+}
+
+// Answer implements sdk.Answerer, as that of a hook.
+func (s *Server) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
+	return s.asking.ask(s.link, x, answer)
+}
+
+// asking is memory of both sides in which a part is asked what it answers: the gradients of an
+// exchange, one after the other, and the answer behind them. It grows with the buckets.
+type asking struct{ values, rows, counts room }
+
+func newAsking() asking {
+	return asking{room{role: roleAsked}, room{role: roleAskedRows}, room{role: roleAskedCounts}}
+}
+
+// ask calls the part, which writes the answer itself or names the operation that makes it of what
+// the gradients then hold.
+func (a *asking) ask(l *link, x *sdk.Exchange, answer *tensor.Gradient) error {
+	n := len(x.Gradients)
+	shared, counts, err := a.places(l, &x.Bucket, n+1)
+	if err != nil {
+		return err
+	}
+	for i, g := range x.Gradients {
+		if err := shared[i].Gradient.CopyFrom(g); err != nil {
+			return err
+		}
+		shared[i].ShowRows(g.Rows)
+		counts[i] = int64(len(g.Rows))
+	}
+	counts[n] = 0
+	h := wire.Header{Op: opExpect, Batch: x.Batch, Bucket: int32(x.Bucket.Index), Arg: int64(x.Rank), Arg2: int64(n)} // #nosec G115 -- an index
+	said, err := l.call(&h)
+	if err != nil {
+		return err
+	}
+	take := func(place int, g *tensor.Gradient) error {
+		if b := shared[place]; b.Sparse {
+			if err := b.TakeRows(int(counts[place])); err != nil {
+				return l.wrong("answered %s with rows that cannot be: %v", describe(&h), err)
+			}
+		}
+		return g.CopyFrom(&shared[place].Gradient)
+	}
+	if said.Arg == 0 {
+		return take(n, answer)
+	}
+	for i, g := range x.Gradients {
+		if err := take(i, g); err != nil {
+			return err
+		}
+	}
+	switch said.Arg {
+	case int64(opPushPull):
+		return x.PushPull(answer)
+	case int64(opAllReduce):
+		return x.Sum(answer)
+	case int64(opAverage):
+		return x.Average(answer)
+	}
+	return l.wrong("answered %s with operation %#x: it must be push-pull, all-reduce, average, or 0", describe(&h), said.Arg)
+}
+
+// places are so many gradients of a bucket in the memory of both sides, and how many rows each has.
+func (a *asking) places(l *link, spec *tensor.BucketSpec, n int) (shared []*tensor.Bucket, counts []int64, err error) {
+	values, err := a.values.in(l, 4*n*spec.Room())
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := a.rows.in(l, 4*n*spec.Capacity)
+	if err != nil {
+		return nil, nil, err
+	}
+	bytes, err := a.counts.in(l, 8*n)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range n {
+		from, to := i*spec.Room(), (i+1)*spec.Room()
+		shown := tensor.ViewOf[int32](rows, n*spec.Capacity)[i*spec.Capacity : (i+1)*spec.Capacity]
+		shared = append(shared, tensor.BucketIn(tensor.ViewFloat32(values)[from:to:to], shown, *spec))
+	}
+	return shared, tensor.ViewOf[int64](bytes, n), nil
+}

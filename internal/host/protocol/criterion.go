@@ -1,0 +1,79 @@
+package protocol
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk"
+)
+
+// criterion stands for a criterion in a companion. What it works on is copied to memory of both
+// sides, which grows with the batches.
+type criterion struct {
+	link             *link
+	output, gradient room
+	targets, floats  room // classes, or numbers
+}
+
+// NewCriterion joins a companion with a criterion. It measures the median round trip of a no-op
+// call.
+func NewCriterion(p *process.Process, peer process.Peer) (c sdk.Criterion, tripNS int64, err error) {
+	l, err := dial(p, peer, kind{})
+	if err != nil {
+		return nil, 0, err
+	}
+	tripNS, err = l.ping()
+	return &criterion{l, room{role: roleOutput}, room{role: roleOutputGradient}, room{role: roleTargets}, room{role: roleFloatTargets}}, tripNS, err
+}
+
+// Forward implements sdk.Criterion.
+func (c *criterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
+	return c.loss(output, &c.targets, tensor.Int64Bytes(targets), wire.Header{Rows: int32(len(targets))}) // #nosec G115 -- of a batch
+}
+
+// ForwardFloats implements sdk.FloatCriterion, whether the part takes numbers or not.
+func (c *criterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
+	if len(output.Shape) == 0 || output.Shape[0] < 1 || len(targets)%output.Shape[0] != 0 {
+		return 0, fmt.Errorf("%d numbers as targets do not cut into the rows of an output of shape %v", len(targets), output.Shape)
+	}
+	return c.loss(output, &c.floats, tensor.Float32Bytes(targets), wire.Header{
+		Rows: int32(len(targets)), Bucket: int32(len(targets) / output.Shape[0]), // #nosec G115 -- of a batch
+	})
+}
+
+// loss calls for the loss of an output, whose targets go to a room of theirs. What h says of them is
+// there.
+func (c *criterion) loss(output tensor.Tensor, to *room, targets []byte, h wire.Header) (float64, error) {
+	if err := layout.CheckOutput(output); err != nil {
+		return 0, err
+	}
+	if err := c.output.put(c.link, tensor.Float32Bytes(output.Data)); err != nil {
+		return 0, err
+	}
+	if err := to.put(c.link, targets); err != nil {
+		return 0, err
+	}
+	if _, err := c.gradient.in(c.link, 4*len(output.Data)); err != nil { // so that it is announced
+		return 0, err
+	}
+	h.Op, h.Arg, h.Arg2 = opLoss, int64(output.Shape[0]), int64(output.Shape[1])
+	answer, err := c.link.call(&h)
+	return math.Float64frombits(uint64(answer.Arg)), err // #nosec G115 -- the bits of a float
+}
+
+// Backward implements sdk.Criterion.
+func (c *criterion) Backward(outputGradient tensor.Tensor) error {
+	at, err := c.gradient.in(c.link, 4*len(outputGradient.Data))
+	if err != nil {
+		return err
+	}
+	if _, err := c.link.call(&wire.Header{Op: opLossGradient}); err != nil {
+		return err
+	}
+	copy(tensor.Float32Bytes(outputGradient.Data), at)
+	return nil
+}

@@ -1,0 +1,248 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/shm"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/hosted"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk"
+)
+
+// model stands for a model in a companion. Values and gradients lie in segments that the part maps,
+// but for the rows of sparse gradients, which are taken; so does the output, in memory of the
+// part. Batches and gradients of the output are copied to memory of both sides.
+type model struct {
+	link      *link
+	specs     []sdk.ParameterSpec
+	inputs    sdk.InputSpec
+	evaluates bool             // in a way of its own
+	sparse    []*tensor.Bucket // by parameter; nil for a dense one
+	gradients []*tensor.Gradient
+	emissions hosted.Emissions
+	output    tensor.Tensor
+	failed    error // of Initialize, told by the next Forward
+
+	indices, offsets, features, targets room
+	floatTargets                        room
+	outputGradient, featureGradient     room
+}
+
+// Memory is what a model works on: the segments of the parameters and of the buckets.
+type Memory struct {
+	Values *shm.Segment
+	Store  *comm.Store
+}
+
+// NewModel joins a companion with the model that d describes, whose parameters and gradients lie in
+// these segments. It measures the median round trip of a no-op call.
+func NewModel(p *process.Process, peer process.Peer, d *layout.Model, memory Memory) (m sdk.Model, tripNS int64, err error) {
+	l, err := dial(p, peer, kind{gradients: len(d.Parameters), announces: map[role]int{roleOutput: 1}})
+	if err != nil {
+		return nil, 0, err
+	}
+	if tripNS, err = l.ping(); err != nil {
+		return nil, 0, err
+	}
+	for _, s := range []*shm.Segment{memory.Values, memory.Store.Segment} {
+		if err := l.share(s, false, 0); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := l.guardBuckets(memory.Store); err != nil {
+		return nil, 0, err
+	}
+	made := &model{
+		link: l, specs: d.Parameters, inputs: d.Inputs, evaluates: d.Evaluates, sparse: layout.SparseBuckets(len(d.Parameters), memory.Store),
+		emissions: hosted.NewEmissions(peer.Name, d.Parameters),
+		indices:   room{role: roleIndices}, offsets: room{role: roleOffsets}, features: room{role: roleFeatures}, targets: room{role: roleTargets},
+		floatTargets:   room{role: roleFloatTargets},
+		outputGradient: room{role: roleOutputGradient}, featureGradient: room{role: roleFeatureGradient},
+	}
+	if d.FeatureGradient {
+		return featureModel{made}, tripNS, nil
+	}
+	return made, tripNS, nil
+}
+
+// featureModel stands for a FeatureModel in a companion.
+type featureModel struct{ *model }
+
+func (m *model) Parameters() []sdk.ParameterSpec { return m.specs }
+func (m *model) Inputs() sdk.InputSpec           { return m.inputs }
+
+// Bind implements sdk.Model: the part learns where all parameters and gradients lie.
+func (m *model) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
+	m.gradients = gradients
+	for k, v := range values {
+		at := tensor.Float32Bytes(v.Data)
+		if err := m.link.show(roleValues, k, at, toLine(at)); err != nil {
+			return err
+		}
+		g := gradients[k].Values
+		if b := m.sparse[k]; b != nil {
+			g = g[:cap(g)]
+			rows := tensor.Int32Bytes(b.Shown)
+			if err := m.link.show(roleGradientRows, k, rows, toLine(rows)); err != nil {
+				return err
+			}
+		}
+		if err := m.link.show(roleGradient, k, tensor.Float32Bytes(g), 0); err != nil { // others follow in its bucket
+			return err
+		}
+	}
+	_, err := m.link.call(&wire.Header{Op: opBind})
+	return err
+}
+
+// Initialize implements sdk.Model.
+func (m *model) Initialize(seed uint64) {
+	_, m.failed = m.link.call(&wire.Header{Op: opInitialize, Arg: int64(seed)}) // #nosec G115 -- the bits of a seed
+}
+
+// Failure is the error of the last Initialize.
+func (m *model) Failure() error { return m.failed }
+
+// Forward implements sdk.Model.
+func (m *model) Forward(b *sdk.Batch) (tensor.Tensor, error) { return m.forward(opForward, b) }
+
+// Evaluate implements sdk.EvaluatingModel, whether the part does or not.
+func (m *model) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
+	if !m.evaluates {
+		return m.forward(opForward, b)
+	}
+	return m.forward(opEvaluate, b)
+}
+
+func (m *model) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
+	if m.failed != nil {
+		return tensor.Tensor{}, m.failed
+	}
+	if err := m.putBatch(b); err != nil {
+		return tensor.Tensor{}, err
+	}
+	answer, err := m.link.call(&wire.Header{
+		Op: op, Batch: int64(len(b.Indices)), Rows: int32(len(b.Offsets)), // #nosec G115 -- of a batch
+		Arg: int64(len(b.Features)), Arg2: int64(len(b.Targets) + len(b.FloatTargets)), // of which one is empty
+		Bucket: int32(b.TargetWidth), // #nosec G115 -- of a sample
+	})
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	rows, columns := answer.Arg, answer.Arg2
+	if rows != int64(b.Size()) || columns < 0 || columns > wire.MaxPayload/max(1, rows) {
+		return tensor.Tensor{}, m.link.wrong("answered a batch of %d with an output of %d x %d", b.Size(), rows, columns)
+	}
+	at, err := m.link.view(roleOutput, 0, rows*columns)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	m.output.Shape = append(m.output.Shape[:0], int(rows), int(columns))
+	m.output.Data = tensor.ViewFloat32(at)
+	return m.output, nil
+}
+
+func (m *model) putBatch(b *sdk.Batch) error {
+	if err := m.indices.put(m.link, tensor.Int64Bytes(b.Indices)); err != nil {
+		return err
+	}
+	if err := m.offsets.put(m.link, tensor.Int64Bytes(b.Offsets)); err != nil {
+		return err
+	}
+	if err := m.features.put(m.link, tensor.Float32Bytes(b.Features)); err != nil {
+		return err
+	}
+	if b.TargetWidth > 0 {
+		return m.floatTargets.put(m.link, tensor.Float32Bytes(b.FloatTargets))
+	}
+	return m.targets.put(m.link, tensor.Int64Bytes(b.Targets))
+}
+
+// Backward implements sdk.Model.
+func (m *model) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
+	return m.backward(opBackward, outputGradient, emit)
+}
+
+// BackwardInput implements sdk.FeatureModel.
+func (m featureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+	at, err := m.featureGradient.in(m.link, 4*len(inputGradient))
+	if err == nil {
+		err = m.backward(opBackwardInput, outputGradient, emit)
+	}
+	if err != nil {
+		return err
+	}
+	copy(tensor.Float32Bytes(inputGradient), at)
+	return nil
+}
+
+// backward emits each gradient as the part completes it, so that buckets fly while the rest of
+// backward runs.
+func (m *model) backward(op wire.Op, outputGradient tensor.Tensor, emit func(parameter int)) error {
+	if err := m.outputGradient.put(m.link, tensor.Float32Bytes(outputGradient.Data)); err != nil {
+		return err
+	}
+	if err := m.link.begin(&wire.Header{Op: op}); err != nil {
+		return err
+	}
+	m.emissions.Begin()
+	for {
+		h, err := m.link.next()
+		if err != nil {
+			return err
+		}
+		if h.Op == op {
+			return m.blame(m.emissions.End())
+		}
+		// It ends the link: gradients that still come belong to no call.
+		if err := m.complete(int(h.Bucket), h.Rows); err != nil {
+			return m.link.fail(m.blame(err))
+		}
+		emit(int(h.Bucket))
+	}
+}
+
+// blame says that the part is to blame for an error, if there is one.
+func (m *model) blame(err error) error {
+	if err == nil {
+		return nil
+	}
+	return blame(m.link.conn.Peer(), err)
+}
+
+// complete takes the gradient of a parameter, whose values are in place.
+func (m *model) complete(k int, rows int32) error {
+	if err := m.emissions.Add(k); err != nil {
+		return err
+	}
+	b := m.sparse[k]
+	if b == nil {
+		if rows != 0 {
+			return m.link.wrong("sent a gradient of %d rows of parameter %s, which is dense", rows, m.specs[k].Name)
+		}
+		return nil
+	}
+	if err := b.TakeRows(int(rows)); err != nil {
+		return m.link.wrong("sent a gradient of parameter %s: %v", m.specs[k].Name, err)
+	}
+	if g := m.gradients[k]; g != &b.Gradient {
+		return fmt.Errorf("the gradient of parameter %s is not that of its bucket", m.specs[k].Name)
+	}
+	return nil
+}
+
+// Step has the part step its parameters, whose gradients are reduced: of sparse ones it is told the rows.
+func (m *model) Step() error {
+	for k, b := range m.sparse {
+		if b != nil {
+			b.ShowRows(b.Gradient.Rows)
+			m.link.post(&wire.Header{Op: opGradient, Bucket: int32(k), Rows: int32(len(b.Gradient.Rows))}) // #nosec G115 -- counts
+		}
+	}
+	_, err := m.link.call(&wire.Header{Op: opStep})
+	return err
+}

@@ -1,0 +1,94 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// The operations that a part asks for, on the links of its rank.
+
+// start starts the operation that the part has asked for.
+func (h *Hook) start(r *reduction) (err error) {
+	if r.ending, err = h.begin(&r.asked, r.stored); err != nil {
+		return err
+	}
+	if r.asked.Flags&flagLast != 0 {
+		h.leave(r)
+	}
+	if r == h.driven {
+		h.kept = true
+		return nil
+	}
+	h.started <- r // each bucket is in it once at most
+	return nil
+}
+
+// begin begins an operation on the rank's links.
+func (h *Hook) begin(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
+	if f.Op == opPushPull {
+		if h.links.Server == nil {
+			return nil, h.link.wrong("sent %s, but its hook has no link to a server: it must declare that", describe(f))
+		}
+		return h.links.Server.PushPull(f.Batch, b), nil
+	}
+	group := h.links.Group
+	if f.Flags&flagDefaultGroup != 0 {
+		group = h.links.Default
+	}
+	if group == nil {
+		return nil, h.link.wrong("sent %s, but its hook has no such link: it must declare that", describe(f))
+	}
+	switch f.Op {
+	case opAllReduce:
+		return group.AllReduce(f.Batch, b), nil
+	case opAverage:
+		return group.Average(f.Batch, b), nil
+	case opBroadcast:
+		return group.Broadcast(f.Batch, b, int(f.Arg)), nil
+	case opReduceScatter:
+		return group.ReduceScatter(f.Batch, b), nil
+	case opAllGather:
+		return group.AllGather(f.Batch, b), nil
+	default:
+		return group.AllToAll(f.Batch, b), nil
+	}
+}
+
+// waitForEnds waits for the operations until the link has ended.
+func (h *Hook) waitForEnds() {
+	for {
+		select {
+		case r := <-h.started:
+			h.goOn(r)
+		case <-h.link.read:
+			return
+		}
+	}
+}
+
+// goOn waits for an operation, and gives the bucket to whom it is due next. If the operation has failed
+// no other bucket's turn would come, so the link ends, and all reductions with it.
+func (h *Hook) goOn(r *reduction) {
+	switch err := r.ending.Wait(); {
+	case err != nil:
+		h.done(r, h.link.fail(h.blame(r, err)))
+	case r.asked.Flags&flagLast != 0:
+		h.done(r, nil)
+	default:
+		h.give(r, &wire.Header{Op: opEnded, Arg: int64(r.asked.Op)})
+	}
+}
+
+// blame says that the part asked for an operation that failed.
+func (h *Hook) blame(r *reduction, err error) error {
+	if fault.Explained(err) {
+		return err
+	}
+	peer := h.link.conn.Peer()
+	return blame(peer, fmt.Errorf("%s, %s: %s", peer, nameOf(r.asked.Op), quote.Message(err.Error())))
+}

@@ -1,0 +1,417 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/hosttest"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/protocol/protocoltest"
+)
+
+// spoken are a dense bucket, one of several frames, and a sparse one.
+var spoken = []tensor.BucketSpec{
+	{Index: 0, Elements: 5}, {Index: 1, Elements: comm.ChunkElements + 3},
+	{Index: 2, Sparse: true, TableRows: 12, Width: 2, Capacity: 12, Elements: 24},
+}
+
+// Where a part takes the memory from that it answers with.
+const (
+	itself    = "the push itself"
+	another   = "another's push"
+	ownMemory = "memory of its own"
+)
+
+// adder is a part that answers all trainers with the sum of what they have pushed or, asynchronous,
+// each at once with twice its push.
+type adder struct {
+	trainers     int
+	from         string
+	asynchronous bool
+	arrived      [3][]wire.Header // by bucket
+	using        [3][2]int        // answers with its own memory that are in use, by bucket and turn
+	announced    [3][2]bool
+}
+
+func (a *adder) take(p *protocoltest.Part, h wire.Header) error {
+	switch h.Op {
+	case protocoltest.Receive:
+		taken := h
+		taken.Op = protocoltest.Received
+		a.arrived[h.Bucket] = append(a.arrived[h.Bucket], h)
+		if a.asynchronous || len(a.arrived[h.Bucket]) == a.trainers {
+			if err := a.answer(p, h.Bucket); err != nil {
+				return err
+			}
+		}
+		return p.Send(taken) // after the answer, which may be
+	case protocoltest.Answered:
+		for turn := range a.using[h.Bucket] { // in the order of the answers
+			if a.using[h.Bucket][turn] > 0 {
+				a.using[h.Bucket][turn]--
+				return nil
+			}
+		}
+		return fmt.Errorf("answered comes where nothing of bucket %d is answered", h.Bucket)
+	}
+	return fmt.Errorf("operation %#x", h.Op)
+}
+
+// answer answers what has arrived.
+func (a *adder) answer(p *protocoltest.Part, bucket int32) error {
+	all := a.arrived[bucket]
+	a.arrived[bucket] = nil
+	spec := &spoken[bucket]
+	sum, width := map[int32][]float32{}, spec.Width // by row; of a dense bucket there is one
+	if !spec.Sparse {
+		width = spec.Elements
+	}
+	again := 1
+	if a.asynchronous {
+		again = 2
+	}
+	for _, h := range all {
+		rows := []int32{0}
+		if spec.Sparse {
+			rows = tensor.ViewOf[int32](p.Of(protocoltest.PushRows, pushIndex(h)), int(h.Rows))
+		}
+		for i, row := range rows {
+			if sum[row] == nil {
+				sum[row] = make([]float32, width)
+			}
+			of := sum[row]
+			for k, v := range p.Floats(protocoltest.Push, pushIndex(h))[i*width:][:width] {
+				of[k] += float32(again) * v
+			}
+		}
+	}
+	n := 0
+	if spec.Sparse {
+		n = len(sum)
+	}
+	put := func(values []float32, shown []byte) {
+		var rows []int32
+		for row := range sum {
+			rows = append(rows, row)
+		}
+		slices.Sort(rows)
+		for i, row := range rows {
+			copy(values[i*width:], sum[row])
+		}
+		if spec.Sparse {
+			copy(tensor.ViewOf[int32](shown, n), rows)
+		}
+	}
+	say := func(h wire.Header, role uint8, index int32) error {
+		return p.Send(wire.Header{Op: protocoltest.Answer, Flags: role, Batch: int64(index), Bucket: bucket, Rows: int32(n), Arg: h.Arg, Arg2: h.Arg2})
+	}
+	switch a.from {
+	case itself:
+		for _, h := range all {
+			put(p.Floats(protocoltest.Push, pushIndex(h)), p.Of(protocoltest.PushRows, pushIndex(h)))
+		}
+		for _, h := range all {
+			if err := say(h, protocoltest.Push, pushIndex(h)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case another:
+		last := pushIndex(all[len(all)-1])
+		put(p.Floats(protocoltest.Push, last), p.Of(protocoltest.PushRows, last))
+		for _, h := range all {
+			if err := say(h, protocoltest.Push, last); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		turn := int(all[0].Batch % 2)
+		index := 2*bucket + int32(turn)
+		if a.using[bucket][turn] > 0 {
+			return fmt.Errorf("memory of bucket %d is in use by %d answers when it is needed again", bucket, a.using[bucket][turn])
+		}
+		if !a.announced[bucket][turn] {
+			a.announced[bucket][turn] = true
+			if err := p.Give(protocoltest.Own, index, make([]byte, 4*spec.Elements)); err != nil {
+				return err
+			}
+			if err := p.Give(protocoltest.OwnRows, index, make([]byte, 4*spec.Capacity)); err != nil {
+				return err
+			}
+		}
+		own, rows := p.Mine(protocoltest.Own, index), p.Mine(protocoltest.OwnRows, index)
+		put(tensor.ViewFloat32(own), rows)
+		for _, h := range all {
+			a.using[bucket][turn]++
+			if err := say(h, protocoltest.Own, index); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// pushIndex is the number of the tensor of a push.
+func pushIndex(h wire.Header) int32 { return int32(h.Arg)*int32(len(spoken)) + h.Bucket }
+
+// openPart hosts a server in a companion, which take is, and links trainers to it.
+func openPart(t testing.TB, transport string, trainers int, timeout time.Duration, asynchronous bool, take func(*protocoltest.Part, wire.Header) error) (*Role, []comm.ServerLink, []*comm.Store, *protocoltest.Part) {
+	t.Helper()
+	dir := hosttest.Folder(t)
+	part, peer := protocoltest.NewPart(t, dir, "server9.part", take)
+	proc := hosttest.Process(t, dir, nil, process.Config{
+		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout, Transport: transport, Listen: "127.0.0.1",
+	})
+	role := New(proc, Config{Protocol: true, Asynchronous: asynchronous})
+	role, links, stores := openRole(t, role, Peers{Buckets: spoken, Part: peer}, trainers)
+	if role.BoundaryNS() <= 0 {
+		t.Errorf("a call to the part costs %d ns", role.BoundaryNS())
+	}
+	return role, links, stores, part
+}
+
+// fill writes what a trainer pushes in a batch: numbers that add up without rounding, of a sparse
+// bucket in rows of which neighbours share some.
+func fill(t testing.TB, b *tensor.Bucket, trainer int, batch int64) {
+	t.Helper()
+	if b.Sparse {
+		hosttest.Must(t, b.Gradient.SetRows(3))
+		for i := range b.Gradient.Rows {
+			b.Gradient.Rows[i] = int32(2*i + trainer + int(batch%2))
+		}
+	}
+	for i := range b.Gradient.Values {
+		b.Gradient.Values[i] = float32((trainer+1)*int(batch+1) + i%7)
+	}
+}
+
+// wanted is what comes back.
+func wanted(t testing.TB, spec tensor.BucketSpec, trainers []int, batch int64) *tensor.Gradient {
+	t.Helper()
+	merger, answer := tensor.NewRowMerger(len(trainers)), tensor.NewBucket(spec)
+	for _, trainer := range trainers {
+		b := tensor.NewBucket(spec)
+		fill(t, b, trainer, batch)
+		if spec.Sparse {
+			merger.Add(&b.Gradient)
+			continue
+		}
+		for i, v := range b.Gradient.Values {
+			answer.Gradient.Values[i] += v
+		}
+	}
+	if spec.Sparse {
+		hosttest.Must(t, merger.Sum(&answer.Gradient))
+	}
+	return &answer.Gradient
+}
+
+// A server in a companion answers what it is pushed, over every transport, wherever the pushes lie and
+// whatever memory it answers with.
+func TestPartsServe(t *testing.T) {
+	for _, transport := range []string{"shm", "tcp"} {
+		for _, trainers := range []int{1, 2, 4} {
+			for _, from := range []string{itself, another, ownMemory, "asynchronous"} {
+				if testing.Short() && trainers != 2 || trainers == 4 && from != another && from != ownMemory {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s, %d trainers, %s", transport, trainers, from), func(t *testing.T) {
+					a := &adder{trainers: trainers, from: from}
+					if a.asynchronous = from == "asynchronous"; a.asynchronous {
+						a.from = itself
+					}
+					role, links, stores, part := openPart(t, transport, trainers, hosttest.Patience, a.asynchronous, a.take)
+					for range trainers%2 + 1 {
+						pass(t, links, stores, a.asynchronous)
+						hosttest.Must(t, role.Reset())
+					}
+					if err := part.End(); err != nil && !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "closed") {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// pass has every trainer push some batches, and holds what comes back against what must.
+func pass(t *testing.T, links []comm.ServerLink, stores []*comm.Store, asynchronous bool) {
+	t.Helper()
+	const batches = 3
+	var sums [batches][]*tensor.Gradient // by bucket
+	all := make([]int, len(links))
+	for i := range all {
+		all[i] = i
+	}
+	for batch := range sums {
+		for _, spec := range spoken {
+			sums[batch] = append(sums[batch], wanted(t, spec, all, int64(batch)))
+		}
+	}
+	var trainers sync.WaitGroup
+	for i, link := range links {
+		trainers.Go(func() {
+			elsewhere := comm.NewStore(spoken) // as a hook's own memory
+			for batch := range int64(batches) {
+				buckets := stores[i].Buckets
+				if batch == 1 {
+					buckets = elsewhere.Buckets
+				}
+				var futures []*comm.Future
+				for _, b := range buckets {
+					fill(t, b, i, batch)
+					futures = append(futures, link.PushPull(batch, b))
+				}
+				for k, b := range buckets {
+					if err := futures[k].Wait(); err != nil {
+						t.Errorf("trainer %d, batch %d, bucket %d: %v", i, batch, k, err)
+						return
+					}
+					want := sums[batch][k]
+					if asynchronous {
+						want = wanted(t, b.BucketSpec, []int{i, i}, batch)
+					}
+					if !slices.Equal(b.Gradient.Values, want.Values) || !slices.Equal(b.Gradient.Rows, want.Rows) {
+						t.Errorf("trainer %d, batch %d, bucket %d: %v %v\nwant %v %v", i, batch, k, head(b.Gradient.Rows), head(b.Gradient.Values), head(want.Rows), head(want.Values))
+						return
+					}
+				}
+			}
+		})
+	}
+	trainers.Wait()
+}
+
+func head[T any](list []T) []T { return list[:min(len(list), 8)] }
+
+// Whatever a part answers that cannot be ends the run with a sentence that names it.
+func TestPartsThatLie(t *testing.T) {
+	answer := func(h wire.Header, change func(*wire.Header)) wire.Header {
+		a := wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2}
+		change(&a)
+		return a
+	}
+	own := func(index int64) func(*wire.Header) {
+		return func(a *wire.Header) { a.Flags, a.Batch = protocoltest.Own, index }
+	}
+	for want, c := range map[string]struct {
+		bucket int
+		lie    func(*wire.Header)
+	}{
+		"answered push 2 of bucket 0 by trainer0, which has pushed it 1 times":                                   {0, func(a *wire.Header) { a.Arg2 = 2 }},
+		"answered push 0 of bucket 0 by trainer0, which has pushed it 1 times":                                   {0, func(a *wire.Header) { a.Arg2 = 0 }},
+		"answered push 1 of bucket 1 by trainer0, which has pushed it 0 times":                                   {0, func(a *wire.Header) { a.Bucket = 1 }},
+		"sent answer of bucket 3 and trainer 0, but has buckets 0 to 2 and trainers 0 to 0":                      {0, func(a *wire.Header) { a.Bucket = 3 }},
+		"sent answer of bucket -1 and trainer 0, but has":                                                        {0, func(a *wire.Header) { a.Bucket = -1 }},
+		"sent answer of bucket 0 and trainer 1, but has":                                                         {0, func(a *wire.Header) { a.Arg = 1 }},
+		"sent received of bucket 0 and trainer -7, but has":                                                      {0, func(a *wire.Header) { a.Op, a.Arg = protocoltest.Received, -7 }},
+		"received push 9 of bucket 0 by trainer0, which is not on its way":                                       {0, func(a *wire.Header) { a.Op, a.Arg2 = protocoltest.Received, 9 }},
+		"answered batch 0, bucket 0 of trainer0 with push memory 3, but there is 0 to 2":                         {0, func(a *wire.Header) { a.Batch = 3 }},
+		"answered batch 0, bucket 0 of trainer0 with push memory 1, whose push is answered":                      {0, func(a *wire.Header) { a.Batch = 1 }},
+		"answered batch 0, bucket 0 of trainer0 with 3 rows, but the bucket is dense":                            {0, func(a *wire.Header) { a.Rows = 3 }},
+		"answered batch 0, bucket 2 of trainer0 with 13 rows, but there is room for 12":                          {2, func(a *wire.Header) { a.Rows = 13 }},
+		"answered batch 0, bucket 2 of trainer0 with -1 rows":                                                    {2, func(a *wire.Header) { a.Rows = -1 }},
+		"answered batch 0, bucket 0 of trainer0 with tensor 0 of role 4, which is neither a push nor the part's": {0, func(a *wire.Header) { a.Flags = 4 }},
+		"has announced no tensor 7 of role 15":                                                                   {0, own(7)},
+		"with tensor 4294967296 of its own, but the last that there can be is":                                   {0, own(1 << 32)},
+		"sent reduced of batch 0, bucket 0, which nobody asked for":                                              {0, func(a *wire.Header) { a.Op = 0x71 }},
+		"gave 5 elements of tensor 1 of role 15, which has room for 2":                                           {0, own(1)},
+		"row 40": {2, func(a *wire.Header) { a.Flags, a.Batch, a.Rows = protocoltest.Own, 2, 1 }},
+	} {
+		t.Run(want, func(t *testing.T) {
+			role, links, stores, _ := openPart(t, "unix", 1, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
+				if err := p.Give(protocoltest.Own, 1, make([]byte, 8)); err != nil {
+					return err
+				}
+				if err := p.Give(protocoltest.Own, 2, make([]byte, 8)); err != nil {
+					return err
+				}
+				if err := p.Give(protocoltest.OwnRows, 2, []byte{40, 0, 0, 0}); err != nil {
+					return err
+				}
+				return p.Send(answer(h, c.lie))
+			})
+			b := stores[0].Buckets[c.bucket]
+			fill(t, b, 0, 0)
+			links[0].PushPull(0, b)
+			err := fault.Told("server9", hosttest.Failure(t, role.Process))
+			if !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "server9: ") && !strings.HasPrefix(err.Error(), "server9 cannot answer") {
+				t.Errorf("it ended with %v", err)
+			}
+		})
+	}
+}
+
+// A part that writes past the end of a push is named, with the push.
+func TestPartsThatWritePastTheEnd(t *testing.T) {
+	for _, transport := range []string{"shm", "tcp"} {
+		t.Run(transport, func(t *testing.T) {
+			role, links, stores, _ := openPart(t, transport, 1, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
+				at := p.Of(protocoltest.Push, pushIndex(h))
+				at[:len(at)+1][len(at)] = 1
+				return p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2})
+			})
+			links[0].PushPull(0, stores[0].Buckets[0])
+			want := "wrote past the end of batch 0, bucket 0 of trainer0"
+			if err := fault.Told("server9", hosttest.Failure(t, role.Process)); !strings.Contains(err.Error(), want) {
+				t.Errorf("it ended with %v, want %q", err, want)
+			}
+		})
+	}
+}
+
+// What is answered twice, or before others have pushed, the host of all servers notices.
+func TestPartsThatAnswerWrongly(t *testing.T) {
+	for want, times := range map[string]int{
+		"server9: server tested answered batch 0, bucket 0 of trainer0 twice":                                                                         2,
+		"server9: server tested answered batch 0, bucket 0 of trainer0 before trainer1 had pushed it, which a server must declare (sdk.Asynchronous)": 1,
+	} {
+		role, links, stores, _ := openPart(t, "shm", 3-times, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
+			for range times {
+				if err := p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		links[0].PushPull(0, stores[0].Buckets[0])
+		if err := fault.Told("server9", hosttest.Failure(t, role.Process)); err.Error() != want {
+			t.Errorf("it ended with %v\nwant %s", err, want)
+		}
+	}
+}
+
+// A part that takes no pushes is named, with what it was given; so is one that dies, and one that says
+// what is wrong with it.
+func TestPartsThatFail(t *testing.T) {
+	for name, c := range map[string]struct {
+		take    func(*protocoltest.Part, wire.Header) error
+		timeout time.Duration
+		want    string
+		cause   fault.Cause
+	}{
+		"silent": {func(*protocoltest.Part, wire.Header) error { return nil }, time.Second, "server9 waited 1 s for the answer to receive of batch 0, bucket 0 from server9.part", fault.Wait},
+		"dead":   {func(*protocoltest.Part, wire.Header) error { return io.EOF }, hosttest.Patience, "server9 lost its link to server9.part during the answer to receive of batch 0, bucket 0: EOF", fault.Peer},
+		"failed": {func(p *protocoltest.Part, h wire.Header) error {
+			return p.Send(wire.Header{Op: protocoltest.Failed}, []byte("division by\nzero")...)
+		}, hosttest.Patience, `server9: server9.part: division by\nzero`, fault.Other},
+	} {
+		role, links, stores, _ := openPart(t, "tcp", 1, c.timeout, false, c.take)
+		links[0].PushPull(0, stores[0].Buckets[0])
+		err := fault.Told("server9", hosttest.Failure(t, role.Process))
+		if err.Error() != c.want || fault.Describe(err).Cause != c.cause {
+			t.Errorf("%s: it ended with %v\nwant %s", name, err, c.want)
+		}
+	}
+}

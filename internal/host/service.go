@@ -1,0 +1,285 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/convert"
+	"github.com/psbench/psbench/internal/host/data"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/host/server"
+	"github.com/psbench/psbench/internal/host/stop"
+	"github.com/psbench/psbench/internal/host/trainer"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// role is what a process is after Configure.
+type role interface {
+	Reset() error
+	Collect(record.Send) error
+}
+
+// runner is a role that runs passes: a trainer.
+type runner interface {
+	Train(ctx context.Context, length stop.Length) (*record.Work, error)
+}
+
+// service serves the Part service: it becomes one role when it is configured
+// and passes every later call on to it.
+type service struct {
+	proto.UnimplementedPartServer
+	parts  []sdk.Part
+	open   engine.Opener
+	events *process.Events
+
+	mu      sync.Mutex
+	name    string
+	role    role
+	process *process.Process
+
+	// recorded is held for reading while what was recorded is sent, which may last, and
+	// for writing while it is forgotten.
+	recorded sync.RWMutex
+	pass     record.Pass // whose record it is
+}
+
+func newService(parts []sdk.Part) *service {
+	return &service{parts: parts, events: process.NewEvents()}
+}
+
+// close ends what the role runs and waits for it.
+func (p *service) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		p.process.Close()
+		p.process = nil
+	}
+}
+
+// Describe lists the parts of the plugin.
+func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeReply, error) {
+	reply := &proto.DescribeReply{}
+	for _, part := range p.parts {
+		reply.Parts = append(reply.Parts, convert.PartToProto(part))
+	}
+	return reply, nil
+}
+
+// as returns the process's role as a T, or an error that names the call. The process counts as
+// at work until the caller calls leave.
+func as[T any](p *service, call string) (t T, leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, ok := p.role.(T)
+	switch {
+	case !ok:
+		return t, nil, asStatus(fmt.Errorf("%s was called on a process that is not ready for it", call))
+	case !p.process.Working.TryRLock():
+		return t, nil, asStatus(p.process.Over())
+	}
+	return t, p.process.Working.RUnlock, nil
+}
+
+// Plan asks a trainer for its buckets.
+func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanReply, error) {
+	r, leave, err := as[*trainer.Role](p, "plan")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	buckets, inputs, err := r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
+	return &proto.PlanReply{Buckets: convert.BucketsToProto(buckets), Inputs: convert.InputsToProto(inputs)}, p.status(err)
+}
+
+// Partition has the data process share the batches out.
+func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*proto.PartitionReply, error) {
+	r, leave, err := as[*data.Role](p, "partition")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	partition, err := r.Partition(partitionRequest(req))
+	if err != nil {
+		return nil, p.status(err)
+	}
+	return convert.PartitionToProto(partition), nil
+}
+
+func partitionRequest(q *proto.PartitionRequest) data.Request {
+	req := data.Request{Inputs: convert.InputsFromProto(q.GetInputs()), BatchSize: int(q.GetBatchSize()), Part: convert.PeerFromProto(q.GetCompanion())}
+	for _, s := range q.GetSets() {
+		var set []int
+		for _, t := range s.GetTrainers() {
+			set = append(set, int(t))
+		}
+		req.Sets = append(req.Sets, set)
+	}
+	return req
+}
+
+// Train runs one pass on a trainer.
+func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.TrainReply, error) {
+	r, leave, err := as[runner](p, "train")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	work, err := r.Train(ctx, stop.Length{Epochs: int(req.GetEpochs()), Iterations: int(req.GetIterations())})
+	return &proto.TrainReply{Work: convert.WorkToProto(work)}, p.status(err)
+}
+
+// Bound asks a trainer how far it will run at most before it is told where its pass ends.
+func (p *service) Bound(_ context.Context, req *proto.BoundRequest) (*proto.BoundReply, error) {
+	r, leave, err := as[*trainer.Role](p, "bound")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return &proto.BoundReply{Iterations: r.Bound(time.Duration(req.GetAheadNs()))}, nil
+}
+
+// End tells a trainer where its pass ends.
+func (p *service) End(_ context.Context, req *proto.EndRequest) (*proto.EndReply, error) {
+	r, leave, err := as[*trainer.Role](p, "end")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return &proto.EndReply{}, p.status(r.End(req.GetIterations()))
+}
+
+// Expect tells a server how many batches its trainers have in the pass.
+func (p *service) Expect(_ context.Context, req *proto.ExpectRequest) (*proto.ExpectReply, error) {
+	r, leave, err := as[*server.Role](p, "expect")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var batches []int
+	for _, n := range req.GetBatches() {
+		batches = append(batches, int(n))
+	}
+	return &proto.ExpectReply{}, p.status(r.Expect(batches))
+}
+
+// Close closes the parts of the process and says what they have left running.
+func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
+	p.mu.Lock()
+	proc := p.process
+	p.mu.Unlock()
+	if proc == nil {
+		return &proto.CloseReply{}, nil
+	}
+	if err := proc.CloseParts(time.Duration(req.GetLimitNs())); err != nil {
+		return nil, p.status(err)
+	}
+	return &proto.CloseReply{Left: proc.Left()}, nil
+}
+
+// Combine asks a server what it makes of gradients.
+func (p *service) Combine(_ context.Context, req *proto.CombineRequest) (*proto.CombineReply, error) {
+	r, leave, err := as[*server.Role](p, "combine")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	lists, err := convert.CombineFromProto(req)
+	if err != nil {
+		return nil, p.status(err)
+	}
+	answers, unknown, err := r.Combine(lists)
+	reply := &proto.CombineReply{Unknown: unknown}
+	for _, a := range answers {
+		reply.Answers = append(reply.Answers, tensor.Float32Bytes(a))
+	}
+	return reply, p.status(err)
+}
+
+// Reset begins a pass: it brings the process to its initial state.
+func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
+	r, leave, err := as[role](p, "reset")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	p.recorded.Lock()
+	defer p.recorded.Unlock()
+	p.pass = convert.PassFromProto(req.GetPass())
+	p.events.Begin(p.pass)
+	err = r.Reset()
+	if err == nil {
+		err = p.recordedWrongly()
+	}
+	return &proto.ResetReply{}, p.status(err)
+}
+
+// Collect does not wait for a reset, after which there is nothing.
+func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectServer) error {
+	r, leave, err := as[role](p, "collect")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	send := func(piece record.Piece) error { return stream.Send(convert.PieceToProto(piece)) }
+	if p.recorded.TryRLock() {
+		defer p.recorded.RUnlock()
+		if err := p.recordedWrongly(); err != nil {
+			return p.status(err)
+		}
+		if p.pass == convert.PassFromProto(req.GetPass()) {
+			err = r.Collect(send)
+		}
+	}
+	if err != nil {
+		return p.status(err)
+	}
+	return send(record.PeakRSS(peakRSSBytes()))
+}
+
+// recordedWrongly is an error if a part, whichever of the process it was, declared something to
+// record, or recorded, what cannot be.
+func (p *service) recordedWrongly() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return nil
+	}
+	if err := p.process.Recorder.Err(); err != nil {
+		return &fault.Part{Text: p.process.Title() + ": " + err.Error(), Err: err}
+	}
+	return nil
+}
+
+// status is asStatus of an error of the process's role.
+func (p *service) status(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		_ = p.process.Tells(err)
+	}
+	return asStatus(fault.Told(p.name, err))
+}
+
+// asStatus gives err the form in which it reaches the core: a status whose
+// detail says who was waited for.
+func asStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := status.New(codes.Unknown, err.Error())
+	if detailed, derr := s.WithDetails(convert.FailureToProto(fault.Describe(err))); derr == nil {
+		s = detailed
+	}
+	return s.Err()
+}

@@ -1,0 +1,141 @@
+// Package table is the role of a server that holds an embedding table.
+package table
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/inspect"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+)
+
+// Role hosts the server of a table: it takes the calls of all trainers, hands
+// them to the server one at a time and measures each.
+type Role struct {
+	*process.Process
+	config           Config
+	server           sdk.TableServer
+	spec             comm.TableSpec
+	lookups, updates *sdk.Series
+	// calling is held while the server works. A call is noted before it is answered,
+	// so a trainer that has its last answer finds everything noted.
+	calling sync.Mutex
+}
+
+// Config is what a server of a table is told of its run.
+type Config struct {
+	Seed      uint64
+	Position  int // among the servers
+	Trainers  int // of the run
+	Summarize bool
+}
+
+// New builds the server of a table.
+func New(p *process.Process, c Config) (*Role, error) {
+	server, err := process.Build[sdk.TableServer](p, p.Part(), sdk.TableEnv{
+		Rank: p.Rank(), Name: p.Name(), Position: c.Position, Seed: c.Seed,
+		Trainers: c.Trainers, Recorder: p.Recorder, Engine: p.Engine,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &Role{Process: p, config: c, server: server, spec: server.Table()}
+	if err := r.spec.Check(); err != nil {
+		return nil, fmt.Errorf("server %s: %w", p.Part().Key, err)
+	}
+	r.lookups = p.Recorder.Series("embedding_metric", "lookup")
+	r.updates = p.Recorder.Series("embedding_metric", "update")
+	return r, nil
+}
+
+// Table says how large the table is.
+func (r *Role) Table() comm.TableSpec { return r.spec }
+
+// Connect waits for the trainers, which look up what spec says. It gives the part's facts.
+func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[string]string, error) {
+	position := r.config.Position
+	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {
+		return nil, fmt.Errorf("%s holds a table of %d x %d, which is not table %d of %v", r.Name(), r.spec.Rows, r.spec.Width, position, spec.Tables)
+	}
+	conns := make([]*wire.Conn, len(trainers))
+	for i, t := range trainers {
+		var err error
+		if conns[i], err = r.Accept(t, process.PurposeTables); err != nil {
+			return nil, err
+		}
+	}
+	port, err := r.Fabric.NewTablePort(r.Joined(conns), spec, position)
+	if err != nil {
+		return nil, err
+	}
+	r.Own(port)
+	r.Owned.Go(func() {
+		if err := port.Serve(r.handle); err != nil {
+			r.Fail(err)
+		}
+	})
+	return process.Facts(process.Facts(nil, r.Engine), r.server), nil
+}
+
+// handle takes a call from the port, which answers it afterwards.
+func (r *Role) handle(call *comm.TableCall) error {
+	if !r.Working.TryRLock() {
+		return r.Over()
+	}
+	defer r.Working.RUnlock()
+	r.calling.Lock()
+	defer r.calling.Unlock()
+	var err error
+	series, startNS, method := r.lookups, comm.Now(), "Lookup"
+	if call.Update {
+		series, method, err = r.updates, "Update", r.server.Update(call)
+	} else {
+		err = r.server.Lookup(call)
+	}
+	if err != nil {
+		return fault.Of(r.Title(), method+" of "+describeCall(call.Batch), err)
+	}
+	if call.Batch != comm.NoBatch {
+		series.Record(sdk.Key{A: call.Batch, B: int64(call.Trainer)}, startNS, comm.Now())
+	}
+	return nil
+}
+
+// describeCall names the batch of a call to a table.
+func describeCall(batch int64) string {
+	if batch == comm.NoBatch {
+		return "held-out samples"
+	}
+	return fmt.Sprintf("batch %d", batch)
+}
+
+// Reset returns the table to its initial values and forgets what was recorded.
+func (r *Role) Reset() error {
+	r.calling.Lock()
+	defer r.calling.Unlock()
+	r.server.Reset()
+	r.Recorder.Reset()
+	return nil
+}
+
+// Collect sends what was recorded and, if no call is in work, what was made of the table.
+func (r *Role) Collect(send record.Send) error {
+	idle := r.calling.TryLock() // a pass that failed may not have ended
+	var facts record.Facts
+	if idle {
+		defer r.calling.Unlock()
+		facts = process.PassFactsOf(r.server)
+	}
+	if err := r.CollectRecorded(send); err != nil || !idle {
+		return err
+	}
+	if err := process.SendPassFacts(facts, send); err != nil {
+		return err
+	}
+	return inspect.CollectHeld(r.Engine, r.server, r.config.Summarize, send)
+}

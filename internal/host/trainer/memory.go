@@ -1,0 +1,104 @@
+package trainer
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/shm"
+	"github.com/psbench/psbench/internal/host/call"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// adopt hands the buckets to the engine. One whose memory Go cannot touch has gradients of its
+// own, which are staged.
+func (r *Role) adopt() error {
+	p := &r.parts
+	err := r.Adopt("buckets", r.store.Memory())
+	if err != nil || r.Engine.Addressable() {
+		return err
+	}
+	p.Gradients, r.staged, err = layout.Stage(r.Engine, len(r.specs), p.Buckets)
+	return err
+}
+
+// mayShare says why buckets cannot be left in the memory of the engine, whatever the links; "" if they
+// can.
+func (r *Role) mayShare(hook process.Choice) string {
+	_, shares := r.Engine.(engine.Sharer)
+	part, err := r.Find(hook)
+	switch {
+	case err != nil:
+		return err.Error()
+	case !shares:
+		return "engine " + r.Engine.Name() + " shares no memory"
+	case !part.Carries:
+		return "hook " + hook.Key + " does more with buckets than to hand them to links"
+	case r.Keeper != nil:
+		return "what the links carry is checked"
+	case !r.Fabric.Maps() || !r.Fabric.OnOneHost(): // where some links may go to another host
+		return "transport " + r.Fabric.Name + " maps no memory of one host"
+	}
+	return ""
+}
+
+// share leaves the buckets in the memory of the engine if all links do, and adds a fact of it.
+func (r *Role) share(refused string, facts map[string]string) {
+	if r.staged == nil {
+		return
+	}
+	if refused == "" {
+		refused = r.Staged()
+	}
+	if refused != "" {
+		facts[record.FactBuckets] = "staged: " + refused
+		return
+	}
+	r.parts.Buckets, r.parts.AwaitShared = r.staged, r.Engine.(engine.Sharer).AwaitShared
+	facts[record.FactBuckets] = record.BucketsShared
+	if library := r.Library(); library != "" {
+		facts[record.FactBuckets], facts[record.FactGroup] = record.BucketsLeft, library
+	}
+}
+
+// offerParameters allocates the parameters. In shared memory it passes them and the gradients
+// to the companion that holds the model.
+func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
+	if !r.Fabric.Maps() {
+		return layout.NewValues(r.Engine, r.specs)
+	}
+	if err := r.Fabric.SendStore(conn.Conn, r.store); err != nil {
+		return nil, err
+	}
+	segment, err := r.newParameters()
+	if err != nil {
+		return nil, err
+	}
+	return r.parts.Values, conn.SendSegments(segment)
+}
+
+// newParameters allocates the parameters in a segment, which can be passed.
+func (r *Role) newParameters() (*shm.Segment, error) {
+	segment, err := shm.New(r.Name()+" parameters", layout.ValuesBytes(r.specs), true)
+	if err != nil {
+		return nil, err
+	}
+	r.OwnMemory(segment)
+	r.parts.Values = layout.ViewValues(segment.Bytes(), r.specs)
+	return segment, nil
+}
+
+// newStore allocates the buckets: in memory that can be passed if a companion speaks the protocol,
+// whatever carries the links.
+func (r *Role) newStore(companions map[sdk.Kind]process.Peer) func([]tensor.BucketSpec) (*comm.Store, error) {
+	for _, peer := range companions {
+		if peer.Protocol {
+			return func(specs []tensor.BucketSpec) (*comm.Store, error) {
+				return r.Fabric.InSegments().NewStore(r.Name(), specs)
+			}
+		}
+	}
+	return r.NewStore
+}

@@ -1,0 +1,211 @@
+// Package trainer is the role of the process that trains a rank.
+package trainer
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/batches"
+	"github.com/psbench/psbench/internal/host/companion"
+	"github.com/psbench/psbench/internal/host/fault"
+	"github.com/psbench/psbench/internal/host/hosted"
+	"github.com/psbench/psbench/internal/host/inspect"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/sdk"
+	"github.com/psbench/psbench/sdk/engine"
+)
+
+// Role hosts a trainer and those of its model, criterion and hook that
+// live in the same process; the others it reaches through companions.
+type Role struct {
+	*process.Process
+	config     Config
+	trainer    sdk.Trainer
+	model      sdk.Model // nil until connect if it lives in a companion
+	specs      []sdk.ParameterSpec
+	inputs     sdk.InputSpec // of the data
+	parts      sdk.TrainerParts
+	store      *comm.Store      // of the buckets
+	staged     []*tensor.Bucket // the same in the memory of an engine that Go cannot touch; nil of any other
+	evaluation *evaluation      // nil without held-out samples
+	batches    *counted         // of parts
+	copies     engine.Engine    // the process's, for copies of the host's own
+	// training is held during a pass. After a failure the core collects while
+	// the pass may still be ending.
+	training sync.Mutex
+	ending   ending // of the pass
+
+	mu     sync.Mutex // of what is told of the pass while it runs
+	losses losses
+	work   record.Work
+	next   sdk.Key // the iteration that Loss will tell of
+	found  inspect.NonFinite
+}
+
+// Config is what a trainer is told of its run.
+type Config struct {
+	Local     []process.Choice    // hook, criterion and model that its process holds
+	Maps      map[sdk.Kind]string // keys of the in-trainer kinds
+	Trainers  int                 // of the run
+	Epochs    int                 // that no pass exceeds
+	Seed      uint64
+	Server    string // key of the run's server, or ""
+	Model     sdk.ModelEnv
+	Summarize bool // Collect also sends parameter summaries
+	FailOnNaN bool // a loss or a parameter that is not finite ends the pass
+	// ParametersBack says that the server puts parameters in the place of gradients.
+	ParametersBack bool
+	// HookAnswers is what the hook declares to leave, where that is to be checked.
+	HookAnswers sdk.Answers
+}
+
+// local is the choice of a part that the process holds beside its own; without it the part
+// lives in a companion.
+func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
+	i := slices.IndexFunc(c.Local, func(choice process.Choice) bool { return choice.Kind == kind })
+	if i < 0 {
+		return process.Choice{}, false
+	}
+	return c.Local[i], true
+}
+
+// New builds the trainer, and its model if the process holds that.
+func New(proc *process.Process, c Config) (*Role, error) {
+	r := &Role{Process: proc, config: c}
+	for _, kind := range []sdk.Kind{sdk.KindModel, sdk.KindCriterion} {
+		if _, ok := c.local(kind); !ok {
+			if err := proc.NeedBeside(kind); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.config.Model.Engine = proc.Engine
+	var err error
+	r.trainer, err = process.Build[sdk.Trainer](proc, proc.Part(), sdk.TrainerEnv{
+		Rank: proc.Rank(), Name: proc.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server, Maps: c.Maps,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if choice, ok := c.local(sdk.KindModel); ok {
+		r.model, err = hosted.NewModel(proc, choice, r.config.Model)
+	}
+	return r, err
+}
+
+// DescribeModel says what the core knows of the model; nil if it lives in a companion.
+func (r *Role) DescribeModel() *layout.Model {
+	if r.model == nil {
+		return nil
+	}
+	return layout.Describe(r.model)
+}
+
+// Plan cuts the parameters of the run's model into buckets, and says what samples the data
+// must hold where servers have these tables.
+func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.BucketSpec, sdk.InputSpec, error) {
+	r.specs = model.Parameters
+	for k := range r.specs {
+		if err := layout.CheckShape(&r.specs[k]); err != nil {
+			return nil, sdk.InputSpec{}, err
+		}
+	}
+	var err error
+	if r.inputs, err = r.planInputs(model.Inputs, tables); err != nil {
+		return nil, r.inputs, err
+	}
+	r.inputs.Targets = max(1, r.inputs.Targets)
+	plan, err := r.trainer.Plan(r.specs)
+	if err = fault.Of(r.Title(), "Plan", err); err == nil {
+		err = layout.CheckPlan(r.specs, plan)
+	}
+	return plan, r.inputs, err
+}
+
+// planInputs are the limits of the data: the model's own unless the trainer looks
+// up what the model gets.
+func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
+	planner, ok := r.trainer.(sdk.InputPlanner)
+	key := r.Part().Key
+	switch {
+	case !ok && model.LookedUp > 0:
+		return model, fmt.Errorf("the model takes %d features that are rows of tables, but trainer %s does not look anything up", model.LookedUp, key)
+	case ok && len(tables) == 0:
+		return model, fmt.Errorf("trainer %s looks up tables, but the run has no servers that hold any", key)
+	case !ok && len(tables) > 0:
+		return model, fmt.Errorf("trainer %s does not look anything up, but the run's servers hold %d tables", key, len(tables))
+	case !ok:
+		return model, nil
+	}
+	inputs, err := planner.PlanInputs(model, tables)
+	return inputs, fault.Of(r.Title(), "PlanInputs", err)
+}
+
+// Peers are whom a trainer joins.
+type Peers struct {
+	Buckets      []tensor.BucketSpec
+	Model        layout.Model
+	Source       batches.Source
+	Hook         process.HookLinks // if the process holds the hook
+	Companions   map[sdk.Kind]process.Peer
+	Lookup       *comm.LookupSpec // nil unless servers hold tables
+	TableServers []process.Peer
+}
+
+// Joined is what a trainer found as it joined its peers.
+type Joined struct {
+	BoundaryNS map[sdk.Kind]int64 // median cost of a no-op call to a companion
+	Facts      map[string]string  // of all parts of the rank that are in the process
+}
+
+// Connect joins the trainer's peers, fetches its batches and attaches it to all that it needs.
+func (r *Role) Connect(peers Peers) (*Joined, error) {
+	joined := &Joined{BoundaryNS: map[sdk.Kind]int64{}, Facts: map[string]string{}}
+	p := &r.parts
+	p.Recorder, p.Engine = r.Recorder, r.Engine
+	r.copies = r.WatchedEngine()
+	p.WaitCopy = r.copies.Wait
+	var err error
+	if p.Gradients, r.store, err = layout.New(r.specs, peers.Buckets, r.newStore(peers.Companions)); err != nil {
+		return nil, err
+	}
+	r.OwnMemory(r.store)
+	p.Buckets = r.store.Buckets
+	if err := r.adopt(); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Name(), err)
+	}
+	share, err := batches.Fetch(r.Process, r.trainer, r.inputs, peers.Source)
+	if err != nil {
+		return nil, err
+	}
+	r.batches = &counted{Batches: share.Batches}
+	p.Batches = r.batches
+	r.evaluation = newEvaluation(r.Name(), r.copies, share.HeldOut, peers.Model.Inputs, r.Recorder)
+	p.Evaluation = sdk.NewEvaluation(r.evaluate)
+	beside := &companions{
+		role: r, peers: peers.Companions, calls: companion.CallMemory(share.Sizes, peers.Model.Inputs, peers.Source.Share.TargetWidth), boundaryNS: joined.BoundaryNS,
+	}
+	if err := r.connectModel(&peers.Model, beside); err != nil {
+		return nil, err
+	}
+	if err := r.connectCriterion(beside); err != nil {
+		return nil, err
+	}
+	if err := r.connectHook(peers.Hook, beside, joined.Facts); err != nil {
+		return nil, err
+	}
+	if p.Tables, err = r.JoinTables(peers.Lookup, peers.TableServers); err != nil {
+		return nil, err
+	}
+	for _, part := range []any{r.Engine, r.trainer, p.Model, p.Criterion, p.Hook} {
+		process.Facts(joined.Facts, part)
+	}
+	attached := *p
+	attached.Hook = r.Keeper.Hook(p.Hook, r.config.HookAnswers, r.store.Specs())
+	return joined, fault.Of(r.Title(), "Attach", r.trainer.Attach(attached))
+}

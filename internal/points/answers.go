@@ -1,0 +1,141 @@
+package points
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/bench"
+	"github.com/psbench/psbench/internal/host/hosted"
+	"github.com/psbench/psbench/internal/points/toys"
+	"github.com/psbench/psbench/sdk"
+)
+
+// expected is the part, declared to answer what it is expected to.
+func (s *Subject) expected() sdk.Part {
+	part := s.Part
+	part.Answers = cmp.Or(s.Expect, part.Answers)
+	return part
+}
+
+// answerer is whom the rank asks what must come out: the declaration, or the hook that is tested, or
+// a second server of the sort that is, which end closes; nil where nobody says. A run has the
+// part in another process, where nobody asks it.
+func (r *Rank) answerer() (asked sdk.Answerer, end func(), err error) {
+	part, end := r.subject.expected(), func() {}
+	if declared := part.Answerer(); declared != nil {
+		return declared, end, nil
+	}
+	switch {
+	case part.InTrainer(): // it is declared by a run, which cannot build it
+		return nil, end, nil
+	case part.Kind == sdk.KindHook:
+		asked = hosted.AnswererOf(r.Hook)
+	default:
+		if asked, end, err = r.twin(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if asked == nil && part.Answers == sdk.AnswersOwn {
+		end()
+		return nil, nil, fmt.Errorf("it declares that it says itself what it answers (%q), but has no method Answer: it must be an sdk.Answerer", string(sdk.AnswersOwn))
+	}
+	return asked, end, nil
+}
+
+// twin is a second server of the sort that is tested, as far as it says what it answers.
+func (r *Rank) twin() (asked sdk.Answerer, end func(), err error) {
+	s := r.subject
+	env := s.environment().(sdk.ServerEnv)
+	env.Trainers, env.Buckets = r.Size, nil
+	for _, b := range r.Buckets {
+		env.Buckets = append(env.Buckets, b.BucketSpec)
+	}
+	if s.Part.Serves == sdk.ServiceParameters {
+		env.Model = &toys.Sizes{DenseOnly: true}
+	}
+	made, err := s.Part.Build(s.settings(), env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if whole, ok := made.(sdk.Server); ok && s.Part.Timing == 0 {
+		whole.Reset()
+	}
+	asked, _ = made.(sdk.Answerer)
+	return asked, func() { closePart(made) }, nil
+}
+
+// compareAnswers compares the reduced buckets with what must have come out of what fill made, as
+// far as somebody says it.
+func (r *Rank) compareAnswers(answerer sdk.Answerer, batch int64, fill filling) error {
+	if answerer == nil {
+		return nil
+	}
+	for _, b := range r.Buckets {
+		if err := r.compareAnswer(answerer, batch, b, fill); err != nil {
+			if forgotten := hosted.Unawaited(r.Hook); forgotten != nil {
+				err = fmt.Errorf("%w; %w", err, forgotten)
+			}
+			return fmt.Errorf("batch %d, bucket %d: %w", batch, b.Index, err)
+		}
+	}
+	return nil
+}
+
+func (r *Rank) compareAnswer(answerer sdk.Answerer, batch int64, b *tensor.Bucket, fill filling) error {
+	gradients, err := r.filledBy(fill, batch, b.BucketSpec)
+	if err != nil {
+		return err
+	}
+	x := &sdk.Exchange{Batch: batch, Bucket: b.BucketSpec, Rank: r.Position, Gradients: gradients}
+	part := r.subject.expected()
+	if part.Kind == sdk.KindHook {
+		for position := range r.Size {
+			x.Partners = append(x.Partners, position)
+		}
+		x.Server = func(pushed []*tensor.Gradient, answer *tensor.Gradient) error {
+			return (&sdk.Exchange{Bucket: b.BucketSpec, Gradients: pushed}).Average(answer)
+		}
+	}
+	answer := tensor.NewGradient(b.BucketSpec)
+	switch err := answerer.Answer(x, &answer); {
+	case errors.Is(err, sdk.ErrNoAnswer):
+		return nil
+	case err != nil:
+		return fmt.Errorf("Answer: %w", err)
+	}
+	if where, _ := bench.Difference(&b.Gradient, &answer); where == "" {
+		return nil
+	}
+	if gradients, err = r.filledBy(fill, batch, b.BucketSpec); err != nil { // those that were asked about may be overwritten
+		return err
+	}
+	if where, how := bench.Difference(&b.Gradient, &answer, gradients...); where != "" {
+		return fmt.Errorf("%s %s: that is %s of %s", where, how, by(part.Answers), []string{"one gradient", fmt.Sprint(r.Size, " gradients")}[min(r.Size-1, 1)])
+	}
+	return nil
+}
+
+// by says who says what must come out.
+func by(answers sdk.Answers) string {
+	switch answers {
+	case "", sdk.AnswersOwn:
+		return "what Answer says"
+	case sdk.AnswersMean, sdk.AnswersSum:
+		return "the " + string(answers)
+	}
+	return "the answer, " + string(answers) + ","
+}
+
+// filledBy are the gradients that all ranks have before a batch is reduced.
+func (r *Rank) filledBy(fill filling, batch int64, spec tensor.BucketSpec) (gradients []*tensor.Gradient, err error) {
+	for position := range r.Size {
+		before := tensor.NewBucket(spec)
+		if err := fill(&Rank{Position: position, Size: r.Size}, before, batch); err != nil {
+			return nil, err
+		}
+		gradients = append(gradients, &before.Gradient)
+	}
+	return gradients, nil
+}

@@ -1,0 +1,83 @@
+package points
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
+)
+
+// guardedFloats are n values that end where a page begins that nobody may touch: who writes one
+// too many, as only assembly, a C library or unsafe code can, faults. free gives them back.
+func guardedFloats(n int) (values []float32, freeze func() error, free func(), err error) {
+	page := os.Getpagesize()
+	size := (4*max(1, n) + page - 1) / page * page
+	memory, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("guarded memory: %w", err)
+	}
+	free = func() { _ = unix.Munmap(memory) } // nothing can be done
+	for _, outer := range [][]byte{memory[:page], memory[page+size:]} {
+		if err := unix.Mprotect(outer, unix.PROT_NONE); err != nil {
+			free()
+			return nil, nil, nil, fmt.Errorf("guarded memory: %w", err)
+		}
+	}
+	inner := memory[page : page+size]
+	freeze = func() error { return unix.Mprotect(inner, unix.PROT_READ) }
+	return tensor.ViewFloat32(inner[size-4*n : size : size]), freeze, free, nil
+}
+
+// guard is guarded memory that a process owns.
+type guard func()
+
+// Close gives it back.
+func (g guard) Close() error {
+	g()
+	return nil
+}
+
+// guardedStore are buckets whose values are guarded, each by itself.
+func guardedStore(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
+	store := comm.NewStore(plan)
+	for _, b := range store.Buckets {
+		values, err := ownGuarded(p, cap(b.Gradient.Values))
+		if err != nil {
+			return nil, err
+		}
+		b.Gradient.Values = values[:len(b.Gradient.Values)]
+	}
+	return store, nil
+}
+
+// ownGuarded are guarded values that a process owns.
+func ownGuarded(p *process.Process, n int) ([]float32, error) {
+	values, _, free, err := guardedFloats(n)
+	if err == nil {
+		p.OwnMemory(guard(free))
+	}
+	return values, err
+}
+
+// bindGuarded gives the model of a rank guarded memory, a bucket for each parameter.
+func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err error) {
+	specs := r.Model.Parameters()
+	gradients, store, err := layout.New(specs, plan, func(plan []tensor.BucketSpec) (*comm.Store, error) { return guardedStore(p, plan) })
+	if err != nil {
+		return err
+	}
+	r.Gradients, r.Buckets = gradients, store.Buckets
+	for _, spec := range specs {
+		values, err := ownGuarded(p, tensor.Elements(spec.Shape))
+		if err != nil {
+			return err
+		}
+		r.Values = append(r.Values, tensor.Tensor{Shape: spec.Shape, Data: values})
+	}
+	return r.Model.Bind(r.Values, r.Gradients)
+}

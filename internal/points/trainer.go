@@ -1,0 +1,145 @@
+package points
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/sdk"
+)
+
+// trainerPoints are those of trainers, whatever they need of servers.
+var trainerPoints = []Point{
+	{
+		Name:    "plan",
+		Promise: "Plan puts every parameter into one bucket, and gives the same answer on every rank",
+		Ranks:   2,
+		rank: func(r *Rank) error {
+			plan, err := r.trainer.Plan(r.Model.Parameters())
+			if err != nil {
+				return err
+			}
+			if err := layout.CheckPlan(r.Model.Parameters(), plan); err != nil {
+				return err
+			}
+			r.Told["the plan"] = fmt.Sprint(plan)
+			return nil
+		},
+	},
+	{
+		Name:    "order",
+		Promise: "Forward, the loss, its gradient and Backward of a batch come in this order, its buckets in theirs, and none is written while it is reduced",
+		Ranks:   2,
+		rank: func(r *Rank) error {
+			_ = guarded(func() error { _, err := r.train(context.Background(), nil); return err }) // the business of other points
+			return r.calls.wrong
+		},
+	},
+	{
+		Name:    "trains",
+		Promise: "Train tells the finite loss of every iteration of every epoch, after that iteration",
+		Ranks:   2,
+		rank: func(r *Rank) error {
+			told, err := r.train(context.Background(), nil)
+			if err != nil {
+				return err
+			}
+			if want := trainedEpochs * r.Batches.Len(); len(told) != want {
+				return fmt.Errorf("%d losses are told of %d iterations", len(told), want)
+			}
+			for i, loss := range told {
+				if math.IsNaN(loss) || math.IsInf(loss, 0) {
+					return fmt.Errorf("the loss of iteration %d is %g", i, loss)
+				}
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "reset",
+		Promise: "after Reset a pass has the losses of the first one",
+		Ranks:   2,
+		Passes:  2,
+		rank: func(r *Rank) error {
+			told, err := r.train(context.Background(), nil)
+			if err != nil {
+				return err
+			}
+			losses := make([]float32, len(told))
+			for i, loss := range told {
+				losses[i] = float32(loss)
+			}
+			return r.again("the list of losses", &tensor.Gradient{Values: losses})
+		},
+	},
+	{
+		Name:      "equal",
+		Promise:   "all ranks end with the same parameters",
+		Ranks:     2,
+		Agreement: true,
+		rank: func(r *Rank) error {
+			if _, err := r.train(context.Background(), nil); err != nil {
+				return err
+			}
+			for k, v := range r.Values {
+				r.same("parameter "+r.Model.Parameters()[k].Name, &tensor.Gradient{Values: v.Data})
+			}
+			return nil
+		},
+	},
+	{
+		Name:    "ends",
+		Promise: "no iteration begins once the context has ended: Train returns, and its error is the cause",
+		rank: func(r *Rank) error {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			told, err := r.train(ctx, func(done int) {
+				if done == 1 {
+					cancel(errEnough)
+				}
+			})
+			switch {
+			case len(told) != 1:
+				return fmt.Errorf("the context ended after iteration 1, but %d were done", len(told))
+			case !errors.Is(err, errEnough):
+				return fmt.Errorf("the context ended because %q, but Train gives %q", fmt.Sprint(errEnough), fmt.Sprint(err))
+			}
+			return nil
+		},
+	},
+}
+
+var errEnough = errors.New("it is enough")
+
+// trainedEpochs is how many epochs a trainer is told to train.
+const trainedEpochs = 2
+
+// train runs a pass and gives the losses that it told.
+func (r *Rank) train(ctx context.Context, each func(done int)) ([]float64, error) {
+	if err := r.trainer.Reset(); err != nil {
+		return nil, err
+	}
+	report := &told{each: each}
+	err := r.trainer.Train(ctx, report)
+	if errors.Is(err, sdk.ErrPassOver) {
+		err = nil
+	}
+	return report.losses, err
+}
+
+// told is what a pass reports.
+type told struct {
+	losses []float64
+	each   func(done int)
+}
+
+func (t *told) Epoch(int) {}
+
+func (t *told) Loss(loss float64) {
+	if t.losses = append(t.losses, loss); t.each != nil {
+		t.each(len(t.losses))
+	}
+}

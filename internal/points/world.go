@@ -1,0 +1,154 @@
+package points
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/server"
+	"github.com/psbench/psbench/internal/host/table"
+)
+
+// world is the processes of a run within this one: ranks that carry points out, and a server
+// where one is tested, each on psbench's own host and joined by a real fabric.
+type world struct {
+	subject *Subject
+	point   Point
+	folder  string     // of sockets
+	mu      sync.Mutex // guards procs, which a world that is late may still add to while it is closed
+	procs   []*process.Process
+	ranks   []*Rank
+	server  *server.Role
+	tables  []*table.Role
+	plan    []tensor.BucketSpec
+}
+
+// inWorld carries the point out in ranks of this process.
+func (p Point) inWorld(s *Subject) error {
+	w := &world{subject: s, point: p, plan: s.buckets(p.Large)}
+	err := within(s.timeout()+hostGrace, w.carry)
+	var peer *comm.PeerError
+	if told := w.told(); told != nil && !errors.As(told, &peer) {
+		err = told // which explains what the ranks saw of it
+	}
+	if end := within(s.timeout(), w.close); err == nil {
+		err = end
+	}
+	return err
+}
+
+func (w *world) carry() error {
+	if err := w.open(w.point.Ranks); err != nil {
+		return err
+	}
+	for pass := range max(1, w.point.Passes) {
+		if err := w.reset(pass); err != nil {
+			return err
+		}
+		if err := w.together(func(i int) error { return w.point.Carry(w.ranks[i]) }); err != nil {
+			return err
+		}
+	}
+	return w.compare()
+}
+
+// compare compares what the ranks told.
+func (w *world) compare() error {
+	for _, r := range w.ranks[1:] {
+		for what, here := range r.Told {
+			if there := w.ranks[0].Told[what]; here != there {
+				return fmt.Errorf("%s is %s on rank 0 and %s on rank %d", what, there, here, r.Position)
+			}
+		}
+	}
+	return nil
+}
+
+// together has every rank do something at once. The error is the first of one that failed.
+func (w *world) together(step func(rank int) error) error {
+	errs := make(chan error, len(w.ranks))
+	for i := range w.ranks {
+		go func() { errs <- guarded(func() error { return step(i) }) }()
+	}
+	var first error
+	for range w.ranks {
+		if err := <-errs; first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// told is what a process found wrong with the part outside of a call, a server's first.
+func (w *world) told() error {
+	for _, p := range w.processes() {
+		select {
+		case err := <-p.Events.Failures:
+			return err
+		default:
+		}
+	}
+	return nil
+}
+
+// processes are those that were made so far.
+func (w *world) processes() []*process.Process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.procs)
+}
+
+// reset resets all before a pass, and before a second one twice, which must be as once.
+func (w *world) reset(pass int) error {
+	for range min(pass, 1) + 1 {
+		if w.server != nil {
+			if err := w.server.Reset(); err != nil {
+				return err
+			}
+			if err := w.server.Expect(nil); err != nil {
+				return err
+			}
+		}
+		for _, t := range w.tables {
+			if err := t.Reset(); err != nil {
+				return err
+			}
+		}
+		for _, r := range w.ranks {
+			r.Pass = pass
+			r.Recorder.Reset()
+			if r.Hook != nil {
+				r.Hook.Reset()
+			}
+		}
+	}
+	return nil
+}
+
+// close ends the parts, then the links of trainers and at last those of servers.
+func (w *world) close() error {
+	var first error
+	all := w.processes()
+	for _, p := range all {
+		if err := p.CloseParts(w.subject.timeout()); first == nil {
+			first = err
+		}
+		if err := p.Recorder.Err(); first == nil {
+			first = err
+		}
+	}
+	var closing sync.WaitGroup
+	for _, p := range all {
+		closing.Go(p.Close)
+	}
+	closing.Wait()
+	if w.folder != "" {
+		_ = os.RemoveAll(w.folder) // it is one of temporary files
+	}
+	return first
+}
