@@ -23,6 +23,7 @@ import (
 	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/show/comm"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/comm/bench"
 	"github.com/psbench/psbench/internal/comm/fabric"
@@ -203,7 +204,7 @@ func TestOperationsAcrossHostsAreVerified(t *testing.T) {
 	const links = "links: shm trainer0.shm+tcp-server4.shm+tcp, trainer2.shm+tcp-server4.shm+tcp, trainer0.shm+tcp-trainer2.shm+tcp, trainer1.shm+tcp-trainer3.shm+tcp; " +
 		"tcp trainer1.shm+tcp-server4.shm+tcp, trainer3.shm+tcp-server4.shm+tcp, trainer0.shm+tcp-trainer1.shm+tcp, trainer2.shm+tcp-trainer3.shm+tcp\n"
 	var text bytes.Buffer
-	if err := micro.Text(&text, res, report.Options{}); err != nil || !strings.Contains(text.String(), links) {
+	if err := comm.Text(&text, res, report.Options{}); err != nil || !strings.Contains(text.String(), links) {
 		t.Errorf("%v, the links are not %s in\n%s", err, links, text.String())
 	}
 	// A barrier has no size and no place.

@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/core/show/comm"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -306,7 +307,7 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts option.Options
 			if format == "bench" {
 				return micro.GoBench(w, r)
 			}
-			return micro.Text(w, r, report.Options{Report: opts.Report, Width: width})
+			return comm.Text(w, r, report.Options{Report: opts.Report, Width: width})
 		},
 	})
 }

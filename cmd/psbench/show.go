@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/comm"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -75,7 +76,7 @@ func (a *app) show(path string, pictures picturesFlag, o report.Options) error {
 		if err != nil {
 			return err
 		}
-		return micro.Text(a.stdout, r, o)
+		return comm.Text(a.stdout, r, o)
 	}
 	r, err := readResult(path)
 	if err != nil {

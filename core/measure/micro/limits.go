@@ -118,7 +118,7 @@ func (r *Result) addShare(row *Row) {
 		return
 	}
 	name := tcpBothWays
-	if row.mapped {
+	if row.Mapped {
 		name = memcpyDirty
 		if limits.Cores() < 2 {
 			name = memcpy
@@ -135,7 +135,7 @@ func (r *Result) addShare(row *Row) {
 // shareOf notes what share of a limit the row reaches.
 func (r *Row) shareOf(l Limit) {
 	reached, cost := rate(r.volume.Received, r.P50US), 1.0
-	if r.mapped {
+	if r.Mapped {
 		reached, cost = rate(r.MovedBytes, r.P50US), 2
 	}
 	if reached > 0 && l.GBps > 0 {

@@ -1,7 +1,7 @@
 package micro
 
 import (
-	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,10 +9,7 @@ import (
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/comm/bench"
-	"github.com/psbench/psbench/internal/comm/limits"
 )
 
 // hostsOf are hosts of these names, with four cores each.
@@ -24,6 +21,16 @@ func hostsOf(names ...string) (hosts []placement.Host) {
 	return hosts
 }
 
+// placesOf has the host of each process: "node1 trainer0, node1 server2, node2 trainer1".
+func placesOf(l *placement.Layout) string {
+	var places []string
+	for _, p := range l.Processes {
+		places = append(places, l.Hosts[p.Host].Name+" "+p.Name)
+	}
+	slices.Sort(places)
+	return strings.Join(places, ", ")
+}
+
 // The processes of every transport run where those of the others do, and the result says where that is.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
@@ -32,10 +39,10 @@ func TestPlace(t *testing.T) {
 		hosts             []placement.Host
 		want              string
 	}{
-		{2, 1, placement.Spread, hostsOf("node1", "node2"), "node1 trainer0, server2; node2 trainer1"},
-		{2, 1, placement.Apart, hostsOf("node1", "node2"), "node1 trainer0, trainer1; node2 server2"},
-		{1, 1, placement.Spread, hostsOf("node1", "node2"), "node1 trainer0, server1; node2 nobody"},
-		{4, 2, placement.Packed, hostsOf("node1", "node2", "node3"), "node1 trainer0, trainer1; node2 trainer2; node3 trainer3, server4, server5"},
+		{2, 1, placement.Spread, hostsOf("node1", "node2"), "node1 server2, node1 trainer0, node2 trainer1"},
+		{2, 1, placement.Apart, hostsOf("node1", "node2"), "node1 trainer0, node1 trainer1, node2 server2"},
+		{1, 1, placement.Spread, hostsOf("node1", "node2"), "node1 server1, node1 trainer0"},
+		{4, 2, placement.Packed, hostsOf("node1", "node2", "node3"), "node1 trainer0, node1 trainer1, node2 trainer2, node3 server4, node3 server5, node3 trainer3"},
 	} {
 		p := planOf(c.trainers, c.servers, bench.PushPull)
 		p.ServerPlace = c.policy
@@ -45,7 +52,7 @@ func TestPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := report.Hosts(s.result.Placement); got != c.want {
+		if got := placesOf(s.result.Placement); got != c.want {
 			t.Errorf("%d trainers and %d servers, %s: %s, want %s", c.trainers, c.servers, c.policy, got, c.want)
 		}
 		for _, one := range s.result.Placement.Processes {
@@ -96,29 +103,5 @@ func TestPlaceOfParts(t *testing.T) {
 	}
 	if part, ok := layout.Of("server2.tcp.part"); !ok || part.Host != 1 {
 		t.Errorf("the part runs on host %d", part.Host)
-	}
-}
-
-// The heading says between what rows were measured.
-func TestHostsAreShown(t *testing.T) {
-	r := example(t)
-	layout, err := placement.Lay(hostsOf("node1", "node2"), []placement.Process{{Name: "trainer0", Kind: placement.Trainer}, {Name: "trainer1", Kind: placement.Trainer}}, placement.Spread, placement.Anywhere)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Placement = layout
-	r.HostLinks = []result.HostLink{{From: "node1", To: "node2", Link: limits.Link{OutGBps: 1.25, BackGBps: 1.24, RoundTripUS: 31}}}
-	const hosts, link = "\nhosts: node1 trainer0; node2 trainer1\n", "\nlink node1 – node2: 1.250 GB/s there, 1.240 GB/s back, a round trip of 31.0 µs, by bare sockets\n"
-	for form, want := range map[string]bool{report.ReportTable: true, report.ReportFull: true, report.ReportSummary: false} {
-		var text bytes.Buffer
-		if err := Text(&text, r, report.Options{Report: form}); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(text.String(), hosts) && strings.Contains(text.String(), link); got != want {
-			t.Errorf("--report %s shows them: %v\n%s", form, got, text.String())
-		}
-		if got := strings.Contains(text.String(), "placement: servers spread, affinity none"); got != (form == report.ReportFull) {
-			t.Errorf("--report %s shows the placement: %v", form, got)
-		}
 	}
 }

@@ -124,8 +124,9 @@ type Row struct {
 	// Width, in elements, and Density of the rows that ranks push, of a sparse bucket; a folder has them.
 	Width   int     `json:"-"`
 	Density float64 `json:"-"`
+	// Mapped says that the gradients lie in memory that ranks map; a folder has it.
+	Mapped bool `json:"-"`
 
-	mapped bool // the gradients lie in memory that ranks map
 	across bool // the ranks are on several hosts, of which no limit is known
 	volume bench.Volume
 }
@@ -146,7 +147,7 @@ func (r *Row) Void() bool { return r.Mismatch != "" }
 
 func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 	r := &Row{
-		Operation: c.operation.Name, Transport: f.Name, mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
+		Operation: c.operation.Name, Transport: f.Name, Mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
 	}
 	r.MovedBytes = r.volume.Moved

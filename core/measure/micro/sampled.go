@@ -75,7 +75,7 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	for _, row := range r.Rows {
 		s := sampledRow{
 			plainRow: plainRow(*row), AlgBytes: row.volume.Alg, BusBytes: row.volume.Bus, ReceivedBytes: row.volume.Received,
-			Mapped: row.mapped, Width: row.Width, Density: row.Density, Turns: []result.Range{},
+			Mapped: row.Mapped, Width: row.Width, Density: row.Density, Turns: []result.Range{},
 		}
 		for _, turn := range row.LatenciesUS {
 			s.Turns = append(s.Turns, result.Range{First: next, Count: len(turn)})
@@ -123,7 +123,7 @@ func parseHead(data []byte) (*head, error) {
 		}
 		row.LatenciesUS = nil
 		row.volume = bench.Volume{Alg: s.AlgBytes, Bus: s.BusBytes, Received: s.ReceivedBytes, Moved: row.MovedBytes}
-		row.mapped, row.Width, row.Density = s.Mapped, s.Width, s.Density
+		row.Mapped, row.Width, row.Density = s.Mapped, s.Width, s.Density
 		r.Rows, h.turns = append(r.Rows, &row), append(h.turns, s.Turns)
 	}
 	return h, result.CheckSpans("turn", slices.Concat(h.turns...))

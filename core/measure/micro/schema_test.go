@@ -28,7 +28,9 @@ const (
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true, Mapper: golden.TextSchema}
-	for _, folder := range []string{"./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm"} {
+	for _, folder := range []string{
+		"./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine", "./internal/comm",
+	} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
 		}

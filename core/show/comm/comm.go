@@ -1,4 +1,5 @@
-package micro
+// Package comm shows what psbench comm measured: its result as text.
+package comm
 
 import (
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/psbench/psbench/core/measure/micro"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -17,22 +19,22 @@ import (
 
 // Text writes r: its rows last, in a table for each operation, with what the machine can do
 // and what the columns mean before them in a full report, and no heading in a summary.
-func Text(w io.Writer, r *Result, o report.Options) error {
+func Text(w io.Writer, r *micro.Result, o report.Options) error {
 	out := &screen.Page{Width: o.Width}
 	if o.Report != report.ReportSummary {
-		r.heading(out)
+		heading(out, r)
 	}
 	if !r.Complete {
 		out.Line(0, "")
 		out.Line(2, "INCOMPLETE: "+r.Error)
 	}
 	if o.Report == report.ReportFull {
-		if err := r.background(out); err != nil {
+		if err := background(out, r); err != nil {
 			return err
 		}
 	}
-	for _, name := range r.operations() {
-		if err := r.operationTable(out, name); err != nil {
+	for _, name := range operationsOf(r) {
+		if err := operationTable(out, r, name); err != nil {
 			return err
 		}
 	}
@@ -56,9 +58,11 @@ func Text(w io.Writer, r *Result, o report.Options) error {
 	return err
 }
 
-func (r *Result) heading(w *screen.Page) {
-	w.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", r.Environment.Psbench, r.Environment.Commit, r.Environment.Go, r.Started.UTC().Format(time.RFC3339)))
-	w.Line(2, report.Machine(r.Environment))
+func heading(w *screen.Page, r *micro.Result) {
+	e := r.Environment
+	started := r.Started.UTC().Format(time.RFC3339)
+	w.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", e.Psbench, e.Commit, e.Go, started))
+	w.Line(2, report.Machine(e))
 	if joined := report.Links(r.Links); joined != "" {
 		w.Line(2, "links: "+joined)
 	}
@@ -69,7 +73,7 @@ func (r *Result) heading(w *screen.Page) {
 }
 
 // background is what the rows are seen against.
-func (r *Result) background(w *screen.Page) error {
+func background(w *screen.Page, r *micro.Result) error {
 	if err := report.NoiseTables(w, r.Noise); err != nil {
 		return err
 	}
@@ -79,10 +83,10 @@ func (r *Result) background(w *screen.Page) error {
 			return err
 		}
 	}
-	if err := r.limitTable(w); err != nil {
+	if err := limitTable(w, r); err != nil {
 		return err
 	}
-	r.explain(w)
+	explain(w, r)
 	if len(r.Plugins) > 0 {
 		w.Line(0, "")
 	}
@@ -94,13 +98,14 @@ func (r *Result) background(w *screen.Page) error {
 
 // rowColumns are the columns of a row but for those that the title tells.
 var rowColumns = []screen.Column{
-	screen.Left("transport"), screen.Left("mode"), screen.Left("place"), screen.Right("size"), screen.Right("rounds").Yields(1),
+	screen.Left("transport"), screen.Left("mode"), screen.Left("place"),
+	screen.Right("size"), screen.Right("rounds").Yields(1),
 	screen.Right("p50 µs"), screen.Right("p95 µs").Yields(4), screen.Right("min µs").Yields(2),
 	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
 
 // operations are those that have rows, in their order.
-func (r *Result) operations() []string {
+func operationsOf(r *micro.Result) []string {
 	var names []string
 	for _, row := range r.Rows {
 		if !slices.Contains(names, row.Operation) {
@@ -110,27 +115,27 @@ func (r *Result) operations() []string {
 	return names
 }
 
-func (r *Result) operationTable(w *screen.Page, operation string) error {
-	title := ""
+func operationTable(w *screen.Page, r *micro.Result, operation string) error {
+	heading := ""
 	var cells [][]string
-	var void []*Row
+	var void []*micro.Row
 	var verified []string
 	for _, row := range r.Rows {
 		if row.Operation != operation {
 			continue
 		}
-		if title == "" {
-			title = row.title()
+		if heading == "" {
+			heading = title(row)
 		}
-		cells = append(cells, row.cells())
+		cells = append(cells, cellsOf(row))
 		if row.Void() {
 			void = append(void, row)
-		} else if text := row.verifiedText(); row.Bytes > 0 && !slices.Contains(verified, text) {
+		} else if text := verifiedText(row); row.Bytes > 0 && !slices.Contains(verified, text) {
 			verified = append(verified, text)
 		}
 	}
 	w.Line(0, "")
-	w.Line(2, title)
+	w.Line(2, heading)
 	if err := w.Grid(rowColumns, cells, false); err != nil {
 		return err
 	}
@@ -138,13 +143,14 @@ func (r *Result) operationTable(w *screen.Page, operation string) error {
 		w.Line(2, "verified: "+strings.Join(verified, ", "))
 	}
 	for _, row := range void {
-		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", bytesize.Format(row.Bytes), row.Transport, row.Mode, row.Place, row.Mismatch))
+		size := bytesize.Format(row.Bytes)
+		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", size, row.Transport, row.Mode, row.Place, row.Mismatch))
 	}
 	return nil
 }
 
 // verifiedText says what of the row was compared, and why nothing was.
-func (r *Row) verifiedText() string {
+func verifiedText(r *micro.Row) string {
 	text := fmt.Sprintf("%s rows %s", r.Mode, verifiedTexts[r.Verified])
 	if r.Unchecked != "" {
 		text += " (" + quote.Lines(r.Unchecked) + ")"
@@ -153,33 +159,34 @@ func (r *Row) verifiedText() string {
 }
 
 // verifiedTexts follow "verified: fresh rows".
-var verifiedTexts = map[Verified]string{
-	EveryRound: "in every round",
-	LeadIn:     "in the fresh round before each turn alone",
-	NoRound:    "not at all",
+var verifiedTexts = map[micro.Verified]string{
+	micro.EveryRound: "in every round",
+	micro.LeadIn:     "in the fresh round before each turn alone",
+	micro.NoRound:    "not at all",
 }
 
 // title is what all rows of an operation have in common.
-func (r *Row) title() string {
-	title := r.Operation
+func title(r *micro.Row) string {
+	text := r.Operation
 	if r.Hook != "" {
-		title += " " + r.Hook
+		text += " " + r.Hook
 	}
 	if r.Servers > 0 {
-		title += fmt.Sprintf(", server %s, %s, %s", r.Server, screen.Count(r.Trainers, "trainer"), screen.Count(r.Servers, "server"))
+		trainers, servers := screen.Count(r.Trainers, "trainer"), screen.Count(r.Servers, "server")
+		text += fmt.Sprintf(", server %s, %s, %s", r.Server, trainers, servers)
 		if r.Aggregate != "" {
-			title += ", aggregate " + quote.Word(r.Aggregate)
+			text += ", aggregate " + quote.Word(r.Aggregate)
 		}
 	} else {
-		title += ", " + screen.Count(r.Trainers, "trainer")
+		text += ", " + screen.Count(r.Trainers, "trainer")
 	}
 	if r.Sparse {
-		title += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.Width, r.Density)
+		text += fmt.Sprintf(", sparse: rows of %d elements, density %v", r.Width, r.Density)
 	}
-	return title
+	return text
 }
 
-func (r *Row) cells() []string {
+func cellsOf(r *micro.Row) []string {
 	cells := []string{r.Transport, string(r.Mode), string(r.Place), bytesize.Format(r.Bytes), strconv.Itoa(r.Rounds)}
 	if r.Void() {
 		return append(cells, "VOID", "", "", "", "", "")
@@ -211,31 +218,33 @@ var terms = [2]string{
 // Explanations of the other columns.
 const (
 	aboutUnits    = "p50, p95 and min are over all rounds of all ranks. GB = 10^9 bytes."
-	shareOfMemory = "share on shm: bytes read plus written per second, over those of memcpy by all cores, source dirty, footprint T*S"
-	movedCopies   = "  copies out of the heap and back move 4T*S more"
-	shareOfTCP    = "share on other transports: bytes received by all ranks over those of loopback TCP, T connections, both ways"
+	shareOfMemory = "share on shm: bytes read plus written per second, " +
+		"over those of memcpy by all cores, source dirty, footprint T*S"
+	movedCopies = "  copies out of the heap and back move 4T*S more"
+	shareOfTCP  = "share on other transports: bytes received by all ranks " +
+		"over those of loopback TCP, T connections, both ways"
 )
 
 // explain says what the columns mean, for the rows that there are.
-func (r *Result) explain(w *screen.Page) {
-	any := func(is func(*Row) bool) bool { return slices.ContainsFunc(r.Rows, is) }
-	if !any(func(row *Row) bool { return row.Bytes > 0 }) {
+func explain(w *screen.Page, r *micro.Result) {
+	any := func(is func(*micro.Row) bool) bool { return slices.ContainsFunc(r.Rows, is) }
+	if !any(func(row *micro.Row) bool { return row.Bytes > 0 }) {
 		return
 	}
 	kind := 0
-	if any(func(row *Row) bool { return row.Sparse }) {
+	if any(func(row *micro.Row) bool { return row.Sparse }) {
 		kind = 1
 	}
 	lines := []string{terms[kind], aboutUnits}
 	var operations []*bench.Operation
-	for _, name := range r.operations() {
+	for _, name := range operationsOf(r) {
 		if o := bench.Find(name); o != nil && !o.Empty {
 			operations = append(operations, o)
 			lines = append(lines, o.Name+": "+o.Bandwidths[kind])
 		}
 	}
 	reaches := func(mapped bool) bool {
-		return any(func(row *Row) bool { return row.Share > 0 && row.mapped == mapped })
+		return any(func(row *micro.Row) bool { return row.Share > 0 && row.Mapped == mapped })
 	}
 	if reaches(true) {
 		lines = append(lines, shareOfMemory)
@@ -244,7 +253,7 @@ func (r *Result) explain(w *screen.Page) {
 				lines = append(lines, "  "+o.Name+" moves "+o.Moves)
 			}
 		}
-		if any(func(row *Row) bool { return row.Place == Copied }) {
+		if any(func(row *micro.Row) bool { return row.Place == micro.Copied }) {
 			lines = append(lines, movedCopies)
 		}
 	}
@@ -257,7 +266,7 @@ func (r *Result) explain(w *screen.Page) {
 	}
 }
 
-func (r *Result) limitTable(w *screen.Page) error {
+func limitTable(w *screen.Page, r *micro.Result) error {
 	if len(r.Limits) == 0 {
 		return nil
 	}
@@ -271,6 +280,8 @@ func (r *Result) limitTable(w *screen.Page) error {
 	}
 	w.Line(0, "")
 	w.Line(2, "limits of the machine: bytes copied or received per second")
-	columns := []screen.Column{screen.Left("limit"), screen.Right("footprint"), screen.Right("cores"), screen.Right("GB/s")}
+	columns := []screen.Column{
+		screen.Left("limit"), screen.Right("footprint"), screen.Right("cores"), screen.Right("GB/s"),
+	}
 	return w.Grid(columns, cells, false)
 }
