@@ -1,0 +1,47 @@
+package sdk_test
+
+import (
+	"fmt"
+
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/sdk"
+)
+
+// average is a server that answers with the mean of all trainers' gradients.
+type average struct{ trainers int }
+
+func newAverage(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+	return average{env.Trainers}, nil
+}
+
+// Combine implements sdk.ElementwiseServer: it adds.
+func (a average) Combine(sum []float32, others [][]float32) {
+	for _, other := range others {
+		vec.Add(sum, other)
+	}
+}
+
+// Finish implements sdk.ElementwiseServer: it divides by the number of trainers.
+func (a average) Finish(sum []float32) { vec.Scale(1/float32(a.trainers), sum) }
+
+// averagePart is what the plugin's main function gives to plugin.Serve. It declares what the server
+// answers, so that psbench can check it.
+var averagePart = sdk.Answering(sdk.AnswersMean,
+	sdk.NewElementwiseServer("mean", sdk.OnArrival, struct{}{}, newAverage))
+
+// A server that averages. psbench builds it with the run's settings and calls it as gradients
+// arrive; here the example does.
+func ExampleElementwiseServer() {
+	built, err := averagePart.Build([]byte("{}"), sdk.ServerEnv{Trainers: 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := built.(sdk.ElementwiseServer)
+	sum := []float32{1, 2}
+	server.Combine(sum, [][]float32{{2, 4}})
+	server.Combine(sum, [][]float32{{3, 6}})
+	server.Finish(sum)
+	fmt.Println(sum)
+	// Output: [2 4]
+}
