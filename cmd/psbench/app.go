@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/core/host/devices"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
@@ -44,7 +44,7 @@ type app struct {
 	remote         *remote  // nil elsewhere
 	beats          *os.File // to tell by how far a run is, nil where nobody asks
 	called         string   // of the agents that whoever conducts this run holds, "" elsewhere
-	cuda           devices.Finder
+	cuda           cuda.Finder
 	team           *team  // nil on one host
 	lone           string // a warning: what tells of other tasks, though this process runs alone
 }

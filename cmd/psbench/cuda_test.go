@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/plugins"
@@ -42,7 +43,7 @@ func serveCUDA(arguments []string) {
 		if !ok {
 			build = result.Build()
 		}
-		fmt.Println(devices.Program, build)
+		fmt.Println(cuda.Program, build)
 		return
 	}
 	plugin.ServeOn(openTestDevice, enginetest.Parts(plugins.Parts())...)
@@ -64,5 +65,5 @@ func cudaRegistry() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"plugins": map[string]any{devices.PluginName: map[string]any{"command": []string{exe, cudaArgument}}}})
+	return json.Marshal(map[string]any{"plugins": map[string]any{cuda.PluginName: map[string]any{"command": []string{exe, cudaArgument}}}})
 }

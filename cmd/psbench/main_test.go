@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/psbench/psbench/core/host/devices"
+	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/plugins"
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		serveCUDA(os.Args[2:])
 		return
 	}
-	testscript.Main(alone{m}, map[string]func(){"psbench": main, devices.Program: func() { serveCUDA(os.Args[1:]) }})
+	testscript.Main(alone{m}, map[string]func(){"psbench": main, cuda.Program: func() { serveCUDA(os.Args[1:]) }})
 }
 
 // testFolder is for what tests share.

@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench"
-	"github.com/psbench/psbench/core/host/devices"
 	"github.com/psbench/psbench/core/host/executable"
 	"github.com/psbench/psbench/core/host/jsonfile"
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
@@ -234,7 +234,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	}
 	finder := a.finder()
 	if across { // a run looks for devices on its hosts
-		finder = devices.Elsewhere{Finder: &a.cuda}
+		finder = cuda.Elsewhere{Finder: &a.cuda}
 	}
 	m := &sweep.Maker{
 		Sources: config.Sources{Environ: a.environ, Flags: cmd.Flags(), CUDA: finder},

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/host/devices"
 	"github.com/psbench/psbench/core/host/executable"
 	"github.com/psbench/psbench/core/host/interfaces"
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/agent"
 	"github.com/psbench/psbench/core/process/cluster"
@@ -125,7 +125,7 @@ func (a *app) finder() config.CUDAFinder {
 	if t == nil || !slices.ContainsFunc(t.hosts, func(h *agent.Host) bool { return h.GPUs > 0 }) {
 		return &a.cuda
 	}
-	return devices.Elsewhere{Finder: &a.cuda, Apart: t.apart}
+	return cuda.Elsewhere{Finder: &a.cuda, Apart: t.apart}
 }
 
 // together is the life of a task: that of the core with run, or that of an agent.
@@ -237,7 +237,7 @@ func (a *app) serve(ctx context.Context, l net.Listener, reg *registry.Registry,
 	defer hold(ctx)()
 	defer bounded(ctx)() // by interruptGrace
 	o.Plugin = func(name string) (registry.Plugin, error) {
-		if name == devices.PluginName { // whose build the core may have no means to ask for
+		if name == cuda.PluginName { // whose build the core may have no means to ask for
 			return a.cuda.Plugin(ctx, reg, result.Build())
 		}
 		plugins := reg.Plugins()

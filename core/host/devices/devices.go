@@ -1,6 +1,5 @@
-// Package devices says which GPUs this machine has, as its CUDA driver tells it, and where the
-// plugin is that computes on them. The driver is asked in a process of its own: it may crash or
-// hang, and psbench itself stays without it.
+// Package devices says which GPUs this machine has, as its CUDA driver tells it. The driver is
+// asked in a process of its own: it may crash or hang, and psbench itself stays without it.
 package devices
 
 import (
@@ -72,19 +71,23 @@ func (d Device) title() string { return fmt.Sprintf("%s (%s)", d.ID(), d.Name) }
 // Check says why so many CUDA ranks cannot run here, if they cannot.
 func (l *List) Check(ranks int) error {
 	if l.Driver < LeastDriver {
-		return fmt.Errorf("the driver serves CUDA %s, but psbench needs %s or newer: update the driver", Version(l.Driver), Version(LeastDriver))
+		return fmt.Errorf("the driver serves CUDA %s, but psbench needs %s or newer: update the driver",
+			Version(l.Driver), Version(LeastDriver))
 	}
 	for i, d := range l.Devices[:min(ranks, len(l.Devices))] {
 		sharing := (ranks-i-1)/len(l.Devices) + 1
 		var major int
 		if _, err := fmt.Sscanf(d.Capability, "%d.", &major); err != nil || major < leastCapability {
-			return fmt.Errorf("%s has the compute capability %s, but psbench's kernels need %d.0 or more: %s", d.title(), d.Capability, leastCapability, l.leaveOut(d))
+			return fmt.Errorf("%s has the compute capability %s, but psbench's kernels need %d.0 or more: %s",
+				d.title(), d.Capability, leastCapability, l.leaveOut(d))
 		}
 		switch {
 		case d.Mode == Prohibited:
-			return fmt.Errorf("%s is in compute mode prohibited, in which nobody may use it: nvidia-smi -i %s -c DEFAULT allows it, or %s", d.title(), d.name(), l.leaveOut(d))
+			return fmt.Errorf("%s is in compute mode prohibited, in which nobody may use it: nvidia-smi -i %s -c DEFAULT allows it, or %s",
+				d.title(), d.name(), l.leaveOut(d))
 		case d.Mode == Exclusive && sharing > 1 && !l.MPS.Used:
-			return fmt.Errorf("%s is in compute mode exclusive, in which one process may use it, but %d ranks share it: nvidia-smi -i %s -c DEFAULT allows them, or start MPS", d.title(), sharing, d.name())
+			return fmt.Errorf("%s is in compute mode exclusive, in which one process may use it, but %d ranks share it: nvidia-smi -i %s -c DEFAULT allows them, or start MPS",
+				d.title(), sharing, d.name())
 		}
 	}
 	return nil

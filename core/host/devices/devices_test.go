@@ -1,7 +1,6 @@
 package devices
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
-
-	"github.com/psbench/psbench/core/plan/registry"
 )
 
 // testAnswer is the environment variable by which the process that asks the driver says or does something
@@ -88,29 +85,6 @@ func TestProbe(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
-	}
-}
-
-// Whoever interrupts psbench does not wait for the driver.
-func TestProbeEndsWithItsContext(t *testing.T) {
-	t.Setenv(testAnswer, "hang")
-	told := errors.New("interrupted")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(told) })
-	var f Finder
-	if _, err := f.Devices(ctx, 0); !errors.Is(err, told) {
-		t.Errorf("got %v", err)
-	}
-	t.Setenv(testAnswer, twoCards) // which is no answer that is kept
-	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
-		t.Errorf("got %v, %v", list, err)
-	}
-	t.Setenv(testAnswer, "crash")
-	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
-		t.Errorf("asked twice: %v, %v", list, err)
-	}
-	if list, err := f.Devices(t.Context(), 2); err == nil || list != nil {
-		t.Errorf("for more ranks it is not asked again: %v, %v", list, err)
 	}
 }
 
@@ -191,120 +165,4 @@ func TestMPS(t *testing.T) {
 	}
 	defer func() { _ = reader.Close() }()
 	see(true, "a control daemon of MPS answers at "+control)
-}
-
-func TestPlugin(t *testing.T) {
-	const build = "devel, commit abc, go1, linux/amd64"
-	folder := t.TempDir()
-	script := func(name, text string, mode os.FileMode) string {
-		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), mode); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	for _, c := range []struct{ name, text, want string }{
-		{"same", `test "$1" = version && echo noise && echo "psbench-cuda ` + build + `"`, ""},
-		{"other", `echo "psbench-cuda devel, commit def, go1, linux/amd64"`,
-			" is of another build than this psbench: it is devel, commit def, go1, linux/amd64, and this is " + build + ": build both of one source, by make build cuda"},
-		{"stranger", "echo hello", ` is no psbench-cuda: asked for its version it says "hello"`},
-		{"broken", "echo no libcuda >&2; exit 127", `, asked for its version, ended with exit status 127, saying "no libcuda"`},
-	} {
-		path := script(c.name, c.text, 0o700)
-		file := filepath.Join(folder, c.name+".json")
-		if err := os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, path), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		reg, err := registry.Load([]byte("{}"), "", file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var f Finder
-		p, err := f.Plugin(t.Context(), reg, build)
-		if c.want == "" {
-			if err != nil || p.Command[0] != path || !p.Has(registry.Builtin) {
-				t.Errorf("%s: got %v, %v", c.name, p, err)
-			}
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.Plugin(t.Context(), reg, build); err != nil {
-				t.Errorf("asked twice: %v", err)
-			}
-		} else if err == nil || err.Error() != path+c.want {
-			t.Errorf("%s: got  %v\nwant %s", c.name, err, path+c.want)
-		}
-	}
-}
-
-// A core whose CUDA ranks may be on other hosts needs no device, and then does not start the program, which would not.
-func TestDevicesElsewhere(t *testing.T) {
-	folder := t.TempDir()
-	program, file := filepath.Join(folder, Program), filepath.Join(folder, "cuda.json")
-	if err := errors.Join(
-		os.WriteFile(program, []byte("#!/bin/sh\necho no driver >&2; exit 1\n"), 0o700),
-		os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, program), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	reg, err := registry.Load([]byte("{}"), "", file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name, answer string
-		apart        bool
-		devices      int
-		refusal      string
-	}{
-		{"it has none", `{"error": "there is no CUDA driver"}`, false, 0, ""},
-		{"it has two", twoCards, false, 2, program + `, asked for its version, ended with exit status 1, saying "no driver"`},
-		{"it is apart", twoCards, true, 0, ""},
-	} {
-		t.Setenv(testAnswer, c.answer)
-		f := Elsewhere{&Finder{}, c.apart}
-		list, err := f.Devices(t.Context(), 0)
-		if err != nil || len(list.Devices) != c.devices {
-			t.Errorf("%s: got %v, %v", c.name, list, err)
-		}
-		refusal := ""
-		p, err := f.Plugin(t.Context(), reg, "a build")
-		if err != nil {
-			refusal = err.Error()
-		}
-		if refusal != c.refusal || p.Name != PluginName || p.Command[0] != program {
-			t.Errorf("%s: got %v and %q, want %q", c.name, p, refusal, c.refusal)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if list, err := (Elsewhere{Finder: &Finder{}}).Devices(ctx, 0); err == nil {
-		t.Errorf("who is interrupted finds %v", list)
-	}
-}
-
-func TestProgramBeside(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, Program)
-	expect := func(want string) {
-		t.Helper()
-		got, err := beside(filepath.Join(folder, "psbench"))
-		if got != path || fmt.Sprint(err) != want {
-			t.Errorf("got %s, %v\nwant %s", got, err, want)
-		}
-	}
-	expect(fmt.Sprintf("there is no psbench-cuda beside psbench (looked for %s): build it with make cuda", path))
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	expect(path + " is not executable: chmod +x makes it a program")
-	if err := os.Chmod(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	expect("<nil>")
-	// What PATH finds is no answer.
-	t.Setenv("PATH", folder)
-	empty := t.TempDir()
-	if _, err := beside(filepath.Join(empty, "psbench")); err == nil {
-		t.Error("it was found elsewhere")
-	}
 }

@@ -90,7 +90,8 @@ func ask(ranks int) (*List, error) {
 // noDevice says that the driver shows none.
 func noDevice() error {
 	if v := visible(); v != nil {
-		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name", visibleVariable, *v)
+		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name",
+			visibleVariable, *v)
 	}
 	return errors.New("the driver finds no device: nvidia-smi says what it sees, and a container needs the devices given to it")
 }
@@ -99,7 +100,8 @@ func open() (*driver, error) {
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), library+": ")
-		return nil, fmt.Errorf("there is no CUDA driver: %s cannot be loaded (%s): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH", library, reason)
+		return nil, fmt.Errorf("there is no CUDA driver: %s cannot be loaded (%s): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH",
+			library, reason)
 	}
 	d := &driver{}
 	for _, f := range []struct {
@@ -113,7 +115,8 @@ func open() (*driver, error) {
 	} {
 		symbol, err := purego.Dlsym(handle, f.name)
 		if err != nil {
-			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer", library, f.name, Version(LeastDriver))
+			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer",
+				library, f.name, Version(LeastDriver))
 		}
 		purego.RegisterFunc(f.at, symbol)
 	}

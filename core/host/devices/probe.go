@@ -7,14 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/psbench/psbench/core/host/executable"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -51,11 +48,16 @@ func Child() int {
 // keeps them awake.
 const patience = 60 * time.Second
 
-// probe asks the driver in a child, for the free memory of the devices that so many ranks are on, too.
+// Probe asks the driver in a child. For the devices that so many ranks are on it also asks how much memory is free,
+// which takes a context on each of them for a moment.
+func Probe(ctx context.Context, ranks int) (*List, error) { return probe(ctx, patience, ranks) }
+
+// probe is Probe with another patience.
 func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error) {
-	out, err := output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
+	out, err := executable.Output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
 	if err != nil {
-		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices %w: look at the driver, as by nvidia-smi", err)
+		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices %w: look at the driver, as by nvidia-smi",
+			err)
 	}
 	var a answer
 	d := json.NewDecoder(bytes.NewReader(out))
@@ -66,7 +68,8 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 	case err == nil && a.Error == "" && a.List != nil && a.List.sound():
 		return a.List, nil
 	default:
-		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of them: look at what the driver prints", quote.String(strings.TrimSpace(string(out))))
+		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of them: look at what the driver prints",
+			quote.String(strings.TrimSpace(string(out))))
 	}
 }
 
@@ -83,56 +86,4 @@ func (l *List) sound() bool {
 		}
 	}
 	return len(l.Devices) > 0
-}
-
-// mostOutput is more than any child has to say.
-const mostOutput = 1 << 20
-
-// output is what a program prints to standard output. Its errors go on after the name of the program:
-// "did not answer within 10 s".
-func output(ctx context.Context, patience time.Duration, program string, arguments ...string) ([]byte, error) {
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var out, words kept
-	cmd := exec.CommandContext(limited, program, arguments...) // #nosec G204 -- psbench itself, or psbench-cuda
-	cmd.Args[0] = filepath.Base(os.Args[0])
-	if program != "/proc/self/exe" {
-		cmd.Args[0] = program
-	}
-	cmd.Stdout, cmd.Stderr = &out, &words
-	cmd.WaitDelay = 100 * time.Millisecond // for what it started itself
-	// It ends with the thread that starts it, so that nothing outlives psbench.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	err := cmd.Run()
-	switch exit := (*exec.ExitError)(nil); {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case limited.Err() != nil:
-		return nil, fmt.Errorf("did not answer within %v", patience)
-	case errors.As(err, &exit):
-		return nil, fmt.Errorf("ended with %v%s", exit.ProcessState, words.last())
-	case err != nil:
-		return nil, fmt.Errorf("cannot be started: %w", err)
-	}
-	return out.bytes, nil
-}
-
-// kept keeps the beginning of what is written to it.
-type kept struct{ bytes []byte }
-
-// Write implements io.Writer.
-func (k *kept) Write(p []byte) (int, error) {
-	k.bytes = append(k.bytes, p[:min(len(p), mostOutput-len(k.bytes))]...)
-	return len(p), nil
-}
-
-// last is the first line of the words, to be added to an error: a crash says there what it was.
-func (k *kept) last() string {
-	line, _, _ := strings.Cut(strings.TrimSpace(string(k.bytes)), "\n")
-	if line == "" {
-		return ""
-	}
-	return ", saying " + quote.String(line)
 }

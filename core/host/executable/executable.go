@@ -1,5 +1,5 @@
 // Package executable says which files the command of a plugin runs, what their checksums are,
-// and whether others than the user could change them.
+// and whether others than the user could change them. It also runs a program for what that prints.
 package executable
 
 import (

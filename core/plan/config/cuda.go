@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CUDAFinder finds what CUDA ranks need, a *devices.Finder where it is no test.
+// CUDAFinder finds what CUDA ranks need, a *cuda.Finder where it is no test.
 type CUDAFinder interface {
 	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
 	// error, where CUDA ranks are to be on other hosts. Those that so many ranks are on say how much of their memory is free.

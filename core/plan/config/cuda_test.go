@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/host/devices"
 	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/sdk"
 )
@@ -34,7 +35,7 @@ func (f finder) Devices(context.Context, int) (*devices.List, error) {
 }
 
 func (f finder) Plugin(context.Context, *registry.Registry, string) (registry.Plugin, error) {
-	return registry.Plugin{Name: devices.PluginName, Command: []string{"/bin/psbench-cuda"}, Includes: []string{registry.Builtin}}, f.noPlugin
+	return registry.Plugin{Name: cuda.PluginName, Command: []string{"/bin/psbench-cuda"}, Includes: []string{registry.Builtin}}, f.noPlugin
 }
 
 // cards are so many that all can use.
@@ -71,7 +72,7 @@ func resolveCUDA(t *testing.T, f CUDAFinder, flags string, without ...string) (*
 		t.Fatal(err)
 	}
 	return c.Resolve(t.Context(), reg, func(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
-		if p.Name != devices.PluginName {
+		if p.Name != cuda.PluginName {
 			return parts(ctx, p)
 		}
 		own, err := builtinParts()
@@ -148,7 +149,7 @@ func TestCUDARanksOfOtherHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.CUDA.Here() || e.PluginOf(sdk.KindTrainer, 0).Name != devices.PluginName || e.Parts[sdk.KindServer].Elementwise {
+	if e.CUDA.Here() || e.PluginOf(sdk.KindTrainer, 0).Name != cuda.PluginName || e.Parts[sdk.KindServer].Elementwise {
 		t.Errorf("they are here: %v, of plugin %s, and their server combines pieces: %v",
 			e.CUDA.Here(), e.PluginOf(sdk.KindTrainer, 0).Name, e.Parts[sdk.KindServer].Elementwise)
 	}
@@ -204,7 +205,7 @@ func TestCUDARanks(t *testing.T) {
 				}
 				want := registry.Builtin
 				if e.World.CUDA(rank) {
-					want = devices.PluginName
+					want = cuda.PluginName
 				}
 				if got := e.PluginOf(kind, rank).Name; got != want {
 					t.Errorf("%s is of plugin %s, want %s", e.World.Name(rank), got, want)

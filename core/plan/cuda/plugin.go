@@ -1,4 +1,4 @@
-package devices
+package cuda
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/psbench/psbench/core/host/executable"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -29,16 +30,18 @@ const versionPatience = 30 * time.Second
 // checkBuild says why the program of a plugin is none of this build.
 func checkBuild(ctx context.Context, p registry.Plugin, build string) error {
 	program := quote.Word(p.Command[0])
-	out, err := output(ctx, versionPatience, p.Command[0], append(slices.Clone(p.Command[1:]), "version")...)
+	out, err := executable.Output(ctx, versionPatience, p.Command[0], append(slices.Clone(p.Command[1:]), "version")...)
 	if err != nil {
 		return fmt.Errorf("%s, asked for its version, %w", program, err)
 	}
 	theirs, ok := versionIn(string(out))
 	if !ok {
-		return fmt.Errorf("%s is no %s: asked for its version it says %s", program, Program, quote.String(strings.TrimSpace(string(out))))
+		return fmt.Errorf("%s is no %s: asked for its version it says %s",
+			program, Program, quote.String(strings.TrimSpace(string(out))))
 	}
 	if theirs != build {
-		return fmt.Errorf("%s is of another build than this psbench: it is %s, and this is %s: build both of one source, by make build cuda", program, quote.Text(theirs), build)
+		return fmt.Errorf("%s is of another build than this psbench: it is %s, and this is %s: build both of one source, by make build cuda",
+			program, quote.Text(theirs), build)
 	}
 	return nil
 }
@@ -74,7 +77,8 @@ func beside(executable string) (string, error) {
 	path := filepath.Join(filepath.Dir(executable), Program)
 	switch _, err := exec.LookPath(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return path, fmt.Errorf("there is no %s beside psbench (looked for %s): build it with make cuda", Program, quote.Word(path))
+		return path, fmt.Errorf("there is no %s beside psbench (looked for %s): build it with make cuda",
+			Program, quote.Word(path))
 	case errors.Is(err, fs.ErrPermission):
 		return path, fmt.Errorf("%s is not executable: chmod +x makes it a program", quote.Word(path))
 	case err != nil:
