@@ -1072,7 +1072,7 @@ const file_agent_proto_rawDesc = "" +
 	"\x05Close\x12\x1b.psbench.agent.CloseRequest\x1a\x19.psbench.agent.CloseReply\x12Q\n" +
 	"\vMeasureLink\x12!.psbench.agent.MeasureLinkRequest\x1a\x1f.psbench.agent.MeasureLinkReply\x12<\n" +
 	"\x04Beat\x12\x1a.psbench.agent.BeatRequest\x1a\x18.psbench.agent.BeatReply\x12?\n" +
-	"\x05Leave\x12\x1b.psbench.agent.LeaveRequest\x1a\x19.psbench.agent.LeaveReplyB-Z+github.com/psbench/psbench/core/process/agent/protob\x06proto3"
+	"\x05Leave\x12\x1b.psbench.agent.LeaveRequest\x1a\x19.psbench.agent.LeaveReplyB5Z3github.com/psbench/psbench/core/process/agent/protob\x06proto3"
 
 var (
 	file_agent_proto_rawDescOnce sync.Once
