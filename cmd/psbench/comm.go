@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/show/comm"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -299,7 +300,7 @@ func (a *app) runComm(ctx context.Context, plan *micro.Plan, opts option.Options
 	o := micro.Options{Command: os.Args, StartedNS: startedNS}
 	return carryOut(ctx, a, opts, measurement[*micro.Result]{
 		pending: micro.Pending(o),
-		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*micro.Result, error) {
+		run: func(ctx context.Context, p *progress.Progress, c cluster.Options) (*micro.Result, error) {
 			o.Progress, o.Options = p, c
 			return micro.Run(ctx, plan, o)
 		},

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/core/show/live"
 	"github.com/psbench/psbench/core/show/page"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/model"
 )
@@ -23,7 +23,7 @@ import (
 // shows nothing.
 type liveRuns struct {
 	server   *live.Server
-	progress *report.Progress // which has the board
+	progress *progress.Progress // which has the board
 	began    time.Time
 	quit     chan struct{}
 	owned    sync.WaitGroup
@@ -31,7 +31,7 @@ type liveRuns struct {
 	mu    sync.Mutex
 	now   view.Live
 	at    time.Time // when SecondsLeft was told
-	board report.Board
+	board progress.Board
 }
 
 // openLive serves the page of runs, so many, and says where it is; name is theirs.
@@ -52,7 +52,7 @@ func (a *app) openLive(name string, runs int) (*liveRuns, error) {
 }
 
 // follow has every second told, and what beat says at each if it is not nil, until close.
-func (l *liveRuns) follow(p *report.Progress, beat func() heartbeat.Beat) {
+func (l *liveRuns) follow(p *progress.Progress, beat func() heartbeat.Beat) {
 	if l == nil {
 		return
 	}

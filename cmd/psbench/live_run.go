@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/sdk"
@@ -42,7 +42,7 @@ func (a *app) liveRun(exp *config.Experiment, opts option.Options) (*liveRun, er
 }
 
 // follow shows how far the run is that p is told of.
-func (l *liveRun) follow(p *report.Progress) {
+func (l *liveRun) follow(p *progress.Progress) {
 	if l != nil {
 		l.liveRuns.follow(p, p.Beat)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/record/heartbeat"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
@@ -28,7 +28,7 @@ type liveSweep struct {
 }
 
 // liveSweep serves the page of a sweep, if there is to be one.
-func (a *app) liveSweep(dir string, p *sweep.Plan, progress *report.Progress, o sweepOptions) (*liveSweep, error) {
+func (a *app) liveSweep(dir string, p *sweep.Plan, told *progress.Progress, o sweepOptions) (*liveSweep, error) {
 	if !o.Live {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (a *app) liveSweep(dir string, p *sweep.Plan, progress *report.Progress, o 
 	if err != nil {
 		return nil, err
 	}
-	runs.follow(progress, nil)
+	runs.follow(told, nil)
 	maker := view.NewMaker(o.Answer.mostFailed.loader(), dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
 	return &liveSweep{liveRuns: runs, maker: maker, again: len(p.Cells)}, nil
 }
@@ -92,7 +92,7 @@ func (l *liveSweep) news(n conduct.News) {
 
 // medians are those of a document by its metric, the best first, and how many cells have runs of
 // their own, and have had all.
-func medians(d *view.Document) (list []report.Median, cells, done int) {
+func medians(d *view.Document) (list []progress.Median, cells, done int) {
 	unit, higher := "", false
 	for _, m := range d.Metrics {
 		if m.Name == d.Metric {
@@ -109,14 +109,14 @@ func medians(d *view.Document) (list []report.Median, cells, done int) {
 		}
 		cells++
 		if i < len(estimates) && estimates[i] != nil && estimates[i].Median != nil {
-			m := report.Median{Cell: c.Name, Value: *estimates[i].Median, Unit: unit, Runs: estimates[i].N}
+			m := progress.Median{Cell: c.Name, Value: *estimates[i].Median, Unit: unit, Runs: estimates[i].N}
 			if c.Again {
 				m.Cell += " again"
 			}
 			list = append(list, m)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b report.Median) int {
+	slices.SortStableFunc(list, func(a, b progress.Median) int {
 		switch {
 		case a.Value == b.Value:
 			return 0

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/record/folder"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 )
 
 // outcome is the result of a measurement of either kind, a run or comm.
@@ -24,7 +24,7 @@ type measurement[R outcome] struct {
 	pending R // its result until there is one
 	// run carries it out; a result beside an error is what there is of it, and it may
 	// have none.
-	run func(ctx context.Context, p *report.Progress, o cluster.Options) (R, error)
+	run func(ctx context.Context, p *progress.Progress, o cluster.Options) (R, error)
 	// write writes its tables for a screen of width columns, 0 for none.
 	write func(w io.Writer, width int, r R) error
 }
@@ -53,7 +53,7 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 	if err != nil {
 		return none, err
 	}
-	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), opts.Quiet)
+	told := progress.New(a.stderr, a.terminal(a.stderr), opts.Quiet)
 	out, err := begin(ctx, opts.Out)
 	if err != nil {
 		return none, err
@@ -63,11 +63,11 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 		return none, err
 	}
 	o := cluster.Options{
-		Output: outputOf(progress, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
+		Output: outputOf(told, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
 	}
 	a.spread(&o)
-	res, err := m.run(ctx, progress, o)
-	progress.Done()
+	res, err := m.run(ctx, told, o)
+	told.Done()
 	if res == none {
 		m.pending.Fail(err)
 		a.leaveFailure(ctx, opts.JSON, m.pending)
@@ -85,13 +85,13 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 }
 
 // outputOf is what becomes of what plugins print.
-func outputOf(progress *report.Progress, opts option.Options, out *outFolder) launch.Output {
+func outputOf(told *progress.Progress, opts option.Options, out *outFolder) launch.Output {
 	o := launch.Output{Folder: opts.LogDir}
 	if o.Folder == "" {
 		o.Folder = out.logs()
 	}
 	if opts.PluginOutput == "show" {
-		o.Line = progress.Line
+		o.Line = told.Line
 	}
 	return o
 }

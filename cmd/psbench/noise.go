@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/process/monitor"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
@@ -125,12 +125,12 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 	if err := os.MkdirAll(dir, 0o777); err != nil { // #nosec G301 -- the user's umask
 		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
 	}
-	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), f.quiet)
+	told := progress.New(a.stderr, a.terminal(a.stderr), f.quiet)
 	o := conduct.Options{
 		Environ: withoutOptions(a.environ),
 		Tell: func(news conduct.News) {
 			if news.State == journal.Running {
-				progress.Phase(fmt.Sprintf("session %d of %d: run %d of %d", i+1, f.sessions, news.Number, news.Total))
+				told.Phase(fmt.Sprintf("session %d of %d: run %d of %d", i+1, f.sessions, news.Number, news.Total))
 			}
 		},
 		Ending: func() func() { return bounded(ctx) },
@@ -139,7 +139,7 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 	if err == nil {
 		err = conduct.Run(ctx, folder, p, o)
 	}
-	progress.Done()
+	told.Done()
 	if err != nil {
 		return err
 	}

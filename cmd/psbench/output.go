@@ -13,7 +13,7 @@ import (
 
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -50,11 +50,11 @@ func isTerminal(w any) bool {
 
 // terminal is the terminal that w writes to and that can show a line anew, or nil. Users who
 // set NO_COLOR, to whatever, get no styles (https://no-color.org).
-func (a *app) terminal(w io.Writer) *report.Terminal {
+func (a *app) terminal(w io.Writer) *progress.Terminal {
 	if !isTerminal(w) || a.variable("TERM") == "dumb" {
 		return nil
 	}
-	return &report.Terminal{Width: func() int { return widthOf(w) }, Height: func() int { return heightOf(w) }, Styled: a.variable("NO_COLOR") == ""}
+	return &progress.Terminal{Width: func() int { return widthOf(w) }, Height: func() int { return heightOf(w) }, Styled: a.variable("NO_COLOR") == ""}
 }
 
 // variable is a variable of the environment, or "".

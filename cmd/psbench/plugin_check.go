@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/process/launch"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -53,7 +53,7 @@ with; --expect says it of one that declares nothing.`,
 				return err
 			}
 			defer hold(cmd.Context())()
-			printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
+			printed := progress.New(a.stderr, a.terminal(a.stderr), true)
 			defer printed.Done()
 			o := a.runOptions(run.Silent)
 			o.Output = launch.Output{Line: printed.Line}

@@ -16,6 +16,8 @@ import (
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/environment"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -66,7 +68,7 @@ func (a *app) printPlacement(exp *config.Experiment) error {
 	for _, warning := range slices.Concat(exp.Warnings, layout.Notes) {
 		printf(a.stderr, "psbench: warning: %s\n", warning)
 	}
-	return a.print(func(p *screen.Page) error { return report.Placement(p, layout) })
+	return a.print(func(p *screen.Page) error { return environment.Placement(p, layout) })
 }
 
 // runExperiment runs it and writes its tables, and below them what else there is to say.
@@ -81,7 +83,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 	}
 	err = carryOut(ctx, a, opts, measurement[*result.Result]{
 		pending: run.Pending(exp, o),
-		run: func(ctx context.Context, p *report.Progress, c cluster.Options) (*result.Result, error) {
+		run: func(ctx context.Context, p *progress.Progress, c cluster.Options) (*result.Result, error) {
 			o.Progress, o.Options = p, c
 			switch {
 			case a.beats != nil:

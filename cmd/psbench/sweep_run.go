@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/core/process/launchers"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
 	"github.com/psbench/psbench/core/study/sweep/journal"
@@ -19,9 +19,9 @@ var sweepStep func(point string)
 // the plan was made of.
 func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec []byte, o sweepOptions) error {
 	defer hold(ctx)()
-	progress := report.NewProgress(a.stderr, a.terminal(a.stderr), o.Quiet)
-	runs := &report.Runs{Progress: progress}
-	page, err := a.liveSweep(dir, p, progress, o)
+	told := progress.New(a.stderr, a.terminal(a.stderr), o.Quiet)
+	runs := &progress.Runs{Progress: told}
+	page, err := a.liveSweep(dir, p, told, o)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	default:
 		err = conduct.Run(ctx, dir, p, options)
 	}
-	progress.Done()
+	told.Done()
 	if perr := page.end(ctx, err); err == nil {
 		err = perr
 	}
@@ -62,8 +62,8 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 }
 
 // tellRun tells of a run that has started or ended.
-func tellRun(runs *report.Runs, n conduct.News) {
-	run := report.OneRun{
+func tellRun(runs *progress.Runs, n conduct.News) {
+	run := progress.OneRun{
 		Number: n.Number, Total: n.Total, Name: runName(n.Cell, n.Turn), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds, Left: n.Left,
 	}
 	switch n.State {

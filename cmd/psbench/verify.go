@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -114,7 +114,7 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 // caseOptions are those of the runs of cases, which end with done.
 func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
 	release := hold(cmd.Context())
-	printed := report.NewProgress(a.stderr, a.terminal(a.stderr), true)
+	printed := progress.New(a.stderr, a.terminal(a.stderr), true)
 	o = a.runOptions(run.Silent)
 	o.Output = launch.Output{Line: printed.Line}
 	a.spread(&o.Options)

@@ -58,6 +58,26 @@ func (p *Page) Text(text string) {
 	}
 }
 
+// Labelled writes a line that begins with a label; without a text, nothing.
+func (p *Page) Labelled(label, text string) {
+	if text != "" {
+		p.Line(12, fmt.Sprintf("%-11s %s", label, text))
+	}
+}
+
+// Title begins a block of labelled lines.
+func (p *Page) Title(text string) {
+	p.Line(0, text)
+	p.Line(0, strings.Repeat("-", len(text)))
+}
+
+// Table writes a grid that is ruled, below a blank line and a title.
+func (p *Page) Table(title string, columns []Column, rows [][]string) error {
+	p.Line(0, "")
+	p.Line(2, title)
+	return p.Grid(columns, rows, true)
+}
+
 // Grid writes a grid that fits the screen, with ruled set with a line between rows. What
 // plugins say may be in cells. Below a grid of which columns were left out a line names
 // them.

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -33,4 +34,20 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // Percent shows a share from 0 to 1.
 func Percent(share float64) string {
 	return Grouped(strconv.FormatFloat(100*share, 'f', 1, 64)) + " %"
+}
+
+// GiveOrTake says after a time by how much it may be wrong, as " ± 0.15 ms"; "" of one that is exact.
+func GiveOrTake(ms float64) string {
+	if ms <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" ± %.3g ms", ms)
+}
+
+// Cut is a text that has at most so many characters, the last of which is … if there were more.
+func Cut(text string, columns int) string {
+	if runes := []rune(text); len(runes) > columns {
+		return string(runes[:max(0, columns-1)]) + "…"
+	}
+	return text
 }

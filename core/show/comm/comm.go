@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/measure/micro"
+	"github.com/psbench/psbench/core/show/environment"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -39,7 +40,7 @@ func Text(w io.Writer, r *micro.Result, o report.Options) error {
 		}
 	}
 	var closing []string
-	if noise := report.Noise(r.Noise); noise != "" {
+	if noise := environment.Noise(r.Noise); noise != "" {
 		closing = append(closing, "noise: "+noise)
 	}
 	if o.Report == "" || o.Report == report.ReportTable {
@@ -62,24 +63,24 @@ func heading(w *screen.Page, r *micro.Result) {
 	e := r.Environment
 	started := r.Started.UTC().Format(time.RFC3339)
 	w.Line(2, fmt.Sprintf("psbench %s, commit %s, %s, %s", e.Psbench, e.Commit, e.Go, started))
-	w.Line(2, report.Machine(e))
-	if joined := report.Links(r.Links); joined != "" {
+	w.Line(2, environment.Machine(e))
+	if joined := environment.Links(r.Links); joined != "" {
 		w.Line(2, "links: "+joined)
 	}
 	if r.Placement != nil && len(r.Placement.Hosts) > 1 {
-		w.Line(2, "hosts: "+report.Hosts(r.Placement))
+		w.Line(2, "hosts: "+environment.Hosts(r.Placement))
 	}
-	report.HostLinks(w, r.HostLinks)
+	environment.HostLinks(w, r.HostLinks)
 }
 
 // background is what the rows are seen against.
 func background(w *screen.Page, r *micro.Result) error {
-	if err := report.NoiseTables(w, r.Noise); err != nil {
+	if err := environment.NoiseTables(w, r.Noise); err != nil {
 		return err
 	}
 	if r.Placement != nil {
 		w.Line(0, "")
-		if err := report.Placement(w, r.Placement); err != nil {
+		if err := environment.Placement(w, r.Placement); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,7 @@ func background(w *screen.Page, r *micro.Result) error {
 		w.Line(0, "")
 	}
 	for _, p := range r.Plugins {
-		w.Line(2, report.DescribePlugin(p))
+		w.Line(2, environment.Plugin(p))
 	}
 	return nil
 }

@@ -7,33 +7,34 @@ import (
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/environment"
 	"github.com/psbench/psbench/internal/screen"
 )
 
 // answer writes what the run was made for, a line each.
 func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	if t := r.Throughput; t.Samples > 0 {
-		line(w, "throughput", rate(t)+pass(r))
+		w.Labelled("throughput", rate(t)+pass(r))
 	}
 	if b != nil {
-		line(w, "per batch", perBatch(r, b))
-		line(w, "last", lastOnes(r, b))
+		w.Labelled("per batch", perBatch(r, b))
+		w.Labelled("last", lastOnes(r, b))
 	}
 	if text := losses(r); text != "" {
-		line(w, "loss", text+pass(r))
-		line(w, "order", r.ArrivalOrder)
+		w.Labelled("loss", text+pass(r))
+		w.Labelled("order", r.ArrivalOrder)
 	}
-	line(w, "evaluation", lastEvaluation(r))
-	line(w, "checked", checks(r.Checks))
-	line(w, "noise", Noise(r.Noise))
+	w.Labelled("evaluation", lastEvaluation(r))
+	w.Labelled("checked", checks(r.Checks))
+	w.Labelled("noise", environment.Noise(r.Noise))
 	if spent := training(r); spent != nil && r.Complete {
-		line(w, "training", spent.text()+", from the first fetch of the model to the last update")
+		w.Labelled("training", spent.text()+", from the first fetch of the model to the last update")
 	}
 }
 
 // rate says how many samples were trained on in a second.
 func rate(t result.Throughput) string {
-	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds, giveOrTake(t.SecondsBound*1e3))
+	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds, screen.GiveOrTake(t.SecondsBound*1e3))
 }
 
 // perBatch says what the time of an iteration is made of.
@@ -54,7 +55,7 @@ func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) 
 		of = append(of, "hook "+ms(ns))
 	}
 	if part == breakdown.Exposed.Name && b.Waiting != nil {
-		of = append(of, "straggler wait "+ms(b.Waiting.TotalNS)+giveOrTake(float64(b.Waiting.BoundNS)/1e6))
+		of = append(of, "straggler wait "+ms(b.Waiting.TotalNS)+screen.GiveOrTake(float64(b.Waiting.BoundNS)/1e6))
 	}
 	if len(of) == 0 {
 		return ""
@@ -91,7 +92,7 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 			}
 		}
 		behind := strconv.FormatFloat(float64(l.BehindNS)/float64(l.Times)/1e6, 'f', precision(b), 64)
-		if error := giveOrTake(float64(b.Waiting.BoundNS) / 1e6); error != "" {
+		if error := screen.GiveOrTake(float64(b.Waiting.BoundNS) / 1e6); error != "" {
 			behind = strings.TrimSuffix(behind+error, " ms")
 		}
 		return fmt.Sprintf("%s %d%s, by %s ms%s", who, l.Times, of, behind, share)
@@ -190,4 +191,24 @@ func lastEvaluation(r *result.Result) string {
 	add("accuracy", share(first.Accuracy), share(last.Accuracy))
 	add("AUC", share(first.AUC), share(last.AUC))
 	return strings.Join(parts, ", ") + pass(r)
+}
+
+// checks says what of the links' payloads was recomputed, what that cost in the pass, and what could
+// not be.
+func checks(c *result.Checks) string {
+	if c == nil {
+		return ""
+	}
+	text := "nothing"
+	if c.Slices > 0 {
+		text = fmt.Sprintf("%s of %s, %.2g %% of the pass", screen.Count(int(c.Slices), "slice"), screen.Count(int(c.Iterations), "iteration"), 100*c.Share)
+	}
+	var not []string
+	for _, u := range c.Unchecked {
+		not = append(not, fmt.Sprintf("%s (%s)", u.What, u.Reason))
+	}
+	if len(not) > 0 {
+		text += "; unchecked: " + strings.Join(not, "; ")
+	}
+	return text
 }

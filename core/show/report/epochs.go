@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/psbench/psbench/core/record/result"
@@ -38,7 +39,7 @@ func epochTable(w *screen.Page, r *result.Result) error {
 	if rows == nil {
 		return nil
 	}
-	return titled(w, "seconds per epoch and samples per second, by percentile of the epochs"+pass(r),
+	return w.Table("seconds per epoch and samples per second, by percentile of the epochs"+pass(r),
 		columns, append(rows, epochRow("all", all, samples)))
 }
 
@@ -65,4 +66,79 @@ func epochRow(name string, seconds []float64, samples int) []string {
 		row = append(row, strconv.FormatFloat(s, 'f', 6, 64), rate)
 	}
 	return row
+}
+
+// mostEpochs bounds the rows of the evaluation table.
+const mostEpochs = 12
+
+// evaluationTable writes what was found on held-out samples after the epochs: of many
+// epochs the first, the last and some between them.
+func evaluationTable(w *screen.Page, r *result.Result) error {
+	epochs := r.Evaluation
+	if len(epochs) == 0 {
+		return nil
+	}
+	columns := []screen.Column{
+		screen.Right("epoch"), screen.Right("train loss"), screen.Right("held-out loss"), screen.Right("accuracy"), screen.Right("AUC"),
+		screen.Right("samples").Yields(1), screen.Right("seconds").Yields(2),
+	}
+	seconds := evaluationSeconds(r)
+	var rows [][]string
+	for _, i := range spread(len(epochs), mostEpochs) {
+		e := epochs[i]
+		rows = append(rows, []string{
+			strconv.Itoa(e.Epoch), meanLoss(e.TrainLoss), meanLoss(e.Loss), share(e.Accuracy), share(e.AUC),
+			strconv.FormatInt(e.Samples, 10), strconv.FormatFloat(seconds[int64(e.Epoch)], 'f', 6, 64),
+		})
+	}
+	if err := w.Table("evaluation on held-out samples after each epoch"+pass(r), columns, rows); err != nil {
+		return err
+	}
+	if hidden := len(epochs) - len(rows); hidden > 0 {
+		w.Line(2, fmt.Sprintf("and %d more epochs, which --json FILE keeps", hidden))
+	}
+	if h := epochs[0].BaseEntropy; h != nil {
+		w.Line(2, fmt.Sprintf("base-rate entropy of the held-out targets: %.6f, the log loss of always saying their mean", *h))
+	}
+	return nil
+}
+
+// spread picks at most k of the places 0 to n-1: the first, the last, and places between
+// them at even distances. k is 2 at least.
+func spread(n, k int) []int {
+	k = min(n, k)
+	places := make([]int, k)
+	for i := range places {
+		places[i] = i * (n - 1) / max(1, k-1)
+	}
+	return places
+}
+
+// evaluationSeconds is how long evaluation took on the trainer that took longest, by epoch.
+func evaluationSeconds(r *result.Result) map[int64]float64 {
+	longest := map[int64]float64{}
+	for _, s := range r.Series {
+		if s.Type == "evaluation_metric" && s.Name == "evaluate" {
+			for m := range s.All() {
+				longest[m.Key.A] = max(longest[m.Key.A], float64(m.DurationNS)/1e9)
+			}
+		}
+	}
+	return longest
+}
+
+// meanLoss shows a loss as the totals do. The file does not tell infinity from NaN.
+func meanLoss(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "not finite"
+	}
+	return strconv.FormatFloat(x, 'f', 6, 64)
+}
+
+// share shows a number from 0 to 1 that may be missing.
+func share(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*x, 'f', 4, 64)
 }

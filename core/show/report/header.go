@@ -1,45 +1,34 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/psbench/psbench/core/host/devices"
-	"github.com/psbench/psbench/core/host/machine"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/core/show/environment"
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// line writes one labelled line of the header or the totals.
-func line(w *screen.Page, label, text string) {
-	if text != "" {
-		w.Line(12, fmt.Sprintf("%-11s %s", label, text))
-	}
-}
-
 func header(w *screen.Page, r *result.Result) {
-	information(w, r.Environment)
-	title(w, "experiment")
-	line(w, "started", r.Started.UTC().Format(time.RFC3339))
-	line(w, "parts", settings(r, "trainer", "server", "ddp_hook", "create_criterion", "model", "data"))
-	line(w, "world", world(r.Processes))
+	environment.Information(w, r.Environment)
+	w.Title("experiment")
+	w.Labelled("started", r.Started.UTC().Format(time.RFC3339))
+	w.Labelled("parts", settings(r, "trainer", "server", "ddp_hook", "create_criterion", "model", "data"))
+	w.Labelled("world", world(r.Processes))
 	keys := slices.DeleteFunc([]string{"epochs", "iterations", "seconds", "warmup", "warmup_cycles", "batch_size", "torch_seed", "backend"}, func(key string) bool {
 		return key == "batch_size" && r.Data.OwnBatches || key == "warmup" && configured(r, key) == "full"
 	})
-	line(w, "settings", settings(r, keys...))
-	line(w, "transport", r.Transport)
-	line(w, "links", Links(r.Links))
-	line(w, "group", r.Group)
-	line(w, "data", partition(r.Data))
-	line(w, "", besides(r.Data))
+	w.Labelled("settings", settings(r, keys...))
+	w.Labelled("transport", r.Transport)
+	w.Labelled("links", environment.Links(r.Links))
+	w.Labelled("group", r.Group)
+	w.Labelled("data", partition(r.Data))
+	w.Labelled("", besides(r.Data))
 	if d := r.Data.DroppedBatches; d > 0 {
-		line(w, "", fmt.Sprintf("dropped %s per epoch so that connected trainers run equally many", batches(d)))
+		w.Labelled("", fmt.Sprintf("dropped %s per epoch so that connected trainers run equally many", batches(d)))
 	}
 }
 
@@ -78,137 +67,6 @@ func epochsOf(r *result.Result) string {
 		}
 	}
 	return text
-}
-
-// title begins a block of labelled lines.
-func title(w *screen.Page, text string) {
-	w.Line(0, text)
-	w.Line(0, strings.Repeat("-", len(text)))
-}
-
-// widest is how many columns a line of the GPU topology may have.
-const widest = 120
-
-// information says what ran on what machine.
-func information(w *screen.Page, e result.Environment) {
-	title(w, "information")
-	line(w, "psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
-	line(w, "CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, screen.Count(e.Cores, "core"), e.SIMD))
-	line(w, "", tuning(e.Facts))
-	line(w, "memory", fmt.Sprintf("%d MiB%s", e.MemoryMiB, bandwidth(e.Copy)))
-	line(w, "limits", limits(e.Limits))
-	for _, b := range e.BLAS {
-		line(w, "BLAS", quote.Message(describeBLAS(b))) // what plugins say
-	}
-	for _, g := range e.GPUs {
-		line(w, "GPU", fmt.Sprintf("%s, %d MiB, driver %s", g.Name, g.MemoryMiB, g.Driver))
-	}
-	if len(e.GPUs) == 0 {
-		line(w, "GPU", "no GPU")
-	}
-	cuda(w, e.CUDA)
-	topology(w, e.GPUTopology)
-	w.Line(0, "")
-}
-
-// cuda says what the driver showed to the CUDA ranks.
-func cuda(w *screen.Page, l *devices.List) {
-	if l == nil {
-		return
-	}
-	mps := "no MPS"
-	if l.MPS.Used {
-		mps = "MPS"
-	}
-	line(w, "CUDA", quote.Message(fmt.Sprintf("driver of CUDA %s, %s (%s)", devices.Version(l.Driver), mps, l.MPS.Known)))
-	for _, d := range l.Devices {
-		line(w, "", quote.Message(fmt.Sprintf("%s %s, %d MiB, compute capability %s, mode %s", d.ID(), d.Name, d.MemoryMiB, d.Capability, d.Mode)))
-	}
-}
-
-// tuning says which CPUs may be used, how they are tuned and what caches they have.
-func tuning(f machine.Facts) string {
-	var parts []string
-	if f.Affinity != "" {
-		parts = append(parts, "CPUs "+f.Affinity)
-	}
-	if f.Governor != "" {
-		parts = append(parts, "governor "+f.Governor)
-	}
-	for _, c := range f.Caches {
-		parts = append(parts, c.String())
-	}
-	return quote.Message(strings.Join(parts, ", "))
-}
-
-func bandwidth(c *machine.Copy) string {
-	if c == nil {
-		return ""
-	}
-	return fmt.Sprintf(", which %s copied at %.1f GB/s", screen.Count(c.Cores, "core"), c.GBps)
-}
-
-// limits are those of cgroups, "" without any.
-func limits(l *machine.Limits) string {
-	var parts []string
-	if l != nil && l.CPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%g CPUs", l.CPUs))
-	}
-	if l != nil && l.MemoryBytes > 0 {
-		parts = append(parts, fmt.Sprintf("%d MiB of memory", l.MemoryBytes>>20))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func describeBLAS(b result.BLAS) string {
-	text := b.Engine
-	if b.Library != "" {
-		text += " (" + b.Library + ")"
-	}
-	threads := b.Threads + " threads"
-	if b.Threads == "1" {
-		threads = "1 thread"
-	}
-	return fmt.Sprintf("%s, core %s, %s", text, b.Core, threads)
-}
-
-// topology writes the matrix of nvidia-smi without its legend.
-func topology(w *screen.Page, text string) {
-	matrix, _, _ := strings.Cut(text, "\n\n")
-	if matrix == "" {
-		return
-	}
-	var grid bytes.Buffer
-	aligned := tabwriter.NewWriter(&grid, 0, 0, 2, ' ', 0)
-	for row := range strings.Lines(matrix) {
-		cells := strings.Split(strings.TrimRight(row, " \t\r\n"), "\t")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		_, _ = fmt.Fprintln(aligned, strings.Join(cells, "\t"))
-	}
-	_ = aligned.Flush() // into memory
-	columns := widest
-	if w.Width > 0 {
-		columns = min(columns, w.Width)
-	}
-	w.Line(2, "GPU topology (nvidia-smi topo -m):")
-	for row := range strings.Lines(grid.String()) {
-		w.Line(2, cut(strings.TrimRight(row, " \n"), columns))
-	}
-}
-
-// cut shortens a line to some columns.
-func cut(text string, columns int) string {
-	if runes := []rune(text); len(runes) > columns {
-		return string(runes[:columns-1]) + "…"
-	}
-	return text
-}
-
-// Machine says what a result was measured on, in one line.
-func Machine(e result.Environment) string {
-	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, screen.Count(e.Cores, "core"), e.MemoryMiB, e.OS, e.Arch, e.Kernel)
 }
 
 // settings lists the configured values of keys, without the keys that the

@@ -113,7 +113,7 @@ func metricTable(w *screen.Page, title string, series []*result.Series, columns 
 		}
 		rows = append(rows, row)
 	}
-	return titled(w, title+" (ms)", head, rows)
+	return w.Table(title+" (ms)", head, rows)
 }
 
 // ranksOf lists the processes of a kind in the order of their ranks.

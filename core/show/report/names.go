@@ -122,7 +122,7 @@ func explain(w *screen.Page, t term) {
 // legend writes what the rows of a run are. Rows that psbench does not know it leaves out.
 func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	w.Line(0, "")
-	title(w, "what the rows are")
+	w.Title("what the rows are")
 	for _, t := range terms {
 		computed := b != nil && t.metric == (breakdown.Metric{})
 		if t.name == hookRow {

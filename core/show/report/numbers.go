@@ -197,7 +197,7 @@ func numbersTable(w *screen.Page, title string, all []*numbers) error {
 		row[0] = breakAtComma(row[0])
 		rows = append(rows, row)
 	}
-	if err := titled(w, title+" (in units of their own)", head, rows); err != nil {
+	if err := w.Table(title+" (in units of their own)", head, rows); err != nil {
 		return err
 	}
 	for _, n := range all {

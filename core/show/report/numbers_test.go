@@ -204,7 +204,7 @@ func TestTablesOfNumbersFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		numbersOverview(page, r, all)
-		line(page, "numbers", numbersLine(all))
+		page.Labelled("numbers", numbersLine(all))
 		for text := range strings.Lines(page.String()) {
 			if w := twwidth.Width(strings.TrimSuffix(text, "\n")); w > 80 {
 				t.Fatalf("%d columns: %s", w, text)

@@ -46,7 +46,7 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 			parts = append(parts, row("  "+hookRow, inMS(each), screen.Percent(b.Share(ns))))
 		}
 		if m.Metric == breakdown.Exposed && b.Waiting != nil {
-			parts = append(parts, row("  "+waitRow+giveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
+			parts = append(parts, row("  "+waitRow+screen.GiveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
 		}
 	}
 	if b != nil {

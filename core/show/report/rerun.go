@@ -16,11 +16,11 @@ func Rerun(w io.Writer, name string, old, now *result.Result, differences []resu
 	p := &screen.Page{Width: width}
 	p.Line(0, "")
 	p.Line(2, fmt.Sprintf("compared with %s of %s", quote.Word(name), old.Started.UTC().Format(time.RFC3339)))
-	line(p, "throughput", change(old, now))
+	p.Labelled("throughput", change(old, now))
 	if len(differences) == 0 {
-		line(p, "differs", "in nothing that is known")
+		p.Labelled("differs", "in nothing that is known")
 	}
-	Differences(p, differences)
+	differencesTable(p, differences)
 	_, err := p.WriteTo(w)
 	return err
 }
@@ -41,8 +41,8 @@ func change(old, now *result.Result) string {
 	return text + " (one run each: chance alone may be more)"
 }
 
-// Differences writes what two runs have not in common, a line each.
-func Differences(p *screen.Page, differences []result.Difference) {
+// differencesTable writes what two runs have not in common, a line each.
+func differencesTable(p *screen.Page, differences []result.Difference) {
 	if len(differences) == 0 {
 		return
 	}

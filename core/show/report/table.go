@@ -61,10 +61,10 @@ func tableReport(w *screen.Page, r *result.Result) {
 // more says where there is more than this, and how many rows do not fit the screen.
 func more(w *screen.Page, hidden int) {
 	if hidden == 0 {
-		line(w, "more", "--report full, --json FILE; psbench help metrics explains the rows")
+		w.Labelled("more", "--report full, --json FILE; psbench help metrics explains the rows")
 		return
 	}
-	line(w, "more", fmt.Sprintf("--report full (%s more); psbench help metrics explains them", screen.Count(hidden, "row")))
+	w.Labelled("more", fmt.Sprintf("--report full (%s more); psbench help metrics explains them", screen.Count(hidden, "row")))
 }
 
 // warningsWithin are the warnings that fit into some lines of a terminal, and at least one.
@@ -98,11 +98,4 @@ func within(width, rows, lines int, write func(page *screen.Page, shown int)) (p
 		}
 	}
 	return &screen.Page{}, rows
-}
-
-// titled writes a grid under a title.
-func titled(w *screen.Page, title string, columns []screen.Column, rows [][]string) error {
-	w.Line(0, "")
-	w.Line(2, title)
-	return w.Grid(columns, rows, true)
 }

@@ -1,5 +1,4 @@
-// Package report shows a result to people: as text with tables, and the
-// progress of a run while there is no result yet.
+// Package report shows the result of a run to people, as text with tables.
 package report
 
 import (
@@ -9,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/show/environment"
 	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/sdk/dataparallel"
@@ -82,7 +82,7 @@ func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 		return err
 	}
 	totals(w, r)
-	if err := whatRanWhere(w, r); err != nil {
+	if err := environment.Processes(w, r); err != nil {
 		return err
 	}
 	for _, text := range r.Warnings {
@@ -95,23 +95,23 @@ func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 // full writes everything, and what is for all ranks last.
 func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
-	line(w, "start", startMS(r))
+	w.Labelled("start", startMS(r))
 	incomplete(w, r)
 	if err := tables(w, r, columns, func(*result.Series) bool { return true }, true); err != nil {
 		return err
 	}
-	if err := whatRanWhere(w, r); err != nil {
+	if err := environment.Processes(w, r); err != nil {
 		return err
 	}
 	if r.Placement != nil {
 		w.Line(0, "")
-		if err := Placement(w, r.Placement); err != nil {
+		if err := environment.Placement(w, r.Placement); err != nil {
 			return err
 		}
 	}
-	hostClocks(w, r)
-	HostLinks(w, r.HostLinks)
-	if err := NoiseTables(w, r.Noise); err != nil {
+	environment.Clocks(w, r.Clocks)
+	environment.HostLinks(w, r.HostLinks)
+	if err := environment.NoiseTables(w, r.Noise); err != nil {
 		return err
 	}
 	b := breakdown.Of(r)
@@ -154,7 +154,7 @@ func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func
 func summary(w *screen.Page, r *result.Result) {
 	incomplete(w, r)
 	answer(w, r, breakdown.Of(r))
-	line(w, "numbers", numbersLine(numbersOf(r, anyRank)))
+	w.Labelled("numbers", numbersLine(numbersOf(r, anyRank)))
 	for _, text := range r.Warnings {
 		warning(w, text)
 	}
@@ -195,13 +195,13 @@ func pass(r *result.Result) string {
 func totals(w *screen.Page, r *result.Result) {
 	w.Line(0, "")
 	if t := r.Throughput; t.Samples > 0 {
-		line(w, "throughput", rate(t)+pass(r))
+		w.Labelled("throughput", rate(t)+pass(r))
 	}
 	if first, last, ok := lossEnds(r.Losses); ok {
-		line(w, "loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
-		line(w, "order", r.ArrivalOrder)
+		w.Labelled("loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
+		w.Labelled("order", r.ArrivalOrder)
 	}
-	line(w, "start", startMS(r))
+	w.Labelled("start", startMS(r))
 }
 
 // startMS says how long it took until there was an iteration.
@@ -209,7 +209,7 @@ func startMS(r *result.Result) string {
 	if r.StartMS <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.1f ms until the first iteration%s", r.StartMS, giveOrTake(r.StartBoundMS))
+	return fmt.Sprintf("%.1f ms until the first iteration%s", r.StartMS, screen.GiveOrTake(r.StartBoundMS))
 }
 
 // lossEnds is the mean over the trainers of their first and of their last

@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -22,14 +23,14 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 		return strconv.FormatFloat(float64(ns)/float64(max(1, of))/1e6, 'f', digits, 64)
 	}
 	w.Line(0, "")
-	title(w, "where the time goes")
+	w.Title("where the time goes")
 	var rows [][]string
 	for _, p := range b.Times() {
 		rows = append(rows, []string{p.Name, ms(p.TotalNS, b.Iterations), screen.Percent(b.Share(p.TotalNS))})
 	}
 	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")}, rows)
 	if apart := r.ApartNS(allRanks(r)); apart > 0 {
-		text := fmt.Sprintf("times between hosts are exact to%s: waits that are not longer count as none", giveOrTake(float64(apart)/1e6))
+		text := fmt.Sprintf("times between hosts are exact to%s: waits that are not longer count as none", screen.GiveOrTake(float64(apart)/1e6))
 		if b.Waiting != nil {
 			text += fmt.Sprintf("; in %s nobody can tell who was last", screen.Count(b.Waiting.Close, "iteration"))
 		}
@@ -50,6 +51,14 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	}
 	buckets(w, r, ms)
 	onDevices(w, r, ms)
+}
+
+// onHost is the name of a process, with its host where there are several: "trainer1 on node2".
+func onHost(p result.Process) string {
+	if p.Host == "" {
+		return p.Name
+	}
+	return p.Name + " on " + quote.Word(p.Host)
 }
 
 // allRanks are those of all trainers and servers.

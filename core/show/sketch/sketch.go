@@ -59,14 +59,8 @@ var plain = map[rune]rune{
 	'─': '-', '│': '|', '┤': '|', '┼': '+', '╭': '.', '╮': '.', '╰': '\'', '╯': '\'', '╴': '-', '╶': '-', '└': '+', '┬': '+', '…': '~', 'µ': 'u',
 }
 
-// cut is a text in so many columns.
-func cut(text string, columns int) string {
-	runes := []rune(quote.Text(text))
-	if len(runes) <= columns {
-		return string(runes)
-	}
-	return string(runes[:max(0, columns-1)]) + "…"
-}
+// cut is a text from outside in so many columns.
+func cut(text string, columns int) string { return screen.Cut(quote.Text(text), columns) }
 
 // scale is an axis of round numbers: steps of it, each 1, 2 or 5 times a power of ten, from one multiple of the
 // step up to another one.

@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"fmt"
@@ -118,7 +118,7 @@ func (l live) fit(columns, given int, styled bool) (string, int) {
 	for i, give := range []func(){
 		func() { l.samples = "" }, func() { l.count = l.short }, func() { l.loss = "" },
 		func() { l.rate = "" }, func() { l.time = "" }, func() { l.count = "" },
-		func() { l.phase = cut(l.phase, columns) },
+		func() { l.phase = screen.Cut(l.phase, columns) },
 	} {
 		if i >= given && len([]rune(text())) <= columns {
 			break

@@ -1,4 +1,6 @@
-package report
+// Package progress shows how far a run is while there is no result yet: a line and a board on a terminal, plain lines
+// elsewhere.
+package progress
 
 import (
 	"fmt"
@@ -43,10 +45,10 @@ type Terminal struct {
 	Styled bool
 }
 
-// NewProgress makes a Progress that writes to w, usually stderr. On a terminal
+// New makes a Progress that writes to w, usually stderr. On a terminal
 // it keeps one line up to date, without one it writes plain lines; if quiet, it shows only
 // what processes print.
-func NewProgress(w io.Writer, terminal *Terminal, quiet bool) *Progress {
+func New(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now, every: time.Second}
 	p.out = unblocked{w: w, note: func(lines int) string {
 		return p.whole(fmt.Sprintf("psbench: %d lines dropped, since nobody read them", lines))

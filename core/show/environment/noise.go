@@ -1,4 +1,4 @@
-package report
+package environment
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func NoiseTables(w *screen.Page, intervals []noise.Interval) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := titled(w, "noise: CPU time of all cores", columns, rows); err != nil {
+	if err := w.Table("noise: CPU time of all cores", columns, rows); err != nil {
 		return err
 	}
 	return processNoise(w, intervals)
@@ -78,7 +78,7 @@ func processNoise(w *screen.Page, intervals []noise.Interval) error {
 		}
 		rows = append(rows, append(row, voluntary, involuntary))
 	}
-	return titled(w, "noise: CPU time of processes, and their context switches while measuring", columns, rows)
+	return w.Table("noise: CPU time of processes, and their context switches while measuring", columns, rows)
 }
 
 func usage(i noise.Interval, pid int) *noise.Usage {

@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"bufio"
@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/internal/golden"
 )
 
 // clock is a time that a test moves.
@@ -30,7 +32,7 @@ func on(w io.Writer, columns int, styled, quiet bool) (*Progress, *clock) {
 	if columns > 0 {
 		terminal = &Terminal{Width: func() int { return columns }, Styled: styled}
 	}
-	p := NewProgress(w, terminal, quiet)
+	p := New(w, terminal, quiet)
 	p.now, p.every = func() time.Time { return c.at }, time.Hour
 	return p, c
 }
@@ -83,17 +85,17 @@ func TestProgress(t *testing.T) {
 		// One update per line, with the control characters visible.
 		return strings.NewReplacer("\r\x1b[K", "\n<clear>", "\x1b[", "<").Replace(out.String())
 	}
-	committed(t, "progress_plain.txt", told(0, false, false))
+	golden.Require(t, "testdata/progress_plain.txt", told(0, false, false))
 	for _, columns := range []int{80, 60, 30} {
-		committed(t, fmt.Sprintf("progress_terminal_%d.txt", columns), told(columns, false, false)+"\n")
+		golden.Require(t, "testdata/"+fmt.Sprintf("progress_terminal_%d.txt", columns), told(columns, false, false)+"\n")
 	}
-	committed(t, "progress_terminal_styled.txt", told(80, true, false)+"\n")
+	golden.Require(t, "testdata/progress_terminal_styled.txt", told(80, true, false)+"\n")
 	// The first epoch is told, and every fifth from there, however few there are, but ten of
 	// a pass at most.
 	const ten = "1 6 11 16 21 26 31 36 41 46"
 	for epochs, want := range map[int]string{1: "1", 4: "1", 5: "1", 6: "1 6", 11: "1 6 11", 46: ten, 1000: ten} {
 		var out, told bytes.Buffer
-		p := NewProgress(&out, nil, false)
+		p := New(&out, nil, false)
 		for epoch := 1; epoch <= epochs; epoch++ {
 			p.Epoch("trainer0", epoch, epochs)
 		}
@@ -145,7 +147,7 @@ func TestTimeIsTold(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			p, _ := on(&out, columns, false, false)
-			p.now, p.every = time.Now, NewProgress(nil, nil, false).every
+			p.now, p.every = time.Now, New(nil, nil, false).every
 			p.Phase("set-up")
 			time.Sleep(21500 * time.Millisecond) // so that nothing else is at the moment of a tick
 			p.Phase("measured pass")
@@ -163,7 +165,7 @@ func TestTimeIsTold(t *testing.T) {
 			p.Row(4, 12)
 			time.Sleep(11500 * time.Millisecond)
 			p.Done()
-			committed(t, fmt.Sprintf("progress_time_%d.txt", columns), strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
+			golden.Require(t, "testdata/"+fmt.Sprintf("progress_time_%d.txt", columns), strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
 		})
 	}
 }
@@ -236,7 +238,7 @@ func TestLinesOfProcesses(t *testing.T) {
 func TestAStoppedReader(t *testing.T) {
 	const lines = 100_000
 	r, w := io.Pipe()
-	p := NewProgress(w, nil, false)
+	p := New(w, nil, false)
 	for i := range lines {
 		p.Line("data", strconv.Itoa(i))
 		p.Phase("phase")

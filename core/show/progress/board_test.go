@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/internal/golden"
 )
 
 // boardOf is a board of a sweep.
@@ -54,7 +55,7 @@ func TestBoard(t *testing.T) {
 			}
 		}
 	}
-	committed(t, "board.txt", out.String())
+	golden.Require(t, "testdata/board.txt", out.String())
 }
 
 var styles = regexp.MustCompile(`\x1b\[[0-9]m`)
@@ -68,7 +69,7 @@ func TestSparkline(t *testing.T) {
 		"▁█":       {-1, 1},
 		"▁▂▃▄▅▆▇█": {0, 1, 2, 3, 4, 5, 6, 7},
 	} {
-		if got := Sparkline(values); got != want {
+		if got := sparkline(values); got != want {
 			t.Errorf("of %v there is %s, want %s", values, got, want)
 		}
 	}

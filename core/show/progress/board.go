@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"fmt"
@@ -81,7 +81,7 @@ func (b *Board) lines(t *Terminal) (lines []string) {
 	}
 	add := func(label, text string) {
 		label = fmt.Sprintf("%-10s  ", label)
-		text = cut(text, columns-1-len(label))
+		text = screen.Cut(text, columns-1-len(label))
 		if t.Styled {
 			label = "\x1b[2m" + label + "\x1b[0m"
 		}
@@ -99,7 +99,7 @@ func (b *Board) lines(t *Terminal) (lines []string) {
 	if len(b.Rates) > 0 {
 		text := "  " + rounded(b.Rates[len(b.Rates)-1]) + " samples/s"
 		bars := min(len(b.Rates), columns-1-12-len(text))
-		add("throughput", Sparkline(b.Rates[len(b.Rates)-bars:])+text)
+		add("throughput", sparkline(b.Rates[len(b.Rates)-bars:])+text)
 	}
 	return lines
 }
@@ -131,7 +131,7 @@ func (b *Board) medians(height, columns int) (lines []string) {
 	}
 	name = min(name, columns-value-23) // with the label before and the runs behind
 	for _, m := range shown {
-		cell := cut(quote.Text(m.Cell), name)
+		cell := screen.Cut(quote.Text(m.Cell), name)
 		text := strings.Repeat(" ", max(0, value-len([]rune(m.text())))) + m.text()
 		lines = append(lines, cell+strings.Repeat(" ", name-len([]rune(cell)))+"  "+text+fmt.Sprintf("  n = %d", m.Runs))
 	}
@@ -156,8 +156,8 @@ func (b *Board) now() string {
 	return text
 }
 
-// Sparkline is a bar for each value, from 0 to the highest, so that equal values look equal.
-func Sparkline(values []float64) string {
+// sparkline is a bar for each value, from 0 to the highest, so that equal values look equal.
+func sparkline(values []float64) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	steps, most := []rune(bars), 0.0
 	for _, v := range values {

@@ -1,4 +1,4 @@
-package report
+package environment
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// whatRanWhere writes a table of the processes and, below it, what the parts in
+// Processes writes a table of the processes and, below it, what the parts in
 // them reported.
-func whatRanWhere(w *screen.Page, r *result.Result) error {
+func Processes(w *screen.Page, r *result.Result) error {
 	if len(r.Processes) == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := titled(w, "what ran where", columns, rows); err != nil {
+	if err := w.Table("what ran where", columns, rows); err != nil {
 		return err
 	}
 	if isolated {
@@ -54,14 +54,14 @@ func whatRanWhere(w *screen.Page, r *result.Result) error {
 		w.Line(2, line)
 	}
 	for _, p := range r.Plugins {
-		w.Line(2, DescribePlugin(p))
+		w.Line(2, Plugin(p))
 	}
 	return nil
 }
 
-// DescribePlugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
+// Plugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
 // contract 2.0, as mine.json has it".
-func DescribePlugin(p result.Plugin) string {
+func Plugin(p result.Plugin) string {
 	parts := make([]string, len(p.Command))
 	for i, word := range p.Command {
 		parts[i] = quote.Word(word)

@@ -1,4 +1,4 @@
-package report
+package progress
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/psbench/psbench/internal/golden"
 )
 
 func TestRuns(t *testing.T) {
@@ -23,8 +25,8 @@ func TestRuns(t *testing.T) {
 		p.Done()
 		return strings.ReplaceAll(out.String(), "\r\x1b[K", "\n<clear>")
 	}
-	committed(t, "runs_plain.txt", told(0, false))
-	committed(t, "runs_terminal.txt", told(200, false)+"\n")
+	golden.Require(t, "testdata/runs_plain.txt", told(0, false))
+	golden.Require(t, "testdata/runs_terminal.txt", told(200, false)+"\n")
 	for _, columns := range []int{0, 80} {
 		if got := told(columns, true); got != "" {
 			t.Errorf("quiet runs said %q", got)

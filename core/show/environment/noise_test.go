@@ -1,4 +1,4 @@
-package report
+package environment
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/host/noise"
+	"github.com/psbench/psbench/internal/golden"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -39,7 +40,7 @@ func TestNoise(t *testing.T) {
 		}
 		out.WriteString(page.String())
 	}
-	committed(t, "noise.txt", out.String())
+	golden.Require(t, "testdata/noise.txt", out.String())
 
 	unknown, short := noisy(), noisy()
 	unknown[2].Machine, short[2].Duration = nil, 100*time.Millisecond
