@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/commtest"
 	"github.com/psbench/psbench/internal/comm/linktest"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
@@ -57,7 +58,7 @@ func serveAggregated(t commtest.TB, on []int, timeout time.Duration, chunked boo
 		for place, i := range together {
 			here := wire.Links{Self: linktest.Name(i), Conns: conns[place], Timeout: timeout}
 			joins[i] = func() (comm.ServerLink, error) {
-				return byHost.Provider.(Aggregator).NewAggregate(here, place, s.near[i], s.stores[i])
+				return byHost.Provider.(provider.Aggregator).NewAggregate(here, place, s.near[i], s.stores[i])
 			}
 		}
 	}

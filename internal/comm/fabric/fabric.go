@@ -1,14 +1,14 @@
 // Package fabric is the table of what carries links, by name, and the only place that tells
-// them apart. Adding one is a line of the table, of a network and a provider.
+// them apart. Adding one is a row of the table: a network and a provider. What not every provider
+// can do, a row does where its provider has the interface for it (package provider).
 package fabric
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/mixed"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/shared"
 	"github.com/psbench/psbench/internal/comm/stream"
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -20,61 +20,10 @@ import (
 type Fabric struct {
 	Name    string
 	Network *wire.Network
-	Provider
+	provider.Provider
 	// Within, if it is set, is what carries the links of ranks that share a host, Between what
 	// carries the others, over Network.
 	Within, Between *Fabric
-}
-
-// Provider makes links, and the memory of what travels over them. What it makes owns the
-// connections that it was given, also after an error.
-type Provider interface {
-	// Maps says that ranks of one host work in each other's memory, so that a push in place
-	// moves no bytes.
-	Maps() bool
-	// NewStore allocates a rank's buckets where links want them. The error says how much
-	// memory there is if that is not enough.
-	NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error)
-	// ReserveStores reports that the stores of all owners, of this host, together do not fit
-	// into its memory: each alone would find that there is room for it, and the last
-	// one to touch its pages would be killed.
-	ReserveStores(owners []string, specs []tensor.BucketSpec) error
-	// SendStore passes a store to the peer of conn, which calls ReceiveStore: the same memory
-	// where ranks map it, else one like it for each.
-	SendStore(conn *wire.Conn, store *comm.Store) error
-	ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error)
-	// NewLookupStore allocates the memory of a trainer's lookups, after comparing it with
-	// what is left.
-	NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error)
-
-	// NewServerLink starts a trainer's link to its server. The buckets of store may be
-	// pushed; in place where ranks map memory and the gradient lies in the store. Each
-	// push must be answered within timeout.
-	NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error)
-	// NewPort makes the port of a server. With chunked set, it may hand over a dense push
-	// chunk by chunk, see Arrival. An answer must be accepted within the timeout.
-	NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error)
-
-	// GroupPeers lists the positions with which the member at position of a group needs a
-	// connection; hosts has a number for the host of each member. The lower position of a
-	// pair dials.
-	GroupPeers(position int, hosts []int) []int
-	// NewGroup joins the member at the given position. Its peers are those of GroupPeers,
-	// the others nil. All members must agree on the hosts and on the store's specs. An
-	// operation must end within the timeout of its start.
-	NewGroup(members wire.Links, hosts []int, position int, store *comm.Store) (comm.GroupLink, error)
-
-	// NewTableLink joins the server of a table, its place in store.Tables.
-	NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error)
-	// NewTablePort makes the port of the server of the table at this place of spec.
-	NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error)
-}
-
-// Aggregator is a Provider that can join the trainers of a host to a server on another as if they were one.
-type Aggregator interface {
-	// NewAggregate joins the one at a position of those trainers, which here has connections to. The first one
-	// has a connection to the server; of the others it is nil. What it costs says mixed.Provider.
-	NewAggregate(here wire.Links, position int, server *wire.Conn, store *comm.Store) (comm.ServerLink, error)
 }
 
 var (
@@ -84,7 +33,9 @@ var (
 	hostStreams = &Fabric{Name: "unix", Network: wire.Unix, Provider: stream.Provider{}}
 	ipStreams   = &Fabric{Name: "tcp", Network: wire.TCP, Provider: stream.Provider{}}
 	// byHost is the fastest between processes of several hosts.
-	byHost = &Fabric{Name: "shm+tcp", Network: wire.TCP, Provider: mixed.Provider{}, Within: sharedMemory, Between: ipStreams}
+	byHost = &Fabric{
+		Name: "shm+tcp", Network: wire.TCP, Provider: mixed.Provider{}, Within: sharedMemory, Between: ipStreams,
+	}
 )
 
 // fabrics lists what there is, in the order in which it is shown.
@@ -141,25 +92,28 @@ func (f *Fabric) Link(oneHost bool) *Fabric {
 	}
 }
 
-// Aggregates says that its provider is an Aggregator.
+// Aggregates says that its provider is a provider.Aggregator.
 func (f *Fabric) Aggregates() bool {
-	_, ok := f.Provider.(Aggregator)
+	_, ok := f.Provider.(provider.Aggregator)
 	return ok
 }
 
-// InSegments is the fabric whose stores all lie in segments, which can be passed to a process that no
-// link joins: this one if it maps memory. What it carries, and who it can join, is the same.
-func (f *Fabric) InSegments() *Fabric {
+// by is this fabric with another provider.
+func (f *Fabric) by(p provider.Provider) *Fabric {
 	g := *f
-	switch p := f.Provider.(type) {
-	case stream.Provider:
-		p.Allocate = sharedMemory.NewStore
-		g.Provider = p
-	case mixed.Provider:
-		p.Between.Allocate = sharedMemory.NewStore
-		g.Provider = p
-	}
+	g.Provider = p
 	return &g
+}
+
+// InSegments is the fabric whose stores all lie in segments, which can be passed to a process that no
+// link joins: this one unless its provider is a provider.Placer. What it carries, and who it can join,
+// is the same.
+func (f *Fabric) InSegments() *Fabric {
+	p, ok := f.Provider.(provider.Placer)
+	if !ok {
+		return f
+	}
+	return f.by(p.Placing(sharedMemory.NewStore))
 }
 
 // Insecure is this fabric without TLS.
@@ -170,16 +124,13 @@ func (f *Fabric) Insecure() *Fabric {
 }
 
 // On is the fabric whose links leave the values of buckets in the memory of a device, where both ends
-// share that: this one if it maps no memory of a host.
+// share that: this one unless its provider is a provider.Lender. A nil device has them leave none there.
 func (f *Fabric) On(d comm.Device) *Fabric {
-	p, ok := f.Provider.(shared.Provider)
+	p, ok := f.Provider.(provider.Lender)
 	if !ok {
 		return f
 	}
-	p.Device = d
-	g := *f
-	g.Provider = p
-	return &g
+	return f.by(p.On(d))
 }
 
 // Companions is the fabric that joins processes which always share a host, as a trainer

@@ -23,14 +23,16 @@ type aggregate struct{ group comm.GroupLink }
 // answer to everybody. With n trainers on the host a bucket of S bytes costs n*S bytes read and n*S written in
 // memory, and S that leave the host and S that come, in one step each way: of n links n*S would leave and n*S come.
 // A bucket is pushed once the one before it is answered, so that of small buckets each costs a round trip.
-func (Provider) NewAggregate(here wire.Links, position int, server *wire.Conn, store *comm.Store) (comm.ServerLink, error) {
+func (p Provider) NewAggregate(
+	here wire.Links, position int, server *wire.Conn, store *comm.Store,
+) (comm.ServerLink, error) {
 	on := make([]int, len(here.Conns)+1)
 	on[len(here.Conns)] = 1 // the server
 	var sums shared.Summer
 	if server != nil {
 		sums = stream.NewPushRelay(server, store.Specs(), here.Timeout)
 	}
-	group, err := shared.Provider{}.NewGroupAcross(here, hosts.Of(on, position), store, sums)
+	group, err := p.within.NewGroupAcross(here, hosts.Of(on, position), store, sums)
 	if err != nil {
 		return nil, err
 	}

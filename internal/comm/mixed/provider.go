@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/hosts"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/shared"
 	"github.com/psbench/psbench/internal/comm/stream"
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -17,40 +18,66 @@ import (
 // Provider makes links by those of a host and those between hosts. Stores are the former's: links
 // to other hosts send straight from them.
 type Provider struct {
-	shared.Provider
-	Between stream.Provider
+	within  shared.Provider
+	between stream.Provider
+}
+
+// Placing implements provider.Placer: for the stores of trainers on other hosts.
+func (p Provider) Placing(allocate provider.Allocate) provider.Provider {
+	p.between.Allocate = allocate
+	return p
+}
+
+// Maps says what those of a host do.
+func (p Provider) Maps() bool { return p.within.Maps() }
+
+// NewStore allocates a store that the ranks of the host map.
+func (p Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
+	return p.within.NewStore(owner, specs)
+}
+
+// ReserveStores compares what the stores need with the memory there is.
+func (p Provider) ReserveStores(owners []string, specs []tensor.BucketSpec) error {
+	return p.within.ReserveStores(owners, specs)
+}
+
+// NewLookupStore allocates a store that the servers of the host map.
+func (p Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
+	return p.within.NewLookupStore(owner, spec)
 }
 
 // ReceiveStore maps the peer's store, or makes one like it for the peer on another host.
 func (p Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
 	if conn.PassesSegments() {
-		return p.Provider.ReceiveStore(conn, specs)
+		return p.within.ReceiveStore(conn, specs)
 	}
-	return p.Between.ReceiveStore(conn, specs)
+	return p.between.ReceiveStore(conn, specs)
 }
 
 // SendStore passes the store's segment to a peer on this host.
 func (p Provider) SendStore(conn *wire.Conn, store *comm.Store) error {
 	if conn.PassesSegments() {
-		return p.Provider.SendStore(conn, store)
+		return p.within.SendStore(conn, store)
 	}
-	return p.Between.SendStore(conn, store)
+	return p.between.SendStore(conn, store)
 }
 
 // NewServerLink starts a link of the kind of the connection.
 func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
 	if conn.PassesSegments() {
-		return p.Provider.NewServerLink(conn, store, timeout)
+		return p.within.NewServerLink(conn, store, timeout)
 	}
-	return p.Between.NewServerLink(conn, store, timeout)
+	return p.between.NewServerLink(conn, store, timeout)
 }
 
 // NewTableLink joins a server by a link of the kind of the connection.
-func (p Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
+func (p Provider) NewTableLink(
+	conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
+) (comm.TableLink, error) {
 	if conn.PassesSegments() {
-		return p.Provider.NewTableLink(conn, store, table, timeout)
+		return p.within.NewTableLink(conn, store, table, timeout)
 	}
-	return p.Between.NewTableLink(conn, store, table, timeout)
+	return p.between.NewTableLink(conn, store, table, timeout)
 }
 
 // GroupPeers lists all others of the member's host, and for those of a rail its neighbours there.
@@ -65,15 +92,15 @@ func (p Provider) NewGroup(members wire.Links, on []int, position int, store *co
 	at := hosts.Of(on, position)
 	switch len(at.Members) {
 	case 1:
-		return p.Provider.NewGroup(members, on, position, store)
+		return p.within.NewGroup(members, on, position, store)
 	case at.Size:
-		return p.Between.NewGroup(members, on, position, store)
+		return p.between.NewGroup(members, on, position, store)
 	}
 	var relay shared.Relay
 	if at.OnRail() {
 		relay = stream.NewRelay(some(members, at.Rail()), at, store.Specs())
 	}
-	return p.NewGroupAcross(some(members, at.Here()), at, store, relay)
+	return p.within.NewGroupAcross(some(members, at.Here()), at, store, relay)
 }
 
 // some are the links at these positions.
@@ -104,16 +131,16 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 	within, between := split(trainers)
 	switch {
 	case !anyOf(between):
-		return p.Provider.NewPort(trainers, specs, chunked)
+		return p.within.NewPort(trainers, specs, chunked)
 	case !anyOf(within):
-		return p.Between.NewPort(trainers, specs, chunked)
+		return p.between.NewPort(trainers, specs, chunked)
 	}
-	here, err := p.NewPortBeside(within, specs, chunked)
+	here, err := p.within.NewPortBeside(within, specs, chunked)
 	if err != nil {
 		_ = between.Close()
 		return nil, err
 	}
-	there, err := p.Between.NewPort(between, specs, chunked)
+	there, err := p.between.NewPort(between, specs, chunked)
 	if err != nil {
 		_ = here.Close()
 		return nil, err
@@ -130,16 +157,16 @@ func (p Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table 
 	within, between := split(trainers)
 	switch {
 	case !anyOf(between):
-		return p.Provider.NewTablePort(trainers, spec, table)
+		return p.within.NewTablePort(trainers, spec, table)
 	case !anyOf(within):
-		return p.Between.NewTablePort(trainers, spec, table)
+		return p.between.NewTablePort(trainers, spec, table)
 	}
-	here, err := p.Provider.NewTablePort(within, spec, table)
+	here, err := p.within.NewTablePort(within, spec, table)
 	if err != nil {
 		_ = between.Close()
 		return nil, err
 	}
-	there, err := p.Between.NewTablePort(between, spec, table)
+	there, err := p.between.NewTablePort(between, spec, table)
 	if err != nil {
 		_ = here.Close()
 		return nil, err

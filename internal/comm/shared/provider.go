@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/hosts"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 	"github.com/psbench/psbench/internal/comm/shm"
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -16,6 +17,12 @@ import (
 type Provider struct {
 	// Device has links leave values in its memory where both ends share it; nil where there is none.
 	Device comm.Device
+}
+
+// On implements provider.Lender.
+func (p Provider) On(d comm.Device) provider.Provider {
+	p.Device = d
+	return p
 }
 
 // Maps is true.

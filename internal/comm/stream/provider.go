@@ -8,13 +8,20 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
 // Provider makes links of frames, over whatever network.
 type Provider struct {
 	// Allocate makes their stores; nil: on the heap.
-	Allocate func(owner string, specs []tensor.BucketSpec) (*comm.Store, error)
+	Allocate provider.Allocate
+}
+
+// Placing implements provider.Placer.
+func (p Provider) Placing(allocate provider.Allocate) provider.Provider {
+	p.Allocate = allocate
+	return p
 }
 
 // Maps is false.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/comm/fabric"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/wire"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
@@ -122,7 +123,7 @@ func (p *Process) joinServer(over *fabric.Fabric, links HookLinks, store *comm.S
 
 // joinTogether joins a server as one of some trainers that push as one, of whom the first dials it.
 func (p *Process) joinTogether(over *fabric.Fabric, links HookLinks, store *comm.Store) (comm.ServerLink, error) {
-	aggregator, ok := over.Provider.(fabric.Aggregator)
+	aggregator, ok := over.Provider.(provider.Aggregator)
 	if !ok {
 		return nil, fmt.Errorf("%s cannot push together with others of its host over transport %s", p.Name(), over.Name)
 	}

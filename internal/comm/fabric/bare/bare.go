@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/comm/fabric"
+	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/stream"
 	"github.com/psbench/psbench/internal/comm/wire"
 	"github.com/psbench/psbench/internal/identity"
@@ -49,15 +50,15 @@ func New() ([]*fabric.Fabric, error) {
 			return c, c.SetDeadline(time.Time{})
 		}
 	}
-	open := wire.TCP.Insecure()
+	open, links := wire.TCP.Insecure(), sockets{stream.Provider{}}
 	return []*fabric.Fabric{
-		{Name: Sockets, Network: open.Over(Sockets, nil, nil), Provider: provider{}},
-		{Name: TLS, Network: open.Over(TLS, raise(tls.Client), raise(tls.Server)), Provider: provider{}},
+		{Name: Sockets, Network: open.Over(Sockets, nil, nil), Provider: links},
+		{Name: TLS, Network: open.Over(TLS, raise(tls.Client), raise(tls.Server)), Provider: links},
 	}, nil
 }
 
-// provider has stores and peers as a stream.Provider.
-type provider struct{ stream.Provider }
+// sockets has stores and peers as a stream.Provider, and none of what else that can do.
+type sockets struct{ provider.Provider }
 
 func bareOf(c *wire.Conn) net.Conn {
 	nc, _ := c.Hijack()
@@ -110,8 +111,8 @@ type link struct {
 	number [64]byte // a cache line, so that copies of the values stay aligned
 }
 
-// NewServerLink implements fabric.Provider.
-func (provider) NewServerLink(conn *wire.Conn, _ *comm.Store, _ time.Duration) (comm.ServerLink, error) {
+// NewServerLink implements provider.Provider.
+func (sockets) NewServerLink(conn *wire.Conn, _ *comm.Store, _ time.Duration) (comm.ServerLink, error) {
 	nc := bareOf(conn)
 	return &link{nc: nc, out: newSender(nc, 2)}, nil
 }
@@ -154,8 +155,8 @@ type group struct {
 // ringElements is how many elements are handed on at once: 256 KiB.
 const ringElements = 64 << 10
 
-// NewGroup implements fabric.Provider.
-func (provider) NewGroup(members wire.Links, _ []int, position int, _ *comm.Store) (comm.GroupLink, error) {
+// NewGroup implements provider.Provider.
+func (sockets) NewGroup(members wire.Links, _ []int, position int, _ *comm.Store) (comm.GroupLink, error) {
 	size := len(members.Conns)
 	g := &group{position: position, size: size, arrived: make([]float32, ringElements)}
 	if size > 1 {

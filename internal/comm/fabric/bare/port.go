@@ -30,8 +30,8 @@ type trainer struct {
 	store *comm.Store
 }
 
-// NewPort implements fabric.Provider.
-func (p provider) NewPort(links wire.Links, specs []tensor.BucketSpec, _ bool) (comm.Port, error) {
+// NewPort implements provider.Provider.
+func (p sockets) NewPort(links wire.Links, specs []tensor.BucketSpec, _ bool) (comm.Port, error) {
 	port := &port{arrived: map[[2]int]int{}}
 	for _, conn := range links.Conns {
 		store, err := p.NewStore(links.Self, specs)
