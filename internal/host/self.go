@@ -1,26 +1,20 @@
 package host
 
 import (
-	"bytes"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // peakRSSBytes is the high-water mark of this process's resident memory, or 0
 // if the kernel does not tell.
 func peakRSSBytes() int64 {
-	raw, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := bytes.Cut(raw, []byte("VmHWM:"))
-	fields := bytes.Fields(rest)
-	if len(fields) == 0 {
-		return 0
-	}
-	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	value := procfs.Field(procfs.Text(procfs.Here(), "proc/self/status"), "VmHWM")
+	kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
 	if err != nil {
 		return 0
 	}

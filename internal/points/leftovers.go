@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // leftovers carries another point of the part out and looks for what that left.
@@ -71,12 +74,9 @@ func openFiles() map[string]string {
 // children are the processes that this one has, by their numbers.
 func children() map[string]string {
 	numbers := map[string]string{}
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, list := range lists {
-		text, _ := os.ReadFile(list) // #nosec G304 -- a file of /proc; a thread that has ended has none
-		for _, number := range strings.Fields(string(text)) {
-			numbers[number] = number
-		}
+	for _, pid := range procfs.Children(procfs.Here(), "self") {
+		number := strconv.Itoa(pid)
+		numbers[number] = number
 	}
 	return numbers
 }

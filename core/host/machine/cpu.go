@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // Cache is a cache of data.
@@ -31,18 +33,13 @@ const cpuFolder = "sys/devices/system/cpu"
 // most is how many CPUs a machine may have: more are no list of CPUs.
 const most = 1 << 16
 
-// allowed finds the CPUs that a process may run on in its status.
-func allowed(status string) string {
-	for line := range strings.Lines(status) {
-		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
-			list = strings.TrimSpace(list)
-			if parseCPUs(list) == nil {
-				return ""
-			}
-			return list
-		}
+// allowed returns the list of the CPUs that this process may run on, "" if the kernel does not tell.
+func allowed(root fs.FS) string {
+	list := procfs.Field(procfs.Text(root, "proc/self/status"), "Cpus_allowed_list")
+	if parseCPUs(list) == nil {
+		return ""
 	}
-	return ""
+	return list
 }
 
 // parseCPUs reads a list such as 0-3,8; nil if it is none.
@@ -69,7 +66,7 @@ func parseCPUs(list string) []int {
 func governor(root fs.FS, cpus []int) string {
 	var names []string
 	for _, cpu := range cpus {
-		name := word(text(root, fmt.Sprintf("%s/cpu%d/cpufreq/scaling_governor", cpuFolder, cpu)))
+		name := word(procfs.Text(root, fmt.Sprintf("%s/cpu%d/cpufreq/scaling_governor", cpuFolder, cpu)))
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -86,7 +83,7 @@ func caches(root fs.FS, cpus []int) []Cache {
 	folders, _ := fs.Glob(root, fmt.Sprintf("%s/cpu%d/cache/index[0-9]*", cpuFolder, cpus[0]))
 	var all []Cache
 	for _, folder := range folders {
-		file := func(name string) string { return word(text(root, path.Join(folder, name))) }
+		file := func(name string) string { return word(procfs.Text(root, path.Join(folder, name))) }
 		level, err := strconv.ParseUint(file("level"), 10, 4)
 		kib, ok := parseKiB(file("size"))
 		if err != nil || !ok || file("type") == "Instruction" {
@@ -106,13 +103,4 @@ func parseKiB(size string) (int, bool) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 31)
 	return int(n) * factor, err == nil && n > 0 // #nosec G115 -- 31 bits
-}
-
-// load reads the average over a minute from /proc/loadavg.
-func load(text string) *float64 {
-	n, err := strconv.ParseFloat(word(text), 64)
-	if err != nil || !(n >= 0 && n < most) {
-		return nil
-	}
-	return &n
 }

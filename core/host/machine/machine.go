@@ -5,10 +5,10 @@ package machine
 
 import (
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // Facts are what a run found before its processes began, its copies apart.
@@ -43,7 +43,7 @@ type Limits struct {
 // Read reads what this machine tells, and takes the variables from an environment as os.Environ
 // gives it.
 func Read(environ []string) Facts {
-	f := read(os.DirFS("/"))
+	f := read(procfs.Here())
 	f.Clock.StepNS = step(comm.Now)
 	f.Variables = variables(environ)
 	return f
@@ -51,26 +51,39 @@ func Read(environ []string) Facts {
 
 // read is what the files below a root tell.
 func read(root fs.FS) Facts {
-	affinity := allowed(text(root, "proc/self/status"))
+	affinity := allowed(root)
 	cpus := parseCPUs(affinity)
 	return Facts{
 		Affinity: affinity,
 		Governor: governor(root, cpus),
 		Caches:   caches(root, cpus),
 		Limits:   bounds(root),
-		Load:     load(text(root, "proc/loadavg")),
-		Clock:    &Clock{Source: word(text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"))},
+		Load:     load(root),
+		Clock:    &Clock{Source: word(procfs.Text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"))},
 	}
 }
 
-// text is what a file holds, "" if it cannot be read.
-func text(root fs.FS, name string) string {
-	data, err := fs.ReadFile(root, name)
-	if err != nil {
-		return ""
+// bounds returns the tightest limits of psbench's cgroups, nil without any.
+func bounds(root fs.FS) *Limits {
+	l := Limits{CPUs: procfs.CPULimit(root), MemoryBytes: procfs.MemoryLimit(root)}
+	if l == (Limits{}) {
+		return nil
 	}
-	return string(data)
+	return &l
 }
+
+// load returns the load average over a minute, nil if the kernel does not tell.
+func load(root fs.FS) *float64 {
+	load, ok := procfs.Load(root)
+	if !ok {
+		return nil
+	}
+	return &load
+}
+
+// MemoryMiB returns the memory that the kernel manages on this machine in MiB, whatever cgroups allow of it;
+// 0 if the kernel does not tell.
+func MemoryMiB() int64 { return procfs.MemTotal(procfs.Here()) >> 20 }
 
 // word is the first word of a file, as long as words of the kernel are.
 func word(text string) string {

@@ -18,7 +18,9 @@ func host() fstest.MapFS {
 	for name, text := range map[string]string{
 		"proc/self/status": "Name:\tpsbench\nCpus_allowed:\t0f\nCpus_allowed_list:\t2-3,8\nMems_allowed_list:\t0\n",
 		"proc/self/cgroup": "4:memory:/user/x\n1:cpu,cpuacct:/user\n0::/outer/inner\n",
-		"proc/loadavg":     "3.70 1.29 0.54 12/134 16513\n",
+		"proc/self/mountinfo": "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" +
+			"32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+		"proc/loadavg": "3.70 1.29 0.54 12/134 16513\n",
 		cpuFolder + "/cpu2/cpufreq/scaling_governor":                      "powersave\n",
 		cpuFolder + "/cpu3/cpufreq/scaling_governor":                      "performance\n",
 		cpuFolder + "/cpu8/cpufreq/scaling_governor":                      "powersave\n",
@@ -38,7 +40,7 @@ func host() fstest.MapFS {
 		"sys/fs/cgroup/outer/cpu.max":                                     "150000 100000\n",
 		"sys/fs/cgroup/outer/inner/cpu.max":                               "max 100000\n",
 		"sys/fs/cgroup/outer/inner/memory.max":                            "max\n",
-		"sys/fs/cgroup/unified/outer/memory.max":                          "8589934592\n",
+		"sys/fs/cgroup/outer/memory.max":                                  "8589934592\n",
 		"sys/fs/cgroup/cpu/user/cpu.cfs_quota_us":                         "-1\n",
 		"sys/fs/cgroup/cpu/user/cpu.cfs_period_us":                        "100000\n",
 		"sys/fs/cgroup/memory/user/x/memory.limit_in_bytes":               "9223372036854771712\n",
@@ -65,9 +67,10 @@ func TestRead(t *testing.T) {
 // What the kernel does not tell is absent, and nothing else is.
 func TestWithoutFiles(t *testing.T) {
 	for missing, absent := range map[string]func(*Facts){
-		"proc/self/status": func(f *Facts) { f.Affinity, f.Governor, f.Caches = "", "", nil },
-		"proc/loadavg":     func(f *Facts) { f.Load = nil },
-		"proc/self/cgroup": func(f *Facts) { f.Limits = nil },
+		"proc/self/status":    func(f *Facts) { f.Affinity, f.Governor, f.Caches = "", "", nil },
+		"proc/loadavg":        func(f *Facts) { f.Load = nil },
+		"proc/self/cgroup":    func(f *Facts) { f.Limits = nil },
+		"proc/self/mountinfo": func(f *Facts) { f.Limits = nil },
 		cpuFolder + "/cpu3/cpufreq/scaling_governor":                      func(f *Facts) { f.Governor = "powersave" },
 		cpuFolder + "/cpu2/cache/index2/size":                             func(f *Facts) { f.Caches = append(f.Caches[:1:1], f.Caches[2]) },
 		"sys/fs/cgroup/outer/cpu.max":                                     func(f *Facts) { f.Limits = &Limits{MemoryBytes: 4 << 30} },
@@ -141,21 +144,7 @@ func TestParseCPUs(t *testing.T) {
 	}
 }
 
-func TestParseLimits(t *testing.T) {
-	for text, want := range map[string]float64{
-		"150000 100000\n": 1.5, "max 100000": 0, "-1 100000": 0, "100000": 0, "100000 0": 0, "": 0, "a b": 0,
-	} {
-		if got := parseQuota(text); got != want {
-			t.Errorf("a quota of %q is %v, want %v", text, got, want)
-		}
-	}
-	for text, want := range map[string]int64{
-		"4096\n": 4096, "max\n": 0, "9223372036854771712": 0, "-1": 0, "": 0, "x": 0, "99999999999999999999": 0,
-	} {
-		if got := parseBytes(text); got != want {
-			t.Errorf("a limit of %q is %d, want %d", text, got, want)
-		}
-	}
+func TestParseKiB(t *testing.T) {
 	for text, want := range map[string]int{"48K": 48, "32M": 32 << 10, "7": 7, "0K": 0, "K": 0, "-1K": 0, "": 0, "9999999999K": 0} {
 		if got, ok := parseKiB(text); ok != (want > 0) || ok && got != want {
 			t.Errorf("a size of %q is %d, %v, want %d", text, got, ok, want)
@@ -172,6 +161,8 @@ func FuzzRead(f *testing.F) {
 		files := fstest.MapFS{}
 		for name, text := range map[string]string{
 			"proc/self/status": status, "proc/self/cgroup": groups, "proc/loadavg": average,
+			"proc/self/mountinfo": "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" +
+				"35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
 			"sys/fs/cgroup/cpu.max": limit, "sys/fs/cgroup/memory/memory.limit_in_bytes": limit,
 			cpuFolder + "/cpu0/cache/index0/size": size, cpuFolder + "/cpu0/cache/index0/level": "1",
 			cpuFolder + "/cpu0/cpufreq/scaling_governor": size,

@@ -3,10 +3,11 @@ package machine
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // CPUs are numbers of CPUs, rising. As text they are what the kernel writes, e.g. 0-3,8.
@@ -59,10 +60,10 @@ func (n Node) CPUs() CPUs {
 
 // Nodes are the NUMA nodes of this machine that have CPUs for psbench. What the kernel tells of no node is
 // node 0, and what it tells of no core is a core by itself. There are none if it tells no CPUs.
-func Nodes() []Node { return nodes(os.DirFS("/")) }
+func Nodes() []Node { return nodes(procfs.Here()) }
 
 func nodes(root fs.FS) []Node {
-	left := parseCPUs(allowed(text(root, "proc/self/status")))
+	left := parseCPUs(allowed(root))
 	take := func(some CPUs) (taken CPUs) {
 		for _, cpu := range some {
 			if i, found := slices.BinarySearch(left, cpu); found {
@@ -78,7 +79,7 @@ func nodes(root fs.FS) []Node {
 		if err != nil {
 			continue
 		}
-		if cpus := take(parseCPUs(word(text(root, folder+"/cpulist")))); len(cpus) > 0 {
+		if cpus := take(parseCPUs(word(procfs.Text(root, folder+"/cpulist")))); len(cpus) > 0 {
 			all = append(all, Node{int(number), cores(root, cpus)})
 		}
 	}
@@ -96,7 +97,7 @@ func nodes(root fs.FS) []Node {
 // cores divides CPUs by the cores that they are threads of.
 func cores(root fs.FS, cpus CPUs) (all []CPUs) {
 	for len(cpus) > 0 {
-		siblings := parseCPUs(word(text(root, fmt.Sprintf("%s/cpu%d/topology/thread_siblings_list", cpuFolder, cpus[0]))))
+		siblings := parseCPUs(word(procfs.Text(root, fmt.Sprintf("%s/cpu%d/topology/thread_siblings_list", cpuFolder, cpus[0]))))
 		var core, others CPUs
 		for i, cpu := range cpus {
 			if i == 0 || slices.Contains(siblings, cpu) {

@@ -73,27 +73,3 @@ func TestCPUsAsText(t *testing.T) {
 		t.Errorf("a list that is none: %v", err)
 	}
 }
-
-func TestMemory(t *testing.T) {
-	files := fstest.MapFS{}
-	for _, c := range []struct {
-		file, text string
-		want       int64
-	}{
-		{"proc/cpuinfo", "", 0},
-		{"proc/meminfo", "MemTotal:        8192 kB\nMemFree: 1 kB\n", 8},
-		{"proc/self/cgroup", "0::/a\n", 8},
-		{"sys/fs/cgroup/a/memory.max", "max\n", 8},
-		{"sys/fs/cgroup/a/memory.max", "9437184\n", 8},
-		{"sys/fs/cgroup/a/memory.max", "5242880\n", 5},
-		{"proc/meminfo", "MemTotal:\n", 0},
-	} {
-		files[c.file] = &fstest.MapFile{Data: []byte(c.text)}
-		if got := memoryMiB(files); got != c.want {
-			t.Errorf("with %s %q there are %d MiB, want %d", c.file, c.text, got, c.want)
-		}
-	}
-	if MemoryMiB() < 16 {
-		t.Errorf("this machine has %d MiB", MemoryMiB())
-	}
-}

@@ -2,11 +2,11 @@ package machine
 
 import (
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // Throttled is for how long this machine was kept from working as fast as it can, since it or
@@ -20,38 +20,17 @@ type Throttled struct {
 }
 
 // ReadThrottled reads it.
-func ReadThrottled() Throttled { return throttled(os.DirFS("/")) }
+func ReadThrottled() Throttled { return throttled(procfs.Here()) }
 
-func throttled(root fs.FS) (t Throttled) {
-	for _, folder := range Cgroups(root, "cpu") {
-		stat := text(root, path.Join(folder, "cpu.stat"))
-		t.Quota = max(t.Quota, counter(field(stat, "throttled_usec"), time.Microsecond), counter(field(stat, "throttled_time"), time.Nanosecond))
-	}
-	const cpus = "sys/devices/system/cpu"
-	entries, _ := fs.ReadDir(root, cpus) // without it nothing is told
+func throttled(root fs.FS) Throttled {
+	t := Throttled{Quota: procfs.CPUThrottled(root)}
+	entries, _ := fs.ReadDir(root, cpuFolder) // without it nothing is told
 	for _, cpu := range entries {
 		for _, name := range []string{"core_throttle_total_time_ms", "package_throttle_total_time_ms"} {
-			t.Heat = max(t.Heat, counter(word(text(root, path.Join(cpus, cpu.Name(), "thermal_throttle", name))), time.Millisecond))
+			file := procfs.Text(root, path.Join(cpuFolder, cpu.Name(), "thermal_throttle", name))
+			n, _ := strconv.ParseInt(word(file), 10, 64) // not every core tells
+			t.Heat = max(t.Heat, procfs.Counter(n, time.Millisecond))
 		}
 	}
 	return t
-}
-
-// field is what stands beside a name in a line of its own, "" if there is none.
-func field(text, name string) string {
-	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
-			return fields[1]
-		}
-	}
-	return ""
-}
-
-// counter is so many units of time, 0 if that is no number or none that a machine reaches.
-func counter(text string, unit time.Duration) time.Duration {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 || n > int64(1<<62/unit) {
-		return 0
-	}
-	return time.Duration(n) * unit
 }

@@ -1,11 +1,11 @@
 package noise
 
 import (
-	"os"
 	"slices"
 	"time"
 
 	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // Meter divides a run into intervals. It reads the system where one begins or ends, which
@@ -21,7 +21,7 @@ type Meter struct {
 // NewMeter makes a Meter of the processes that the core's host has of a run, the core
 // first; there may be more of them at the end of an interval than at its start.
 func NewMeter(processes func() []Process) *Meter {
-	return &Meter{source: source{proc: os.DirFS("/proc"), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled}, processes: processes}
+	return &Meter{source: source{root: procfs.Here(), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled}, processes: processes}
 }
 
 // Begin ends the interval that runs, if any, and begins another.
@@ -90,7 +90,7 @@ func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse
 	m := &Machine{Cores: later.cores, Steal: sinceTicks(t.steal, later.steal), Idle: sinceTicks(t.idle, later.idle)}
 	// The columns for idle, waiting for disks and steal are cut to ticks, once for all
 	// cores; a kernel without exact idle times is off by about a tick a core.
-	m.Uncertainty = time.Duration(max(3, m.Cores)+coarse) * tick
+	m.Uncertainty = time.Duration(max(3, m.Cores)+coarse) * procfs.Tick
 	all := duration * time.Duration(m.Cores)
 	if told := sinceTicks(t.total, later.total); t.cores != later.cores || told+m.Uncertainty < all/2 {
 		return nil
@@ -101,5 +101,5 @@ func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse
 // sinceTicks is the time between two readings of a counter, which may falter.
 func sinceTicks(earlier, later int64) time.Duration {
 	const most = 1 << 36 // 21 years
-	return time.Duration(min(max(0, later-earlier), most)) * tick
+	return time.Duration(min(max(0, later-earlier), most)) * procfs.Tick
 }

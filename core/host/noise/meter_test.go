@@ -13,9 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
-// host is a /proc of four cores with processes, and the clocks that the kernel has beside it.
+// host is a machine of four cores with processes, and the clocks that the kernel has beside it.
 type host struct {
 	fstest.MapFS
 	at     time.Time
@@ -47,13 +48,13 @@ func (h *host) thread(pid, tid, voluntary, involuntary int, children string) {
 	h.write(folder+"children", children)
 }
 
-func (h *host) write(name, text string) { h.MapFS[name] = &fstest.MapFile{Data: []byte(text)} }
+func (h *host) write(name, text string) { h.MapFS["proc/"+name] = &fstest.MapFile{Data: []byte(text)} }
 
 // meter measures the host.
 func (h *host) meter(processes ...Process) *Meter {
 	return &Meter{
 		source: source{
-			proc: h, now: func() time.Time { return h.at },
+			root: h, now: func() time.Time { return h.at },
 			clock: func(pid int) (time.Duration, bool) { cpu, ok := h.clocks[pid]; return cpu, ok },
 
 			throttled: func() machine.Throttled { return h.throttled },
@@ -93,10 +94,10 @@ func TestIntervals(t *testing.T) {
 	h.thread(10, 10, 100, 10, "20 70")
 	h.process(70, 10, 0, 0, s)
 	h.process(30, 30, 0, 0, s+4*s)
-	h.thread(30, 30, 1007, 100, "50")    // a child that runs
-	h.thread(30, 32, 3, 4, "")           // a new thread
-	delete(h.MapFS, "30/task/31/status") // one that has ended
-	delete(h.MapFS, "30/task/31/children")
+	h.thread(30, 30, 1007, 100, "50")         // a child that runs
+	h.thread(30, 32, 3, 4, "")                // a new thread
+	delete(h.MapFS, "proc/30/task/31/status") // one that has ended
+	delete(h.MapFS, "proc/30/task/31/children")
 	h.process(50, 30, 0, 0, 2*s)
 	h.thread(50, 50, 5, 6, "")
 	h.thread(20, 21, 0, 0, "30 40 60") // an orphan of the trainer's group
@@ -109,7 +110,7 @@ func TestIntervals(t *testing.T) {
 	count := func(n int64) *int64 { return &n }
 	want := []Interval{{
 		Name: Measured, Duration: 10 * s, Load: &load,
-		Machine: &Machine{Cores: 4, Idle: 15 * s, Steal: s, Others: 24*s - s/10 - 9*s - 5*s/2, Uncertainty: 6 * tick},
+		Machine: &Machine{Cores: 4, Idle: 15 * s, Steal: s, Others: 24*s - s/10 - 9*s - 5*s/2, Uncertainty: 6 * procfs.Tick},
 		Processes: []Usage{
 			{"core", 10, s / 10, &zero, &zero},
 			{"supervisor", 20, 0, &zero, &zero},
@@ -130,13 +131,13 @@ func TestWarnings(t *testing.T) {
 		want          []string
 	}{
 		"a quiet machine": {0, 0, nil},
-		"others 4.9 %":    {1960*time.Millisecond + 4*tick, 0, nil},
-		"others 5.1 %": {2040*time.Millisecond + 4*tick, 0, []string{
+		"others 4.9 %":    {1960*time.Millisecond + 4*procfs.Tick, 0, nil},
+		"others 5.1 %": {2040*time.Millisecond + 4*procfs.Tick, 0, []string{
 			"other processes took 5 % of the machine's CPU time during the measured pass (2.08 of 40.00 s): measure again on a quiet machine",
 		}},
 		"others 5.05 %, of which some may be imagined": {2020 * time.Millisecond, 0, nil},
-		"steal 4.9 %": {0, 1960*time.Millisecond + tick, nil},
-		"both": {8 * s, 2040*time.Millisecond + tick, []string{
+		"steal 4.9 %": {0, 1960*time.Millisecond + procfs.Tick, nil},
+		"both": {8 * s, 2040*time.Millisecond + procfs.Tick, []string{
 			"other processes took 20 % of the machine's CPU time during the measured pass (8.00 of 40.00 s): measure again on a quiet machine",
 			"other guests of the hypervisor (steal) took 5 % of the machine's CPU time during the measured pass (2.05 of 40.00 s): measure again on a quiet machine",
 		}},
@@ -145,7 +146,7 @@ func TestWarnings(t *testing.T) {
 		h.at = h.at.Add(10 * s)
 		ours := 12 * s
 		h.process(30, 30, 0, 0, s+ours)
-		busy, steal := int((ours+c.others)/tick), int(c.steal/tick)
+		busy, steal := int((ours+c.others)/procfs.Tick), int(c.steal/procfs.Tick)
 		h.machine(1000+busy, 5000+4000-busy-steal, 100, 10+steal, 1)
 		m.Begin(After)
 		h.machine(90000, 5000, 100, 90000, 1) // is no business of the measured pass
@@ -189,17 +190,17 @@ func TestWithoutFiles(t *testing.T) {
 		absent func(*Interval)
 	}{
 		"all there":              {func(*host) {}, func(*Interval) {}},
-		"no loadavg":             {func(h *host) { delete(h.MapFS, "loadavg") }, func(i *Interval) { i.Load = nil }},
-		"no stat":                {func(h *host) { delete(h.MapFS, "stat") }, func(i *Interval) { i.Machine = nil }},
+		"no loadavg":             {func(h *host) { delete(h.MapFS, "proc/loadavg") }, func(i *Interval) { i.Load = nil }},
+		"no stat":                {func(h *host) { delete(h.MapFS, "proc/stat") }, func(i *Interval) { i.Machine = nil }},
 		"a stat of nothing":      {func(h *host) { h.write("stat", "") }, func(i *Interval) { i.Machine = nil }},
 		"times that stand still": {func(h *host) { h.machine(1000, 5000, 100, 10, 2.5) }, func(i *Interval) { i.Machine = nil }},
-		"another core":           {func(h *host) { h.write("stat", string(h.MapFS["stat"].Data)+"cpu4\n") }, func(i *Interval) { i.Machine = nil }},
+		"another core":           {func(h *host) { h.write("stat", string(h.MapFS["proc/stat"].Data)+"cpu4\n") }, func(i *Interval) { i.Machine = nil }},
 		"no threads": {func(h *host) {
-			maps.DeleteFunc(h.MapFS, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, "30/task") })
+			maps.DeleteFunc(h.MapFS, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, "proc/30/task") })
 		}, func(i *Interval) { i.Processes[2].VoluntarySwitches, i.Processes[2].InvoluntarySwitches = nil, nil }},
 		"no switches": {func(h *host) { h.write("30/task/31/status", "Name:\tx\n") },
 			func(i *Interval) { i.Processes[2].VoluntarySwitches, i.Processes[2].InvoluntarySwitches = nil, nil }},
-		"a process that is gone": {func(h *host) { delete(h.MapFS, "40/stat") },
+		"a process that is gone": {func(h *host) { delete(h.MapFS, "proc/40/stat") },
 			func(i *Interval) { i.Machine, i.Processes = nil, i.Processes[:3] }},
 		"nothing at all": {func(h *host) { clear(h.MapFS) },
 			func(i *Interval) { i.Load, i.Machine, i.Processes = nil, nil, []Usage{} }},
@@ -238,7 +239,7 @@ func TestOfThisProcess(t *testing.T) {
 		t.Fatalf("the system does not tell: %+v", i)
 	}
 	child := spin.ProcessState.SystemTime() + spin.ProcessState.UserTime()
-	if got := i.Processes[0].CPU; got+2*tick < child || got > i.Duration*time.Duration(i.Machine.Cores)+child {
+	if got := i.Processes[0].CPU; got+2*procfs.Tick < child || got > i.Duration*time.Duration(i.Machine.Cores)+child {
 		t.Errorf("this process used %v, its child alone %v, in %v", got, child, i.Duration)
 	}
 	if all := i.Duration * time.Duration(i.Machine.Cores); i.Machine.Others > all || i.Machine.Idle > all+i.Machine.Uncertainty {

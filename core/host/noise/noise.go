@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // The intervals of a run, in order. A run without a warm-up pass has none of that.
@@ -66,7 +68,7 @@ func (i *Interval) Share(cpu time.Duration) float64 {
 // Compute makes what others took of what is left of the wall-clock time of all cores.
 //
 // Linux has the idle time of a core to the ns, while it counts busy time by who happens to run at a
-// tick, which is of little worth over the half second of a short pass.
+// procfs.Tick, which is of little worth over the half second of a short pass.
 func (i *Interval) Compute() {
 	m := i.Machine
 	if m == nil {
@@ -112,7 +114,7 @@ func Warnings(intervals []Interval, during string) []string {
 	}
 	if i.Machine != nil {
 		warn("other processes", i.Machine.Others, i.Machine.Uncertainty)
-		warn("other guests of the hypervisor (steal)", i.Machine.Steal, tick)
+		warn("other guests of the hypervisor (steal)", i.Machine.Steal, procfs.Tick)
 	}
 	throttle := func(what string, took time.Duration, instead string) {
 		if took.Seconds() > loud*i.Duration.Seconds() {

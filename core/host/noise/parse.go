@@ -3,11 +3,9 @@ package noise
 import (
 	"strconv"
 	"strings"
-	"time"
-)
 
-// tick is the unit of CPU times in /proc, on every platform of Linux that Go has.
-const tick = 10 * time.Millisecond
+	"github.com/psbench/psbench/internal/procfs"
+)
 
 // machineTimes are CPU times of all cores since the host started. They are in ticks: in ns
 // some hundred cores have more than an int64 holds after a year.
@@ -55,76 +53,12 @@ func parseMachine(text string) (t machineTimes, ok bool) {
 	return t, t.cores > 0 && t.total > 0
 }
 
-// processTimes is what /proc/PID/stat says of a process.
-type processTimes struct {
-	group    int
-	cpu      time.Duration // in ticks, ended threads included
-	children time.Duration // of those that ended and were waited for
-}
-
-// The columns after the name.
-const (
-	columnGroup    = 2
-	columnCPU      = 11 // user, then system
-	columnChildren = 13 // the same
-)
-
-// parseProcess reads /proc/PID/stat.
-func parseProcess(text string) (t processTimes, ok bool) {
-	name := strings.LastIndexByte(text, ')') // which may hold anything
-	fields := strings.Fields(text[name+1:])
-	if name < 0 || len(fields) < columnChildren+2 {
-		return t, false
-	}
-	group, err := strconv.ParseInt(fields[columnGroup], 10, 32)
-	if err != nil {
-		return t, false
-	}
-	t.group = int(group)
-	for i, sum := range []*time.Duration{&t.cpu, &t.cpu, &t.children, &t.children} {
-		ticks, err := strconv.ParseUint(fields[columnCPU+i], 10, 36) // 21 years
-		if err != nil {
-			return t, false
-		}
-		*sum += time.Duration(ticks) * tick // #nosec G115 -- 36 bits
-	}
-	return t, true
-}
-
 // switches are context switches of a thread.
 type switches struct{ voluntary, involuntary int64 }
 
 // parseSwitches reads /proc/PID/task/TID/status.
 func parseSwitches(text string) (s switches, ok bool) {
-	voluntary, ok1 := parseCount(text, "\nvoluntary_ctxt_switches:")
-	involuntary, ok2 := parseCount(text, "\nnonvoluntary_ctxt_switches:")
-	return switches{voluntary, involuntary}, ok1 && ok2
-}
-
-func parseCount(text, label string) (int64, bool) {
-	_, rest, found := strings.Cut(text, label)
-	line, _, _ := strings.Cut(rest, "\n")
-	n, err := strconv.ParseUint(strings.TrimSpace(line), 10, 62)
-	return int64(n), found && err == nil // #nosec G115 -- 62 bits
-}
-
-// parseLoad reads the average over a minute from /proc/loadavg.
-func parseLoad(text string) (float64, bool) {
-	first, _, _ := strings.Cut(text, " ")
-	load, err := strconv.ParseFloat(first, 64)
-	const most = 1e9 // no machine's; it keeps NaN and infinity out
-	return load, err == nil && load >= 0 && load < most
-}
-
-// parsePIDs reads numbers of processes, which spaces separate, and ends at what is none.
-func parsePIDs(text string) []int {
-	var pids []int
-	for field := range strings.FieldsSeq(text) {
-		n, err := strconv.ParseInt(field, 10, 32)
-		if err != nil || n <= 0 {
-			break
-		}
-		pids = append(pids, int(n))
-	}
-	return pids
+	voluntary, err1 := strconv.ParseUint(procfs.Field(text, "voluntary_ctxt_switches"), 10, 62)
+	involuntary, err2 := strconv.ParseUint(procfs.Field(text, "nonvoluntary_ctxt_switches"), 10, 62)
+	return switches{int64(voluntary), int64(involuntary)}, err1 == nil && err2 == nil // #nosec G115 -- 62 bits
 }

@@ -2,9 +2,6 @@ package noise
 
 import (
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseMachine(t *testing.T) {
@@ -33,24 +30,6 @@ func TestParseMachine(t *testing.T) {
 	}
 }
 
-func TestParseProcess(t *testing.T) {
-	const rest = " S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20 0 9 0 1234"
-	want := processTimes{group: 77, cpu: 1500 * time.Millisecond, children: 250 * time.Millisecond}
-	for text, ok := range map[string]bool{
-		"4000 (psbench)" + rest:                                      true,
-		"4000 (a) R 1 2 (b) 3)" + rest:                               true,
-		"4000 (psbench) S 1 77 77":                                   false,
-		"4000 psbench S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20": false,
-		"4000 (psbench) S 1 x 77 0 -1 4194560 9 8 7 6 100 50 20 5":   false,
-		"4000 (psbench) S 1 77 77 0 -1 4194560 9 8 7 6 100 -5 20 5":  false,
-		"": false,
-	} {
-		if got, told := parseProcess(text); told != ok || ok && got != want {
-			t.Errorf("%q: %+v, %v", text, got, told)
-		}
-	}
-}
-
 func TestParseSwitches(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n": true,
@@ -66,50 +45,16 @@ func TestParseSwitches(t *testing.T) {
 	}
 }
 
-func TestParseLoad(t *testing.T) {
-	for text, want := range map[string]float64{
-		"14.80 12.97 8.49 3/134 27496\n": 14.8, "0.00": 0, "": -1, "much": -1, "NaN 1 1": -1, "Inf 1 1": -1, "-1 2 3": -1,
-	} {
-		got, ok := parseLoad(text)
-		if ok != (want >= 0) || ok && got != want {
-			t.Errorf("%q: %v, %v", text, got, ok)
-		}
-	}
-}
-
-func TestParsePIDs(t *testing.T) {
-	for text, want := range map[string][]int{
-		"": nil, "12 13 \n": {12, 13}, "12 x 13": {12}, "0": nil, "-4": nil, "99999999999": nil,
-	} {
-		if d := cmp.Diff(want, parsePIDs(text)); d != "" {
-			t.Errorf("%q: %s", text, d)
-		}
-	}
-}
-
 // Whatever a file says, times are neither negative nor so large that sums overflow.
 func FuzzParse(f *testing.F) {
 	f.Add("cpu  10 20 30 400 5 6 7 8 9 10\ncpu0 5 10 15 200 2 3 3 4 0 0\n")
-	f.Add("4000 (a) b) S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20 0 9 0 1234")
 	f.Add("Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n")
-	f.Add("14.80 12.97 8.49 3/134 27496\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if m, ok := parseMachine(text); ok && (m.idle < 0 || m.steal < 0 || m.total < m.idle+m.steal || m.cores < 1) {
 			t.Errorf("machine %+v", m)
 		}
-		if p, ok := parseProcess(text); ok && (p.cpu < 0 || p.children < 0) {
-			t.Errorf("process %+v", p)
-		}
 		if s, ok := parseSwitches(text); ok && (s.voluntary < 0 || s.involuntary < 0) {
 			t.Errorf("switches %+v", s)
-		}
-		if load, ok := parseLoad(text); ok && !(load >= 0) {
-			t.Errorf("load %v", load)
-		}
-		for _, pid := range parsePIDs(text) {
-			if pid <= 0 {
-				t.Errorf("process %d", pid)
-			}
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // Process is one of the run on the core's host.
@@ -39,7 +40,7 @@ type used struct {
 
 // source is where samples come from.
 type source struct {
-	proc fs.FS // /proc
+	root fs.FS // of the machine
 	// clock is the CPU time of a process, ended threads included.
 	clock func(pid int) (time.Duration, bool)
 	now   func() time.Time
@@ -50,10 +51,10 @@ type source struct {
 // sample reads how things stand. No file needs to be there.
 func (s *source) sample(processes []Process) *sample {
 	out := &sample{at: s.now(), throttled: s.throttled()}
-	if t, ok := parseMachine(s.read("stat")); ok {
+	if t, ok := parseMachine(procfs.Text(s.root, "proc/stat")); ok {
 		out.machine = &t
 	}
-	if load, ok := parseLoad(s.read("loadavg")); ok {
+	if load, ok := procfs.Load(s.root); ok {
 		out.load = &load
 	}
 	w := &walk{source: s, owners: map[int]*used{}, seen: map[int]bool{}}
@@ -87,28 +88,28 @@ type walk struct {
 //
 // An orphan is a child of the supervisor, whoever started it: its group tells.
 func (w *walk) count(pid int, owner *used) bool {
-	folder := strconv.Itoa(pid)
-	times, ok := parseProcess(w.read(path.Join(folder, "stat")))
+	stat, ok := procfs.ReadStat(w.root, pid)
 	if !ok {
 		return false
 	}
-	if of := w.owners[times.group]; of != nil && owner.PID != pid {
+	if of := w.owners[stat.Group]; of != nil && owner.PID != pid {
 		owner = of
 	}
 	if cpu, ok := w.clock(pid); ok {
 		owner.cpu += cpu
 	} else {
-		owner.cpu += times.cpu
+		owner.cpu += stat.CPU
 		owner.coarse++
 	}
-	if times.children > 0 && !owner.Alone {
-		owner.cpu += times.children
+	if stat.ChildrenCPU > 0 && !owner.Alone {
+		owner.cpu += stat.ChildrenCPU
 		owner.coarse++
 	}
-	threads, _ := fs.ReadDir(w.proc, path.Join(folder, "task")) // without any nothing is known of switches
+	folder := path.Join("proc", strconv.Itoa(pid), "task")
+	threads, _ := fs.ReadDir(w.root, folder) // without any nothing is known of switches
 	owner.blind = owner.blind || len(threads) == 0
 	for _, thread := range threads {
-		w.thread(path.Join(folder, "task", thread.Name()), owner)
+		w.thread(path.Join(folder, thread.Name()), owner)
 	}
 	return true
 }
@@ -116,7 +117,7 @@ func (w *walk) count(pid int, owner *used) bool {
 // thread counts a thread's switches, and the processes that it started.
 func (w *walk) thread(folder string, owner *used) {
 	id, err := strconv.Atoi(path.Base(folder))
-	status := w.read(path.Join(folder, "status"))
+	status := procfs.Text(w.root, path.Join(folder, "status"))
 	if s, ok := parseSwitches(status); ok && err == nil {
 		owner.threads[id] = s
 	} else if status != "" { // else it has ended
@@ -125,18 +126,12 @@ func (w *walk) thread(folder string, owner *used) {
 	if owner.Alone {
 		return
 	}
-	for _, child := range parsePIDs(w.read(path.Join(folder, "children"))) {
+	for _, child := range procfs.ThreadChildren(w.root, folder) {
 		if !w.seen[child] {
 			w.seen[child] = true
 			w.count(child, owner)
 		}
 	}
-}
-
-// read is a file of /proc, or "" if there is none.
-func (s *source) read(name string) string {
-	text, _ := fs.ReadFile(s.proc, name) // what is not told is absent
-	return string(text)
 }
 
 // clockOf reads the CPU clock of a process: clock_getcpuclockid(3) says how it is named.

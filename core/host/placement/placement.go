@@ -15,7 +15,7 @@ type Host struct {
 	Name string `json:"name"`
 	// Nodes are its NUMA nodes, with the CPUs that processes may run on; none where they are not known.
 	Nodes []machine.Node `json:"nodes,omitempty"`
-	// MemoryMiB is what it has, or may use of that; 0 where it is not known.
+	// MemoryMiB is the memory that its kernel manages, whatever cgroups allow of it; 0 where it is not known.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
 	// GPUs is how many CUDA devices it has that CUDA_VISIBLE_DEVICES does not hide.
 	GPUs int `json:"gpus,omitempty"`

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/internal/procfs"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -54,18 +53,18 @@ func (w *watch) look(own []int) error {
 			parents[parent] = true
 		}
 	}
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.PIDs(procfs.Here())
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || slices.Contains(own, pid) {
+	for _, pid := range pids {
+		if slices.Contains(own, pid) {
 			continue
 		}
 		if parent, ok := parentOf(pid); ok && parents[parent] {
-			command, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline")) // it may end meanwhile
-			return fmt.Errorf("it leaves process %d, %s, running", pid, strings.Join(strings.Split(strings.Trim(string(command), "\x00"), "\x00"), " "))
+			command := procfs.Text(procfs.Here(), fmt.Sprintf("proc/%d/cmdline", pid)) // "" if it ends meanwhile
+			words := strings.ReplaceAll(strings.Trim(command, "\x00"), "\x00", " ")
+			return fmt.Errorf("it leaves process %d, %s, running", pid, words)
 		}
 	}
 	return nil
@@ -73,14 +72,6 @@ func (w *watch) look(own []int) error {
 
 // parentOf is the parent of a process that has not ended.
 func parentOf(pid int) (parent int, ok bool) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0, false
-	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	if len(fields) < 2 || fields[0] == "Z" {
-		return 0, false
-	}
-	parent, err = strconv.Atoi(fields[1])
-	return parent, err == nil
+	s, ok := procfs.ReadStat(procfs.Here(), pid)
+	return s.Parent, ok && s.State != "Z"
 }

@@ -158,10 +158,10 @@ func (c *child) hangs(done <-chan struct{}) bool {
 		case now := <-tick.C:
 			pid := c.pid() // waits until it is born, which is the supervisor's affair
 			switch it, there := statOf(pid); {
-			case !there || it.exiting:
+			case !there || it.Exiting:
 				last = time.Now() // so is its end, which is told soon
-			case it.state == "R" || it.cpu > used:
-				used, last = it.cpu, now
+			case it.State == "R" || it.CPU > used:
+				used, last = it.CPU, now
 			case now.Sub(last) >= timeout/2:
 				// Its group is found among all processes. Where many start at once, to
 				// look for it at every tick would cost more than they do.

@@ -5,72 +5,38 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/internal/host"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
-// stat is what /proc/PID/stat says of a process.
-type stat struct {
-	pid, parent, group int
-	state              string        // R: it computes or waits for a core
-	exiting            bool          // it was killed or ended itself, and only tidies up
-	cpu                time.Duration // that it has used
-}
-
-// exitingFlag is the kernel's PF_EXITING.
-const exitingFlag = 0x4
-
-// clockTick is the unit of CPU times in /proc, on every platform of Linux that Go has.
-const clockTick = 10 * time.Millisecond
-
 // statOf reads a process's stat; ok is false once it is gone.
-func statOf(pid int) (s stat, ok bool) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return s, false
-	}
-	// The name before it may hold anything.
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(f) < 13 {
-		return s, false
-	}
-	number := func(i int) int { n, _ := strconv.Atoi(f[i]); return n }
-	s = stat{pid: pid, state: f[0], parent: number(1), group: number(2), cpu: time.Duration(number(11)+number(12)) * clockTick}
-	s.exiting = number(6)&exitingFlag != 0 || s.state == "Z" || s.state == "X"
-	return s, true
+func statOf(pid int) (procfs.Stat, bool) { return procfs.ReadStat(procfs.Here(), pid) }
+
+// pids returns all processes, none where they cannot be listed.
+func pids() []int {
+	all, _ := procfs.PIDs(procfs.Here())
+	return all
 }
 
 // active says whether a process or another of its group computes or waits for a core,
 // and how much CPU time that group has used.
 func active(leader int) (cpu time.Duration, running bool) {
 	for _, pid := range pids() {
-		if s, ok := statOf(pid); ok && s.group == leader {
-			cpu, running = cpu+s.cpu, running || s.state == "R"
+		if s, ok := statOf(pid); ok && s.Group == leader {
+			cpu, running = cpu+s.CPU, running || s.State == "R"
 		}
 	}
 	return cpu, running
 }
 
-// pids are all processes.
-func pids() []int {
-	entries, _ := os.ReadDir("/proc")
-	var out []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
 // killDescendants kills everything below this process, whatever groups, sessions and
 // environments it has made for itself.
 func killDescendants() {
-	all := map[int]stat{}
+	all := map[int]procfs.Stat{}
 	for _, pid := range pids() {
 		if s, ok := statOf(pid); ok {
 			all[pid] = s
@@ -82,7 +48,7 @@ func killDescendants() {
 			if pid == self {
 				return true
 			}
-			pid = all[pid].parent
+			pid = all[pid].Parent
 		}
 		return false
 	}
@@ -92,8 +58,8 @@ func killDescendants() {
 		}
 		// A group dies at a stroke, also where it forks faster than it can be
 		// listed. One that a process below has joined may be anybody's.
-		if s.group != self && below(s.group) {
-			_ = unix.Kill(-s.group, unix.SIGKILL)
+		if s.Group != self && below(s.Group) {
+			_ = unix.Kill(-s.Group, unix.SIGKILL)
 		}
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}

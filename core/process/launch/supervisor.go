@@ -227,7 +227,7 @@ func (s *supervisor) kill(p *supervised) {
 	if s.plugins[p.pid] != p {
 		return
 	}
-	if now, ok := statOf(p.pid); ok && !now.exiting {
+	if now, ok := statOf(p.pid); ok && !now.Exiting {
 		p.killed = true
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL)

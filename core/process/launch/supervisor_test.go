@@ -208,7 +208,7 @@ func TestDeadFolderIsCleared(t *testing.T) {
 	core := startCore(t, base, withSettings+"="+strings.Replace(f.settings(""), "env -i", "", 1))
 	f.await(3)
 	for _, pid := range supervisors(base) {
-		if parent, _ := statOf(pid); parent.parent == core.Process.Pid {
+		if parent, _ := statOf(pid); parent.Parent == core.Process.Pid {
 			_ = syscall.Kill(pid, syscall.SIGSTOP) // it must not notice the death of the core
 			_ = core.Process.Kill()
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -286,7 +286,7 @@ func TestKilledIsWhoWasAlive(t *testing.T) {
 		}
 		pid := dying.Process.Pid
 		for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
-			if now, ok := statOf(pid); !ok || now.exiting || time.Now().After(end) {
+			if now, ok := statOf(pid); !ok || now.Exiting || time.Now().After(end) {
 				break // it has ended, and nobody waits for it yet
 			}
 		}
@@ -316,7 +316,7 @@ func TestStatOf(t *testing.T) {
 		_ = sleeper.Wait()
 	}()
 	s, ok := statOf(sleeper.Process.Pid)
-	if !ok || s.parent != os.Getpid() || s.group != syscall.Getpgrp() || s.exiting {
+	if !ok || s.Parent != os.Getpid() || s.Group != syscall.Getpgrp() || s.Exiting {
 		t.Errorf("the process is %+v", s)
 	}
 	if _, ok := statOf(1 << 30); ok {

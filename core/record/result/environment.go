@@ -1,21 +1,18 @@
 package result
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/core/host/devices"
 	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/procfs"
 	"github.com/psbench/psbench/internal/simd"
 )
 
@@ -72,9 +69,9 @@ func Capture() Environment {
 		OS:        runtime.GOOS,
 		Arch:      runtime.GOARCH,
 		Kernel:    kernel(),
-		CPU:       orUnknown(procField("/proc/cpuinfo", "model name")),
+		CPU:       orUnknown(procfs.Field(procfs.Text(procfs.Here(), "proc/cpuinfo"), "model name")),
 		Cores:     runtime.NumCPU(),
-		MemoryMiB: memoryMiB(procField("/proc/meminfo", "MemTotal")),
+		MemoryMiB: machine.MemoryMiB(),
 		SIMD:      simdLevel(),
 		BLAS:      []BLAS{},
 		GPUs:      []GPU{},
@@ -117,35 +114,6 @@ func kernel() string {
 		return "unknown"
 	}
 	return orUnknown(unix.ByteSliceToString(name.Release[:]))
-}
-
-func procField(path, name string) string {
-	f, err := os.Open(path) // #nosec G304 -- one of two constant paths
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = f.Close() }()
-	return field(f, name)
-}
-
-// field finds the first "name: value" line of r.
-func field(r io.Reader, name string) string {
-	for lines := bufio.NewScanner(r); lines.Scan(); {
-		key, value, ok := strings.Cut(lines.Text(), ":")
-		if ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-// memoryMiB reads a value such as "16384000 kB".
-func memoryMiB(value string) int64 {
-	kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return kib / 1024
 }
 
 func orUnknown(s string) string {

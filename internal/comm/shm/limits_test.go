@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/psbench/psbench/internal/comm/commtest"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 func TestAddressSpaceLimit(t *testing.T) {
@@ -78,7 +79,7 @@ func helpDescriptors(c *net.UnixConn) error {
 
 // The limit lies on a cgroup, and the process is in one below it.
 func TestMemoryCgroup(t *testing.T) {
-	dir, m := limitedCgroup(t, 256<<20)
+	dir, limit := limitedCgroup(t, 256<<20)
 	inner := filepath.Join(dir, "inner")
 	must(t, os.Mkdir(inner, 0o755))
 	h := start(t, "cgroup")
@@ -93,7 +94,7 @@ func TestMemoryCgroup(t *testing.T) {
 
 	report := h.wait(t)
 	requireError(t, fmt.Errorf("%s", report), "a segment of 400 MiB for trainer0 does not fit: ",
-		" MiB are left ("+m.files.limit+" of cgroup /"+strings.TrimPrefix(dir, m.point+"/")+")")
+		" MiB are left ("+limit+")")
 	for _, name := range []string{"memory.oom_control", "memory.events"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil && !strings.Contains(string(text), "oom_kill 0") {
@@ -102,26 +103,28 @@ func TestMemoryCgroup(t *testing.T) {
 	}
 }
 
-// limitedCgroup makes a memory cgroup with a limit, or skips the test.
-func limitedCgroup(t *testing.T, bytes int) (dir string, m cgroupMount) {
+// limitedCgroup makes a memory cgroup with a limit, below the outermost of each hierarchy that can be seen, or
+// skips the test. It returns its folder, and what psbench calls its limit.
+func limitedCgroup(t *testing.T, bytes int) (dir, limit string) {
 	t.Helper()
-	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
-	must(t, err)
-	err = fmt.Errorf("no hierarchy is mounted")
-	for _, m := range cgroupMounts(string(mountinfo)) {
-		dir := filepath.Join(m.point, fmt.Sprintf("psbench-test-%d", os.Getpid()))
+	err := fmt.Errorf("no hierarchy is mounted")
+	for _, chain := range procfs.Cgroups(procfs.Here(), "memory") {
+		outermost := chain[len(chain)-1]
+		name := fmt.Sprintf("psbench-test-%d", os.Getpid())
+		dir := filepath.Join("/", outermost.Folder, name)
 		if err = os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}
-		if err = os.WriteFile(filepath.Join(dir, m.files.limit), fmt.Append(nil, bytes), 0o600); err != nil {
-			_ = os.Remove(dir)
-			continue
+		for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
+			if err = os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, bytes), 0o600); err == nil {
+				t.Cleanup(func() { must(t, os.Remove(dir)) })
+				return dir, file + " of cgroup " + filepath.Join(outermost.Name, name)
+			}
 		}
-		t.Cleanup(func() { must(t, os.Remove(dir)) })
-		return dir, m
+		_ = os.Remove(dir)
 	}
 	t.Skipf("a memory cgroup cannot be made here: %v", err)
-	return "", cgroupMount{}
+	return "", ""
 }
 
 func helpCgroup(c *net.UnixConn) error {

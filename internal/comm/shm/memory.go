@@ -2,31 +2,20 @@ package shm
 
 import (
 	"fmt"
-	"io/fs"
-	"math"
-	"os"
-	"strconv"
-	"strings"
+
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // headroom is what Reserve leaves to everything else, in bytes: stacks, sockets,
 // page tables, and the error that says what is missing.
 const headroom = 16 << 20
 
-// Available is how many bytes this process may still use: the least of what the
-// host has and of what its memory cgroup and all ancestors of that leave. limit
-// says which it is, for example "memory.max of cgroup /x". Others may use the
-// same memory a moment later.
-func Available() (bytes int64, limit string, err error) {
-	return available(os.DirFS("/"))
-}
-
 // Reserve reports that a segment of so many bytes for name does not fit into the
 // memory there is, and by which limit. Nothing is set aside: pages of a segment
 // that exceed a limit when they are touched end the process or another, so this
 // is asked first.
 func Reserve(name string, bytes int64) error {
-	left, limit, err := Available()
+	left, limit, err := procfs.MemoryLeft(procfs.Here())
 	if err != nil {
 		return fmt.Errorf("whether a segment of %s for %s fits is unknown: %w", sizeText(bytes), name, err)
 	}
@@ -37,7 +26,7 @@ func Reserve(name string, bytes int64) error {
 // server3", which need so many bytes together, on the heap or in segments: more than
 // an int64 holds, too.
 func ReserveTogether(things string, bytes float64) error {
-	left, limit, err := Available()
+	left, limit, err := procfs.MemoryLeft(procfs.Here())
 	if err != nil {
 		return fmt.Errorf("whether %s fit, which need %s, is unknown: %w", things, sizeText(bytes), err)
 	}
@@ -55,43 +44,6 @@ func fits(name string, bytes, left int64, limit string) error {
 		return fmt.Errorf("a segment of %s for %s does not fit: %s are left (%s)", sizeText(bytes), name, sizeText(left), limit)
 	}
 	return nil
-}
-
-// available is Available for the file system at root.
-func available(root fs.FS) (bytes int64, limit string, err error) {
-	meminfo, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0, "", err
-	}
-	bytes, err = memAvailable(string(meminfo))
-	if err != nil {
-		return 0, "", err
-	}
-	limit = "MemAvailable of /proc/meminfo"
-	for _, c := range memoryCgroups(root) {
-		if left, ok := c.left(root); ok && left < bytes {
-			bytes, limit = left, fmt.Sprintf("%s of cgroup %s", c.files.limit, c.name)
-		}
-	}
-	return bytes, limit, nil
-}
-
-// memAvailable is the value of MemAvailable in the text of /proc/meminfo, in
-// bytes.
-func memAvailable(meminfo string) (int64, error) {
-	for line := range strings.Lines(meminfo) {
-		value, found := strings.CutPrefix(line, "MemAvailable:")
-		if !found {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
-		if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
-			return 0, fmt.Errorf("MemAvailable of /proc/meminfo is %q, not a number of kB", value)
-		}
-		return kib << 10, nil
-	}
-	return 0, fmt.Errorf("/proc/meminfo has no line MemAvailable (Linux 3.14 and later have)")
 }
 
 // sizeText is a size in the largest binary unit that it reaches.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/internal/comm/shm"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // Memory is how a plugin's memory is bounded: by a cgroup that it joins or, where there is
@@ -91,11 +91,13 @@ func makeGroup(parents []string, name string, bytes int64) *Group {
 
 // ownGroups are the folders of the memory cgroups of this process. Where a mount shows only
 // one above them, a cgroup that is made there would leave limits that the user has set.
-func ownGroups() []string {
-	return slices.DeleteFunc(shm.OwnMemoryCgroups(), func(folder string) bool {
-		members, err := os.ReadFile(filepath.Join(folder, "cgroup.procs")) // #nosec G304 -- of the kernel
-		return err != nil || !slices.Contains(strings.Fields(string(members)), strconv.Itoa(os.Getpid()))
-	})
+func ownGroups() (folders []string) {
+	for _, chain := range procfs.Cgroups(procfs.Here(), "memory") {
+		if own := chain[0]; slices.Contains(strings.Fields(own.Text("cgroup.procs")), strconv.Itoa(os.Getpid())) {
+			folders = append(folders, "/"+own.Folder)
+		}
+	}
+	return folders
 }
 
 // boundMemory says whether the cgroup, of whichever version, bounds memory now.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/psbench/psbench/core/host/machine"
+	"github.com/psbench/psbench/internal/procfs"
 )
 
 // What a run needs, counted on the default run of 4 plugins. The Go runtime ends a process
@@ -37,7 +37,7 @@ type source struct {
 // Check reports that so many plugin processes do not fit into the limits of threads
 // and descriptors.
 func Check(plugins int) error {
-	m := source{root: os.DirFS("/"), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
+	m := source{root: procfs.Here(), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
 	return m.requireRoom(plugins)
 }
 
@@ -67,12 +67,8 @@ func (m source) threads() (left int, limit string) {
 	if m.processes < math.MaxInt && !m.exempt() {
 		left, limit = max(0, int(m.processes)-m.threadsOfUser()), fmt.Sprintf("ulimit -u is %d for all of the user's processes", m.processes)
 	}
-	for _, dir := range machine.Cgroups(m.root, "pids") {
-		most, limited := m.number(path.Join(dir, "pids.max"))
-		now, used := m.number(path.Join(dir, "pids.current"))
-		if room := max(0, most-now); limited && used && room < left {
-			left, limit = room, fmt.Sprintf("/%s is %d", path.Join(dir, "pids.max"), most)
-		}
+	if room, tighter := procfs.ThreadsLeft(m.root); room < left {
+		return room, tighter
 	}
 	return left, limit
 }
@@ -80,12 +76,12 @@ func (m source) threads() (left int, limit string) {
 // exempt says whether RLIMIT_NPROC does not count: for the machine's root, and for who
 // may exceed limits there. What a container calls root is neither.
 func (m source) exempt() bool {
-	ids, err := fs.ReadFile(m.root, "proc/self/uid_map")
-	if err != nil || !slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"}) {
+	ids := procfs.Text(m.root, "proc/self/uid_map")
+	if !slices.Equal(strings.Fields(ids), []string{"0", "0", "4294967295"}) {
 		return false
 	}
 	const may = 1<<unix.CAP_SYS_RESOURCE | 1<<unix.CAP_SYS_ADMIN
-	capabilities, _ := strconv.ParseUint(m.status("self")["CapEff"], 16, 64)
+	capabilities, _ := strconv.ParseUint(procfs.Field(m.status("self"), "CapEff"), 16, 64)
 	return m.uid == 0 || capabilities&may != 0
 }
 
@@ -95,31 +91,15 @@ func (m source) threadsOfUser() int {
 	total := 0
 	for _, p := range processes {
 		status := m.status(path.Base(p))
-		if real, _, _ := strings.Cut(status["Uid"], "\t"); real == strconv.Itoa(m.uid) {
-			n, _ := strconv.Atoi(status["Threads"])
+		if real, _, _ := strings.Cut(procfs.Field(status, "Uid"), "\t"); real == strconv.Itoa(m.uid) {
+			n, _ := strconv.Atoi(procfs.Field(status, "Threads"))
 			total += n
 		}
 	}
 	return total
 }
 
-// status is the file of that name of a process.
-func (m source) status(process string) map[string]string {
-	text, _ := fs.ReadFile(m.root, path.Join("proc", process, "status")) // it may have ended
-	values := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(line, ":")
-		values[key] = strings.TrimSpace(value)
-	}
-	return values
-}
-
-// number reads a file of one number; "max" is none.
-func (m source) number(name string) (int, bool) {
-	text, err := fs.ReadFile(m.root, name)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	return n, err == nil && n >= 0
+// status returns the file of that name of a process, "" once the process has ended.
+func (m source) status(process string) string {
+	return procfs.Text(m.root, path.Join("proc", process, "status"))
 }

@@ -8,6 +8,10 @@ import (
 )
 
 func TestLimits(t *testing.T) {
+	const unified = "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+	pids := func(root string) string {
+		return "39 31 0:36 " + root + " /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+	}
 	const host, container = "0 0 4294967295\n", "0 100000 65536\n"
 	for name, c := range map[string]struct {
 		files       map[string]string
@@ -27,19 +31,19 @@ func TestLimits(t *testing.T) {
 		"a user who may":      {files: map[string]string{"proc/self/uid_map": host, "proc/self/status": "CapEff:\t0000000001000000\n"}, uid: 1000, processes: 10, plugins: 4},
 		"a user who may not":  {files: map[string]string{"proc/self/uid_map": host, "proc/self/status": "CapEff:\t0000000000000400\n"}, uid: 1000, processes: 10, plugins: 4, want: "0 are left (ulimit -u is 10"},
 		"cgroup 2": {
-			files:     map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/pids.max": "max\n", "sys/fs/cgroup/a/b/pids.current": "1\n", "sys/fs/cgroup/a/pids.max": "60\n", "sys/fs/cgroup/a/pids.current": "9\n"},
+			files:     map[string]string{"proc/self/cgroup": "0::/a/b\n", "proc/self/mountinfo": unified, "sys/fs/cgroup/a/b/pids.max": "max\n", "sys/fs/cgroup/a/b/pids.current": "1\n", "sys/fs/cgroup/a/pids.max": "60\n", "sys/fs/cgroup/a/pids.current": "9\n"},
 			processes: math.MaxUint64, plugins: 4, want: "52 threads, but 51 are left (/sys/fs/cgroup/a/pids.max is 60)",
 		},
 		"cgroup 1": {
-			files:     map[string]string{"proc/self/cgroup": "8:pids:/x\n4:memory:/y\n", "sys/fs/cgroup/pids/x/pids.max": "20\n", "sys/fs/cgroup/pids/x/pids.current": "30\n"},
+			files:     map[string]string{"proc/self/cgroup": "8:pids:/x\n4:memory:/y\n", "proc/self/mountinfo": pids("/"), "sys/fs/cgroup/pids/x/pids.max": "20\n", "sys/fs/cgroup/pids/x/pids.current": "30\n"},
 			processes: math.MaxUint64, plugins: 4, want: "52 threads, but 0 are left (/sys/fs/cgroup/pids/x/pids.max is 20)",
 		},
 		"cgroup of a container": {
-			files:     map[string]string{"proc/self/cgroup": "8:pids:/docker/c1\n", "sys/fs/cgroup/pids/pids.max": "20\n", "sys/fs/cgroup/pids/pids.current": "10\n"},
+			files:     map[string]string{"proc/self/cgroup": "8:pids:/docker/c1\n", "proc/self/mountinfo": pids("/docker/c1"), "sys/fs/cgroup/pids/pids.max": "20\n", "sys/fs/cgroup/pids/pids.current": "10\n"},
 			processes: math.MaxUint64, plugins: 4, want: "52 threads, but 10 are left (/sys/fs/cgroup/pids/pids.max is 20)",
 		},
 		"cgroup that has room": {
-			files:     map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/pids.max": "61\n", "sys/fs/cgroup/a/pids.current": "9\n"},
+			files:     map[string]string{"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": unified, "sys/fs/cgroup/a/pids.max": "61\n", "sys/fs/cgroup/a/pids.current": "9\n"},
 			processes: math.MaxUint64, plugins: 4,
 		},
 	} {
