@@ -8,22 +8,22 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/bench"
 	"github.com/psbench/psbench/internal/host/hosted"
-	"github.com/psbench/psbench/internal/points/toys"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
-// expected is the part, declared to answer what it is expected to.
-func (s *Subject) expected() sdk.Part {
+// declared is the part, declared to answer what it is expected to.
+func declared(s *harness.Subject) sdk.Part {
 	part := s.Part
 	part.Answers = cmp.Or(s.Expect, part.Answers)
 	return part
 }
 
-// answerer is whom the rank asks what must come out: the declaration, or the hook that is tested, or
+// answererOf is whom the rank asks what must come out: the declaration, or the hook that is tested, or
 // a second server of the sort that is, which end closes; nil where nobody says. A run has the
 // part in another process, where nobody asks it.
-func (r *Rank) answerer() (asked sdk.Answerer, end func(), err error) {
-	part, end := r.subject.expected(), func() {}
+func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
+	part, end := declared(r.Subject), func() {}
 	if declared := part.Answerer(); declared != nil {
 		return declared, end, nil
 	}
@@ -33,7 +33,7 @@ func (r *Rank) answerer() (asked sdk.Answerer, end func(), err error) {
 	case part.Kind == sdk.KindHook:
 		asked = hosted.AnswererOf(r.Hook)
 	default:
-		if asked, end, err = r.twin(); err != nil {
+		if asked, end, err = twin(r); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -45,17 +45,13 @@ func (r *Rank) answerer() (asked sdk.Answerer, end func(), err error) {
 }
 
 // twin is a second server of the sort that is tested, as far as it says what it answers.
-func (r *Rank) twin() (asked sdk.Answerer, end func(), err error) {
-	s := r.subject
-	env := s.environment().(sdk.ServerEnv)
-	env.Trainers, env.Buckets = r.Size, nil
+func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
+	s := r.Subject
+	var buckets []tensor.BucketSpec
 	for _, b := range r.Buckets {
-		env.Buckets = append(env.Buckets, b.BucketSpec)
+		buckets = append(buckets, b.BucketSpec)
 	}
-	if s.Part.Serves == sdk.ServiceParameters {
-		env.Model = &toys.Sizes{DenseOnly: true}
-	}
-	made, err := s.Part.Build(s.settings(), env)
+	made, err := s.Part.Build(s.BuiltWith(), serverEnv(s, r.Size, buckets))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,12 +64,12 @@ func (r *Rank) twin() (asked sdk.Answerer, end func(), err error) {
 
 // compareAnswers compares the reduced buckets with what must have come out of what fill made, as
 // far as somebody says it.
-func (r *Rank) compareAnswers(answerer sdk.Answerer, batch int64, fill filling) error {
+func compareAnswers(r *harness.Rank, answerer sdk.Answerer, batch int64, fill filling) error {
 	if answerer == nil {
 		return nil
 	}
 	for _, b := range r.Buckets {
-		if err := r.compareAnswer(answerer, batch, b, fill); err != nil {
+		if err := compareAnswer(r, answerer, batch, b, fill); err != nil {
 			if forgotten := hosted.Unawaited(r.Hook); forgotten != nil {
 				err = fmt.Errorf("%w; %w", err, forgotten)
 			}
@@ -83,13 +79,13 @@ func (r *Rank) compareAnswers(answerer sdk.Answerer, batch int64, fill filling) 
 	return nil
 }
 
-func (r *Rank) compareAnswer(answerer sdk.Answerer, batch int64, b *tensor.Bucket, fill filling) error {
-	gradients, err := r.filledBy(fill, batch, b.BucketSpec)
+func compareAnswer(r *harness.Rank, answerer sdk.Answerer, batch int64, b *tensor.Bucket, fill filling) error {
+	gradients, err := filledBy(r, fill, batch, b.BucketSpec)
 	if err != nil {
 		return err
 	}
 	x := &sdk.Exchange{Batch: batch, Bucket: b.BucketSpec, Rank: r.Position, Gradients: gradients}
-	part := r.subject.expected()
+	part := declared(r.Subject)
 	if part.Kind == sdk.KindHook {
 		for position := range r.Size {
 			x.Partners = append(x.Partners, position)
@@ -108,7 +104,7 @@ func (r *Rank) compareAnswer(answerer sdk.Answerer, batch int64, b *tensor.Bucke
 	if where, _ := bench.Difference(&b.Gradient, &answer); where == "" {
 		return nil
 	}
-	if gradients, err = r.filledBy(fill, batch, b.BucketSpec); err != nil { // those that were asked about may be overwritten
+	if gradients, err = filledBy(r, fill, batch, b.BucketSpec); err != nil { // those that were asked about may be overwritten
 		return err
 	}
 	if where, how := bench.Difference(&b.Gradient, &answer, gradients...); where != "" {
@@ -129,10 +125,10 @@ func by(answers sdk.Answers) string {
 }
 
 // filledBy are the gradients that all ranks have before a batch is reduced.
-func (r *Rank) filledBy(fill filling, batch int64, spec tensor.BucketSpec) (gradients []*tensor.Gradient, err error) {
+func filledBy(r *harness.Rank, fill filling, batch int64, spec tensor.BucketSpec) (gradients []*tensor.Gradient, err error) {
 	for position := range r.Size {
 		before := tensor.NewBucket(spec)
-		if err := fill(&Rank{Position: position, Size: r.Size}, before, batch); err != nil {
+		if err := fill(&harness.Rank{Position: position, Size: r.Size}, before, batch); err != nil {
 			return nil, err
 		}
 		gradients = append(gradients, &before.Gradient)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -164,7 +165,7 @@ func TestBrokenParts(t *testing.T) {
 		{"model", "a gradient most of which is zero", "gradient"},
 	} {
 		t.Run(c.kind+" with "+c.fault, func(t *testing.T) {
-			s := &Subject{Part: of(c.kind, c.fault), Timeout: 3 * time.Second}
+			s := &harness.Subject{Part: of(c.kind, c.fault), Timeout: 3 * time.Second}
 			switch c.fault {
 			case "Receive waits for the last trainer", "no answer", "a future that never is done": // which would be waited for
 				s.Timeout = time.Second
@@ -173,8 +174,8 @@ func TestBrokenParts(t *testing.T) {
 				s.Refused = []string{`{"k": -1}`}
 			}
 			caught, err := "", error(nil)
-			for _, p := range s.Points() {
-				var unseen NotSeen
+			for _, p := range Of(s) {
+				var unseen harness.NotSeen
 				if err = p.Check(s); err != nil && !errors.As(err, &unseen) {
 					caught = p.Name
 					break

@@ -9,6 +9,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -119,7 +120,7 @@ func (c *collecting) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 
 func (c *collecting) Reset() {
 	if last := c.last; c.has("an answer after its pass") && last.Gradient != nil {
-		time.AfterFunc(moment/3, func() { _ = last.Answer(last.Gradient) })
+		time.AfterFunc(harness.Moment/3, func() { _ = last.Answer(last.Gradient) })
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -150,9 +151,9 @@ func TestPartsThatSpoilTheMean(t *testing.T) {
 		for name, part := range parts {
 			t.Run(name+" with "+fault, func(t *testing.T) {
 				declared := sdk.Answering(sdk.AnswersMean, part)
-				caught(t, &Subject{Part: declared}, fault != "nothing")
+				caught(t, &harness.Subject{Part: declared}, fault != "nothing")
 				if name == "server" { // for all alike
-					caught(t, &Subject{Part: part, Expect: sdk.AnswersMean}, fault != "nothing")
+					caught(t, &harness.Subject{Part: part, Expect: sdk.AnswersMean}, fault != "nothing")
 				}
 			})
 		}
@@ -160,13 +161,13 @@ func TestPartsThatSpoilTheMean(t *testing.T) {
 }
 
 // caught carries out all points that are about values, and wants one to be broken, or none.
-func caught(t *testing.T, s *Subject, want bool) {
+func caught(t *testing.T, s *harness.Subject, want bool) {
 	t.Helper()
-	for _, p := range s.Points() {
+	for _, p := range Of(s) {
 		if !slices.Contains([]string{"answers", "blocks", "memory", "values"}, p.Name) {
 			continue
 		}
-		var unseen NotSeen
+		var unseen harness.NotSeen
 		switch err := p.Check(s); {
 		case errors.As(err, &unseen):
 			t.Errorf("%s is not seen: %v", p.Name, err)
@@ -200,7 +201,7 @@ func TestPartsThatDeclareNothing(t *testing.T) {
 		"as hybrid": {sdk.AnswersAs("hybrid"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := values.Check(&Subject{Part: part, Expect: c.expect})
+			err := values.Check(&harness.Subject{Part: part, Expect: c.expect})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -225,8 +226,8 @@ func TestHooksThatForget(t *testing.T) {
 	}, sdk.LinkGroup)
 	for name, part := range map[string]sdk.Part{"that declares nothing": part, "that declares the mean": sdk.Answering(sdk.AnswersMean, part)} {
 		t.Run(name, func(t *testing.T) {
-			s := &Subject{Part: part}
-			for _, p := range s.Points() {
+			s := &harness.Subject{Part: part}
+			for _, p := range Of(s) {
 				if p.Name != "answers" {
 					continue
 				}

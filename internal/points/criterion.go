@@ -7,18 +7,19 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 )
 
 // criterionPoints are those of a criterion.
-var criterionPoints = []Point{
+var criterionPoints = []harness.Point{
 	{
 		Name:    "sizes",
 		Promise: "batches of 1, of an odd and of a huge number of samples have a finite loss and a finite gradient",
 		Samples: 4099,
-		rank: func(r *Rank) error {
+		OnRank: func(r *harness.Rank) error {
 			for _, n := range []int{1, min(7, r.Samples), r.Samples} {
-				if _, _, err := r.loss(n, 1); err != nil {
+				if _, err := compute(r, n, 1); err != nil {
 					return fmt.Errorf("a batch of %d: %w", n, err)
 				}
 			}
@@ -28,18 +29,19 @@ var criterionPoints = []Point{
 	{
 		Name:    "output",
 		Promise: "Forward and Backward leave the output and the targets as they are",
-		rank: func(r *Rank) error {
-			if _, _, err := r.loss(5, 1); err != nil {
+		OnRank: func(r *harness.Rank) error {
+			after, err := compute(r, 5, 1)
+			if err != nil {
 				return err
 			}
-			before, targets := outputs(5, 1, r.output.Shape[1])
-			for i, v := range r.output.Data {
+			before, targets := outputs(5, 1, after.output.Shape[1])
+			for i, v := range after.output.Data {
 				if v != before.Data[i] {
 					return fmt.Errorf("element %d of the output was %g and is %g", i, before.Data[i], v)
 				}
 			}
-			if !slices.Equal(targets, r.targets) {
-				return fmt.Errorf("the targets were %d and are %d", targets, r.targets)
+			if !slices.Equal(targets, after.targets) {
+				return fmt.Errorf("the targets were %d and are %d", targets, after.targets)
 			}
 			return nil
 		},
@@ -48,33 +50,35 @@ var criterionPoints = []Point{
 		Name:    "memory",
 		Promise: "an output is read, and its gradient written, from its first element to its last",
 		Unseen:  "the memory of a criterion's calls is its own process's",
-		guarded: true,
-		rank:    criterionMemory,
+		Guarded: true,
+		OnRank:  criterionMemory,
 	},
 	{
 		Name:    "gradient",
 		Promise: "Backward writes the gradient of the loss that Forward gave",
-		rank:    criterionGradient,
+		OnRank:  criterionGradient,
 	},
 	floatTargets,
 	{
 		Name:    "mean",
 		Promise: "the loss is the mean over the batch: a batch with every sample twice has the same",
-		rank: func(r *Rank) error {
-			once, g, err := r.loss(5, 1)
+		OnRank: func(r *harness.Rank) error {
+			once, err := compute(r, 5, 1)
 			if err != nil {
 				return err
 			}
-			twice, h, err := r.loss(5, 2)
+			twice, err := compute(r, 5, 2)
 			if err != nil {
 				return err
 			}
-			if math.Abs(once-twice) > 1e-5*max(1, math.Abs(once)) {
-				return fmt.Errorf("the loss of 5 samples is %g, that of each of them twice %g", once, twice)
+			if math.Abs(once.loss-twice.loss) > 1e-5*max(1, math.Abs(once.loss)) {
+				return fmt.Errorf("the loss of 5 samples is %g, that of each of them twice %g", once.loss, twice.loss)
 			}
+			g, h := once.gradient, twice.gradient
 			for i := range g.Data {
 				if math.Abs(float64(g.Data[i]-2*h.Data[i])) > 1e-4*max(1e-3, math.Abs(float64(g.Data[i]))) {
-					return fmt.Errorf("the gradient at element %d is %g, that of a batch with each sample twice %g and not half", i, g.Data[i], h.Data[i])
+					return fmt.Errorf("the gradient at element %d is %g, that of a batch with each sample twice %g and not half",
+						i, g.Data[i], h.Data[i])
 				}
 			}
 			return nil
@@ -83,20 +87,25 @@ var criterionPoints = []Point{
 	{
 		Name:    "again",
 		Promise: "the same batch has the same loss and gradient, whatever came between",
-		rank: func(r *Rank) error {
-			first, g, err := r.loss(7, 1)
+		OnRank: func(r *harness.Rank) error {
+			first, err := compute(r, 7, 1)
 			if err != nil {
 				return err
 			}
-			want := slices.Clone(g.Data)
-			if _, _, err := r.loss(3, 1); err != nil {
+			g := slices.Clone(first.gradient.Data)
+			if _, err := compute(r, 3, 1); err != nil {
 				return err
 			}
-			second, h, err := r.loss(7, 1)
-			if err == nil && (first != second || !slices.Equal(want, h.Data)) {
-				err = fmt.Errorf("the loss of a batch is %g and then %g, its gradient begins with %v and then %v", first, second, want[:1], h.Data[:1])
+			second, err := compute(r, 7, 1)
+			if err != nil {
+				return err
 			}
-			return err
+			h := second.gradient.Data
+			if first.loss != second.loss || !slices.Equal(g, h) {
+				return fmt.Errorf("the loss of a batch is %g and then %g, its gradient begins with %v and then %v",
+					first.loss, second.loss, g[:1], h[:1])
+			}
+			return nil
 		},
 	},
 }
@@ -116,39 +125,51 @@ func outputs(n, times, columns int) (tensor.Tensor, []int64) {
 	return out, targets
 }
 
-// loss computes the loss of a batch and its gradient. There are two classes, or one column where
-// the criterion takes logits.
-func (r *Rank) loss(n, times int) (float64, tensor.Tensor, error) {
+// computed is a loss and its gradient, and what it was computed of.
+type computed struct {
+	output, gradient tensor.Tensor
+	targets          []int64
+	loss             float64
+}
+
+// compute has the criterion compute the loss of a batch of n samples, each so many times, and its
+// gradient. There are two classes, or one column where the criterion takes logits.
+func compute(r *harness.Rank, n, times int) (*computed, error) {
 	var errs []error
 	for _, columns := range []int{2, 1} {
-		out, targets := outputs(n, times, columns)
-		r.output, r.targets = out, targets
-		loss, err := r.Criterion.Forward(out, targets)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		c := &computed{}
+		c.output, c.targets = outputs(n, times, columns)
+		var err error
+		if c.loss, err = r.Criterion.Forward(c.output, c.targets); err == nil {
+			return c, c.backward(r)
 		}
-		g := tensor.New(out.Shape...)
-		for i := range g.Data {
-			g.Data[i] = float32(math.NaN()) // which it must overwrite
-		}
-		if err := r.Criterion.Backward(g); err != nil {
-			return 0, g, err
-		}
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return loss, g, fmt.Errorf("the loss is %g", loss)
-		}
-		return loss, g, finite("the output's gradient", g.Data)
+		errs = append(errs, err)
 	}
-	return 0, tensor.Tensor{}, errors.Join(errs...)
+	return nil, errors.Join(errs...)
+}
+
+// backward has the gradient computed.
+func (c *computed) backward(r *harness.Rank) error {
+	c.gradient = tensor.New(c.output.Shape...)
+	for i := range c.gradient.Data {
+		c.gradient.Data[i] = float32(math.NaN()) // which it must overwrite
+	}
+	if err := r.Criterion.Backward(c.gradient); err != nil {
+		return err
+	}
+	if math.IsNaN(c.loss) || math.IsInf(c.loss, 0) {
+		return fmt.Errorf("the loss is %g", c.loss)
+	}
+	return harness.Finite("the output's gradient", c.gradient.Data)
 }
 
 // criterionGradient compares a gradient with differences of the loss.
-func criterionGradient(r *Rank) error {
-	_, g, err := r.loss(3, 1)
+func criterionGradient(r *harness.Rank) error {
+	c, err := compute(r, 3, 1)
 	if err != nil {
 		return err
 	}
+	g := c.gradient
 	const step = 1.0 / 64
 	for i := range g.Data {
 		var moved [2]float64
@@ -168,11 +189,11 @@ func criterionGradient(r *Rank) error {
 }
 
 // criterionMemory computes losses of outputs that may not be written.
-func criterionMemory(r *Rank) error {
+func criterionMemory(r *harness.Rank) error {
 	for _, columns := range []int{2, 1} {
 		for _, n := range []int{1, 7} {
 			out, targets := outputs(n, 1, columns)
-			output, freeze, freeOutput, err := guardedFloats(len(out.Data))
+			output, freeze, freeOutput, err := harness.GuardedFloats(len(out.Data))
 			if err != nil {
 				return err
 			}
@@ -181,7 +202,7 @@ func criterionMemory(r *Rank) error {
 			if err := freeze(); err != nil {
 				return err
 			}
-			gradient, _, freeGradient, err := guardedFloats(len(out.Data))
+			gradient, _, freeGradient, err := harness.GuardedFloats(len(out.Data))
 			if err != nil {
 				return err
 			}

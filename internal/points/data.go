@@ -7,16 +7,17 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
 // dataPoints are those of data.
-var dataPoints = []Point{
+var dataPoints = []harness.Point{
 	{
 		Name:    "samples",
 		Promise: "every sample has a bag or a row of numbers and as many targets as the others; indices and classes are at least 0, numbers finite",
-		alone: func(s *Subject) error {
-			samples, err := s.load()
+		Alone: func(s *harness.Subject) error {
+			samples, err := loadSamples(s)
 			if err != nil {
 				return err
 			}
@@ -41,12 +42,12 @@ var dataPoints = []Point{
 	{
 		Name:    "again",
 		Promise: "the same settings and seed give the same samples",
-		alone: func(s *Subject) error {
-			first, err := s.load()
+		Alone: func(s *harness.Subject) error {
+			first, err := loadSamples(s)
 			if err != nil {
 				return err
 			}
-			second, err := s.load()
+			second, err := loadSamples(s)
 			if err == nil && !sameSamples(&first.Batch, &second.Batch) {
 				err = fmt.Errorf("%d samples are loaded and then %d others", first.Size(), second.Size())
 			}
@@ -56,22 +57,22 @@ var dataPoints = []Point{
 	{
 		Name:    "stream",
 		Promise: "readers of streamed data give the same samples in the same order, also beside each other and after Skip, and end with io.EOF",
-		alone:   checkStream,
+		Alone:   checkStream,
 	},
 }
 
 // Inputs are what data may have to be made for.
 var Inputs = []sdk.InputSpec{{Rows: 11, Classes: 3, Targets: 1}, {Features: 5, Classes: 3, Targets: 1}, {Tables: []int{7, 5}, Features: 2, Classes: 2, Targets: 1}, {Rows: 1 << 20, Classes: 1 << 20, Targets: 1}}
 
-// data makes the part, for the first of inputs that it takes.
-func (s *Subject) data() (sdk.Data, *sdk.Samples, error) {
+// makeData makes the part, for the first of inputs that it takes.
+func makeData(s *harness.Subject) (sdk.Data, *sdk.Samples, error) {
 	var errs []error
 	list := Inputs
 	if s.Inputs != nil {
 		list = []sdk.InputSpec{*s.Inputs}
 	}
 	for _, in := range list {
-		made, err := s.Part.Build(s.settings(), s.environment())
+		made, err := s.Part.Build(s.BuiltWith(), s.Environment())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -91,9 +92,9 @@ func (s *Subject) data() (sdk.Data, *sdk.Samples, error) {
 	return nil, nil, errs[0]
 }
 
-// load gives the samples; of streamed data those of a reader.
-func (s *Subject) load() (*sdk.Samples, error) {
-	data, samples, err := s.data()
+// loadSamples gives the samples; of streamed data those of a reader.
+func loadSamples(s *harness.Subject) (*sdk.Samples, error) {
+	data, samples, err := makeData(s)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func CheckSamples(b *sdk.Batch) error {
 	if len(b.FloatTargets) != n*b.TargetWidth || b.TargetWidth > 0 && len(b.Targets) > 0 {
 		return fmt.Errorf("there are %d numbers and %d classes as targets for %d samples whose TargetWidth is %d", len(b.FloatTargets), len(b.Targets), n, b.TargetWidth)
 	}
-	if err := finite("the targets", b.FloatTargets); err != nil {
+	if err := harness.Finite("the targets", b.FloatTargets); err != nil {
 		return err
 	}
 	if len(b.Features)%n != 0 {
@@ -136,7 +137,7 @@ func CheckSamples(b *sdk.Batch) error {
 			return fmt.Errorf("index or target %d is %d", i, list[i])
 		}
 	}
-	return finite("the numbers of the samples", b.Features)
+	return harness.Finite("the numbers of the samples", b.Features)
 }
 
 func sameSamples(a, b *sdk.Batch) bool {
@@ -180,8 +181,8 @@ func readAll(data sdk.StreamedData, n, skip int) (*sdk.Batch, error) {
 	return all, nil // it is long enough to be compared
 }
 
-func checkStream(s *Subject) error {
-	made, _, err := s.data()
+func checkStream(s *harness.Subject) error {
+	made, _, err := makeData(s)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 )
@@ -94,8 +95,8 @@ func (m *wide) Backward(up tensor.Tensor, emit func(int)) error {
 
 // firstBroken is the first point that a model does not keep, and what is wrong.
 func firstBroken(make func() sdk.Model, declare func(sdk.Part) sdk.Part, only ...string) (point string, err error) {
-	s := &Subject{Part: declare(sdk.NewModel("tested", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return make(), nil })), Largest: 64}
-	for _, p := range s.Points() {
+	s := &harness.Subject{Part: declare(sdk.NewModel("tested", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return make(), nil })), Largest: 64}
+	for _, p := range Of(s) {
 		if len(only) > 0 && !slices.Contains(only, p.Name) {
 			continue
 		}

@@ -5,26 +5,27 @@ import (
 	"math"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 )
 
 // floatTargets is the point of criteria that take targets which are numbers.
-var floatTargets = Point{
+var floatTargets = harness.Point{
 	Name:    "float targets",
 	Promise: "targets that are numbers have a loss and its gradient, and a class has those of its number",
 	Floats:  true,
-	rank: func(r *Rank) error {
+	OnRank: func(r *harness.Rank) error {
 		c, ok := r.Criterion.(sdk.FloatCriterion)
 		if !ok {
-			return fmt.Errorf("it is declared to take %s, but has no ForwardFloats", r.subject.Part.Targets.Takes())
+			return fmt.Errorf("it is declared to take %s, but has no ForwardFloats", r.Subject.Part.Targets.Takes())
 		}
 		const rows, columns = 5, 3
 		output, _ := outputs(rows, 1, columns)
-		if err := floatGradient(c, output, numbersFor(r.subject.Part.Targets, rows, columns)); err != nil {
+		if err := floatGradient(c, output, numbersFor(r.Subject.Part.Targets, rows, columns)); err != nil {
 			return err
 		}
-		return sameAsClasses(c, r.subject.Part.Targets)
+		return sameAsClasses(c, r.Subject.Part.Targets)
 	},
 }
 

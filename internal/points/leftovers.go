@@ -11,15 +11,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/procfs"
 )
 
 // leftovers carries another point of the part out and looks for what that left.
-func leftovers(basic Point) Point {
-	return Point{
+func leftovers(basic harness.Point) harness.Point {
+	return harness.Point{
 		Name:    "leftovers",
 		Promise: "a part that has been closed leaves no goroutine, no open file and no process",
-		alone: func(s *Subject) error {
+		Alone: func(s *harness.Subject) error {
 			before, opened, started := goroutines(), openFiles(), children()
 			if err := basic.Check(s); err != nil {
 				return err

@@ -7,29 +7,30 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/points/harness"
 )
 
 // What a rank sees of servers of tables over its links.
 
 // linkedLookup looks all sorts of bags up. What nobody asked for must stay as it is.
-func linkedLookup(r *Rank) error { return sums(r.leastRows(), r.lookUpBags) }
+func linkedLookup(r *harness.Rank) error { return sums(leastRows(r), linkedLook(r)) }
 
 // linkedUpdates has gradients applied, of a row twice and of several rows.
-func linkedUpdates(r *Rank) error {
-	rows := r.leastRows()
+func linkedUpdates(r *harness.Rank) error {
+	rows := leastRows(r)
 	if err := linkedUpdate(r, 0, rows-1); err != nil {
 		return err
 	}
-	return everyRow(rows, r.lookUpBags, func(bags [][]int64) error {
-		if _, err := r.lookUp(bags); err != nil {
+	return everyRow(rows, linkedLook(r), func(bags [][]int64) error {
+		if _, err := lookUp(r, bags); err != nil {
 			return err
 		}
-		return r.update()
+		return update(r)
 	})
 }
 
 // leastRows are those of the smallest table.
-func (r *Rank) leastRows() int {
+func leastRows(r *harness.Rank) int {
 	tables := r.Tables.Store.Tables
 	least := tables[0].Rows
 	for _, t := range tables {
@@ -38,9 +39,14 @@ func (r *Rank) leastRows() int {
 	return least
 }
 
+// linkedLook is lookUpBags of a rank.
+func linkedLook(r *harness.Rank) func(bags [][]int64) ([][]float32, error) {
+	return func(bags [][]int64) ([][]float32, error) { return lookUpBags(r, bags) }
+}
+
 // lookUpBags gives the joined columns of each bag, behind which nothing must be written.
-func (r *Rank) lookUpBags(bags [][]int64) (out [][]float32, err error) {
-	values, err := r.lookUp(bags)
+func lookUpBags(r *harness.Rank, bags [][]int64) (out [][]float32, err error) {
+	values, err := lookUp(r, bags)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +64,13 @@ func (r *Rank) lookUpBags(bags [][]int64) (out [][]float32, err error) {
 
 // linkedUpdate applies the gradients of a row, which must change it, and not another one, if there
 // is one.
-func linkedUpdate(r *Rank, row, other int) error {
+func linkedUpdate(r *harness.Rank, row, other int) error {
 	bags := [][]int64{{int64(row)}}
 	if other > row {
 		bags = append(bags, []int64{int64(other)})
 	}
 	look := func() (own, others []float32, err error) {
-		values, err := r.lookUp(bags)
+		values, err := lookUp(r, bags)
 		columns := r.Tables.Store.Columns()
 		return values[:min(columns, len(values))], values[min(columns, len(values)):], err
 	}
@@ -72,11 +78,11 @@ func linkedUpdate(r *Rank, row, other int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.lookUp([][]int64{{int64(row), int64(row)}, {int64(row)}}); err != nil {
+	if _, err := lookUp(r, [][]int64{{int64(row), int64(row)}, {int64(row)}}); err != nil {
 		return err
 	}
-	time.Sleep(moment / 10) // in which other ranks call
-	if err := r.update(); err != nil {
+	time.Sleep(harness.Moment / 10) // in which other ranks call
+	if err := update(r); err != nil {
 		return err
 	}
 	after, othersAfter, err := look()
@@ -92,7 +98,7 @@ func linkedUpdate(r *Rank, row, other int) error {
 }
 
 // lookUp gives the joined columns of bags, of all tables.
-func (r *Rank) lookUp(bags [][]int64) ([]float32, error) {
+func lookUp(r *harness.Rank, bags [][]int64) ([]float32, error) {
 	offsets, indices := []int64{0}, []int64{}
 	for _, bag := range bags {
 		indices = append(indices, bag...)
@@ -107,32 +113,32 @@ func (r *Rank) lookUp(bags [][]int64) ([]float32, error) {
 	}
 	var calls []*comm.Future
 	for _, link := range r.Tables.Links {
-		calls = append(calls, link.Lookup(r.batch))
+		calls = append(calls, link.Lookup(r.TableBatch))
 	}
-	if err := r.waitAll(calls); err != nil {
+	if err := waitAll(r, calls); err != nil {
 		return nil, err
 	}
 	values := slices.Clone(store.Values[:len(bags)*store.Columns()])
-	return values, finite(fmt.Sprintf("the lookup of the bags %v", bags), values)
+	return values, harness.Finite(fmt.Sprintf("the lookup of the bags %v", bags), values)
 }
 
 // update has the last lookup's gradients applied.
-func (r *Rank) update() error {
+func update(r *harness.Rank) error {
 	store := r.Tables.Store
 	for i := range store.Gradients {
 		store.Gradients[i] = 0.5
 	}
 	var calls []*comm.Future
 	for _, link := range r.Tables.Links {
-		calls = append(calls, link.Update(r.batch))
+		calls = append(calls, link.Update(r.TableBatch))
 	}
-	r.batch++
-	return r.waitAll(calls)
+	r.TableBatch++
+	return waitAll(r, calls)
 }
 
-func (r *Rank) waitAll(calls []*comm.Future) (first error) {
+func waitAll(r *harness.Rank, calls []*comm.Future) (first error) {
 	for _, call := range calls {
-		if err := within(r.subject.timeout(), call.Wait); first == nil {
+		if err := harness.Within(r.Subject.Patience(), call.Wait); first == nil {
 			first = err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 )
@@ -27,10 +28,10 @@ const (
 
 // modelGradient compares the gradient of every parameter with how the output changes when the
 // parameter moves.
-func modelGradient(r *Rank) (err error) {
+func modelGradient(r *harness.Rank) (err error) {
 	chance := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- the same each time
 	for range starts {
-		if err = r.compareGradients(chance); err == nil {
+		if err = compareGradients(r, chance); err == nil {
 			return nil
 		}
 	}
@@ -40,7 +41,7 @@ func modelGradient(r *Rank) (err error) {
 // compareGradients moves each parameter along its gradient, which tells its length, along directions by
 // chance, which tell elements that the gradient should have and has not, and in pieces. A step and
 // a tenth of it tell a bend of the model from a gradient that is wrong.
-func (r *Rank) compareGradients(chance *rand.Rand) error {
+func compareGradients(r *harness.Rank, chance *rand.Rand) error {
 	r.Model.Initialize(1)
 	all := 0
 	for _, v := range r.Values {
@@ -49,9 +50,9 @@ func (r *Rank) compareGradients(chance *rand.Rand) error {
 		}
 		all += len(v.Data)
 	}
-	b := Batch(r.Model.Inputs(), r.atLeast(8), 0)
-	r.restart()
-	if _, err := r.step(b); err != nil {
+	b := harness.Batch(r.Model.Inputs(), atLeast(r, 8), 0)
+	restart(r)
+	if _, err := iterate(r, b); err != nil {
 		return err
 	}
 	specs := r.Model.Parameters()
@@ -66,7 +67,7 @@ func (r *Rank) compareGradients(chance *rand.Rand) error {
 			for i := range own {
 				own[i] /= float32(norm)
 			}
-			slope, err := r.slope(b, k, 0, own, norm, func(float64, line) float64 { return 0.05*norm + 1e-4 }, 1e-2)
+			slope, err := slopeAlong(r, b, k, 0, own, norm, func(float64, line) float64 { return 0.05*norm + 1e-4 }, 1e-2)
 			if err != nil {
 				return err
 			}
@@ -74,10 +75,10 @@ func (r *Rank) compareGradients(chance *rand.Rand) error {
 				return fmt.Errorf("the gradient of parameter %s has length %g, but along it the output changes by %g", specs[k].Name, norm, slope.change)
 			}
 		}
-		if err := r.compareByChance(b, k, g, chance); err != nil {
+		if err := compareByChance(r, b, k, g, chance); err != nil {
 			return fmt.Errorf("parameter %s: %w", specs[k].Name, err)
 		}
-		if err := r.compareInPieces(b, k, g, chance, max(smallestBlock, (all+blocks-1)/blocks)); err != nil {
+		if err := compareInPieces(r, b, k, g, chance, max(smallestBlock, (all+blocks-1)/blocks)); err != nil {
 			return fmt.Errorf("parameter %s: %w", specs[k].Name, err)
 		}
 	}
@@ -85,12 +86,12 @@ func (r *Rank) compareGradients(chance *rand.Rand) error {
 }
 
 // compareByChance moves every element of a parameter up or down by as much.
-func (r *Rank) compareByChance(b *sdk.Batch, k int, g []float32, chance *rand.Rand) error {
+func compareByChance(r *harness.Rank, b *sdk.Batch, k int, g []float32, chance *rand.Rand) error {
 	norm, root := length(g), math.Sqrt(float64(len(g)))
 	reach := max(length(r.Values[k].Data), 1) / root // of an element
 	for range directions {
 		direction, want := signs(g, chance)
-		slope, err := r.slope(b, k, 0, direction, want, func(step float64, l line) float64 {
+		slope, err := slopeAlong(r, b, k, 0, direction, want, func(step float64, l line) float64 {
 			return 0.05*max(norm, math.Abs(l.change)) + l.rounding(step)
 		}, 1e-2*reach)
 		if err != nil {
@@ -104,7 +105,7 @@ func (r *Rank) compareByChance(b *sdk.Batch, k int, g []float32, chance *rand.Ra
 }
 
 // compareInPieces moves some elements of a parameter by themselves, and then pieces of so many.
-func (r *Rank) compareInPieces(b *sdk.Batch, k int, g []float32, chance *rand.Rand, size int) error {
+func compareInPieces(r *harness.Rank, b *sdk.Batch, k int, g []float32, chance *rand.Rand, size int) error {
 	if len(g) == 0 {
 		return nil
 	}
@@ -116,12 +117,12 @@ func (r *Rank) compareInPieces(b *sdk.Batch, k int, g []float32, chance *rand.Ra
 		case 1:
 			at = len(g) - 1
 		}
-		if err := r.comparePiece(b, k, g, at, at+1, chance); err != nil {
+		if err := comparePiece(r, b, k, g, at, at+1, chance); err != nil {
 			return err
 		}
 	}
 	for from := 0; from < len(g); from += size {
-		if err := r.comparePiece(b, k, g, from, min(from+size, len(g)), chance); err != nil {
+		if err := comparePiece(r, b, k, g, from, min(from+size, len(g)), chance); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,7 @@ func (r *Rank) compareInPieces(b *sdk.Batch, k int, g []float32, chance *rand.Ra
 // comparePiece moves the elements of a piece up or down, all of them together by as much as a single one,
 // along several directions where it must: near a bend of the model, as that of a ReLU, the gradient
 // differs from the slope along some, a wrong one along all.
-func (r *Rank) comparePiece(b *sdk.Batch, k int, g []float32, from, to int, chance *rand.Rand) error {
+func comparePiece(r *harness.Rank, b *sdk.Batch, k int, g []float32, from, to int, chance *rand.Rand) error {
 	const reach, attempts = 0.1, 4
 	tolerance := 0.03 // an element of a piece is a larger share of its length
 	if to == from+1 {
@@ -144,7 +145,7 @@ func (r *Rank) comparePiece(b *sdk.Batch, k int, g []float32, from, to int, chan
 		var direction []float32
 		var err error
 		direction, want = signs(g[from:to], chance)
-		slope, err = r.slope(b, k, from, direction, want, func(step float64, l line) float64 {
+		slope, err = slopeAlong(r, b, k, from, direction, want, func(step float64, l line) float64 {
 			return tolerance*norm + l.rounding(step)
 		}, reach/math.Sqrt(float64(to-from)))
 		if err != nil || slope.agrees {
@@ -177,10 +178,10 @@ type line struct {
 // rounding is what the outputs of both ends, of 24 bits, may add to the change.
 func (l line) rounding(step float64) float64 { return 1e-6 * l.magnitude / step }
 
-// slope moves elements of a parameter, from one on, along a direction, both ways, by a step and by a tenth
+// slopeAlong moves elements of a parameter, from one on, along a direction, both ways, by a step and by a tenth
 // of it, until the change is the expected one within a tolerance: at last also where it is that on one
 // side, since the model may bend on the other. It gives the nearest.
-func (r *Rank) slope(b *sdk.Batch, k, from int, direction []float32, want float64, tolerance func(step float64, l line) float64, step float64) (nearest line, err error) {
+func slopeAlong(r *harness.Rank, b *sdk.Batch, k, from int, direction []float32, want float64, tolerance func(step float64, l line) float64, step float64) (nearest line, err error) {
 	values := r.Values[k].Data[from : from+len(direction)]
 	start := slices.Clone(values)
 	defer copy(values, start)
@@ -188,7 +189,7 @@ func (r *Rank) slope(b *sdk.Batch, k, from int, direction []float32, want float6
 		for i := range values {
 			values[i] = start[i] + float32(by*float64(direction[i]))
 		}
-		r.restart()
+		restart(r)
 		out, err := r.Model.Forward(b)
 		for i, y := range out.Data {
 			term := float64(toys.Number(i+3)) * float64(y)

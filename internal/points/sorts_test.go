@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 )
@@ -61,9 +62,9 @@ func TestServersWithMethodsOfOtherSorts(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Subject{Part: part}
-			for _, p := range s.Points() {
-				var unseen NotSeen
+			s := &harness.Subject{Part: part}
+			for _, p := range Of(s) {
+				var unseen harness.NotSeen
 				if err := p.Check(s); err != nil && !errors.As(err, &unseen) {
 					t.Fatalf("%s: %v", p.Name, err)
 				}

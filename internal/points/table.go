@@ -7,17 +7,18 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
 // tablePoints are those of servers of tables.
-var tablePoints = []Point{
+var tablePoints = []harness.Point{
 	{
 		Name:    "lookup",
 		Promise: "Lookup writes the sum of its rows for every bag that it is asked for, 0 for empty ones, and nothing beside that",
-		rank:    linkedLookup,
-		alone: func(s *Subject) error {
-			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
+		OnRank:  linkedLookup,
+		Alone: func(s *harness.Subject) error {
+			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
 				return sums(spec.Rows, func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) })
 			})
 		},
@@ -25,9 +26,9 @@ var tablePoints = []Point{
 	{
 		Name:    "update",
 		Promise: "Update applies the gradient of every bag to every row that it holds, once for each time that it does, and changes no other row",
-		rank:    linkedUpdates,
-		alone: func(s *Subject) error {
-			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
+		OnRank:  linkedUpdates,
+		Alone: func(s *harness.Subject) error {
+			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
 				look := func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) }
 				err := everyRow(spec.Rows, look, func(bags [][]int64) error { return teach(server, spec, bags, slices.Repeat([]float32{0.5}, len(bags))) })
 				if err != nil {
@@ -41,7 +42,7 @@ var tablePoints = []Point{
 		Name:    "ranks",
 		Promise: "trainers call at the same time, and each has its own answers",
 		Ranks:   3,
-		rank: func(r *Rank) error {
+		OnRank: func(r *harness.Rank) error {
 			for range 8 {
 				if err := linkedUpdate(r, r.Position%r.Tables.Store.Tables[0].Rows, -1); err != nil {
 					return err
@@ -54,23 +55,23 @@ var tablePoints = []Point{
 		Name:    "reset",
 		Promise: "Reset returns the table to its initial values",
 		Passes:  2,
-		rank: func(r *Rank) error {
+		OnRank: func(r *harness.Rank) error {
 			for updates := range 2 {
-				values, err := r.lookUp([][]int64{{0}, {int64(r.Tables.Store.Tables[0].Rows - 1)}})
+				values, err := lookUp(r, [][]int64{{0}, {int64(r.Tables.Store.Tables[0].Rows - 1)}})
 				if err != nil {
 					return err
 				}
-				if err := r.again(fmt.Sprintf("what is looked up after %d updates", updates), &tensor.Gradient{Values: values}); err != nil {
+				if err := r.Again(fmt.Sprintf("what is looked up after %d updates", updates), &tensor.Gradient{Values: values}); err != nil {
 					return err
 				}
-				if err := r.update(); err != nil {
+				if err := update(r); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-		alone: func(s *Subject) error {
-			return s.withTable(func(server sdk.TableServer, spec comm.TableSpec) error {
+		Alone: func(s *harness.Subject) error {
+			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
 				bags := [][]int64{{0}, {int64(spec.Rows - 1)}}
 				var passes [2][][]float32
 				for pass := range passes {
@@ -97,8 +98,8 @@ var tablePoints = []Point{
 }
 
 // withTable builds the server, whose Table and Reset have been called.
-func (s *Subject) withTable(f func(sdk.TableServer, comm.TableSpec) error) error {
-	made, err := s.build(s.settings())
+func withTable(s *harness.Subject, f func(sdk.TableServer, comm.TableSpec) error) error {
+	made, err := s.Build(s.BuiltWith())
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]fl
 	}
 	var out [][]float32
 	for i, bag := range bags {
-		if err := finite(fmt.Sprintf("the lookup of bag %v", bag), c.Columns(i)); err != nil {
+		if err := harness.Finite(fmt.Sprintf("the lookup of bag %v", bag), c.Columns(i)); err != nil {
 			return nil, err
 		}
 		for _, v := range c.Values[i*c.Stride+c.Width : (i+1)*c.Stride] {

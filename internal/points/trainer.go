@@ -8,17 +8,18 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
 // trainerPoints are those of trainers, whatever they need of servers.
-var trainerPoints = []Point{
+var trainerPoints = []harness.Point{
 	{
 		Name:    "plan",
 		Promise: "Plan puts every parameter into one bucket, and gives the same answer on every rank",
 		Ranks:   2,
-		rank: func(r *Rank) error {
-			plan, err := r.trainer.Plan(r.Model.Parameters())
+		OnRank: func(r *harness.Rank) error {
+			plan, err := r.Trainer.Plan(r.Model.Parameters())
 			if err != nil {
 				return err
 			}
@@ -33,21 +34,21 @@ var trainerPoints = []Point{
 		Name:    "order",
 		Promise: "Forward, the loss, its gradient and Backward of a batch come in this order, its buckets in theirs, and none is written while it is reduced",
 		Ranks:   2,
-		rank: func(r *Rank) error {
-			_ = guarded(func() error { _, err := r.train(context.Background(), nil); return err }) // the business of other points
-			return r.calls.wrong
+		OnRank: func(r *harness.Rank) error {
+			_ = harness.Recovered(func() error { _, err := train(context.Background(), r, nil); return err }) // the business of other points
+			return r.Disorder()
 		},
 	},
 	{
 		Name:    "trains",
 		Promise: "Train tells the finite loss of every iteration of every epoch, after that iteration",
 		Ranks:   2,
-		rank: func(r *Rank) error {
-			told, err := r.train(context.Background(), nil)
+		OnRank: func(r *harness.Rank) error {
+			told, err := train(context.Background(), r, nil)
 			if err != nil {
 				return err
 			}
-			if want := trainedEpochs * r.Batches.Len(); len(told) != want {
+			if want := harness.TrainedEpochs * r.Batches.Len(); len(told) != want {
 				return fmt.Errorf("%d losses are told of %d iterations", len(told), want)
 			}
 			for i, loss := range told {
@@ -63,8 +64,8 @@ var trainerPoints = []Point{
 		Promise: "after Reset a pass has the losses of the first one",
 		Ranks:   2,
 		Passes:  2,
-		rank: func(r *Rank) error {
-			told, err := r.train(context.Background(), nil)
+		OnRank: func(r *harness.Rank) error {
+			told, err := train(context.Background(), r, nil)
 			if err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ var trainerPoints = []Point{
 			for i, loss := range told {
 				losses[i] = float32(loss)
 			}
-			return r.again("the list of losses", &tensor.Gradient{Values: losses})
+			return r.Again("the list of losses", &tensor.Gradient{Values: losses})
 		},
 	},
 	{
@@ -80,12 +81,12 @@ var trainerPoints = []Point{
 		Promise:   "all ranks end with the same parameters",
 		Ranks:     2,
 		Agreement: true,
-		rank: func(r *Rank) error {
-			if _, err := r.train(context.Background(), nil); err != nil {
+		OnRank: func(r *harness.Rank) error {
+			if _, err := train(context.Background(), r, nil); err != nil {
 				return err
 			}
 			for k, v := range r.Values {
-				r.same("parameter "+r.Model.Parameters()[k].Name, &tensor.Gradient{Values: v.Data})
+				r.Same("parameter "+r.Model.Parameters()[k].Name, &tensor.Gradient{Values: v.Data})
 			}
 			return nil
 		},
@@ -93,10 +94,10 @@ var trainerPoints = []Point{
 	{
 		Name:    "ends",
 		Promise: "no iteration begins once the context has ended: Train returns, and its error is the cause",
-		rank: func(r *Rank) error {
+		OnRank: func(r *harness.Rank) error {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
-			told, err := r.train(ctx, func(done int) {
+			told, err := train(ctx, r, func(done int) {
 				if done == 1 {
 					cancel(errEnough)
 				}
@@ -114,16 +115,13 @@ var trainerPoints = []Point{
 
 var errEnough = errors.New("it is enough")
 
-// trainedEpochs is how many epochs a trainer is told to train.
-const trainedEpochs = 2
-
 // train runs a pass and gives the losses that it told.
-func (r *Rank) train(ctx context.Context, each func(done int)) ([]float64, error) {
-	if err := r.trainer.Reset(); err != nil {
+func train(ctx context.Context, r *harness.Rank, each func(done int)) ([]float64, error) {
+	if err := r.Trainer.Reset(); err != nil {
 		return nil, err
 	}
 	report := &told{each: each}
-	err := r.trainer.Train(ctx, report)
+	err := r.Trainer.Train(ctx, report)
 	if errors.Is(err, sdk.ErrPassOver) {
 		err = nil
 	}

@@ -5,7 +5,7 @@ package conformance
 
 import (
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 )
@@ -27,7 +27,7 @@ const (
 func Parts() []sdk.Part {
 	ordered := func(part sdk.Part, key string) sdk.Part {
 		part.Key = key
-		return points.Ordered(part)
+		return harness.Ordered(part)
 	}
 	return []sdk.Part{
 		ordered(toys.Matrix, OrderedKey), ordered(toys.Squares, OrderedKey), ordered(toys.Group, OrderedKey), ordered(toys.Push, PushKey),
@@ -94,5 +94,5 @@ type data struct {
 func (d *data) Fit(in sdk.InputSpec) { d.in = in }
 
 func (d *data) Load() (*sdk.Samples, error) {
-	return &sdk.Samples{Batch: *points.Batch(d.in, points.Batches*d.env.Trainers*d.env.BatchSize, 0)}, nil
+	return &sdk.Samples{Batch: *harness.Batch(d.in, harness.Batches*d.env.Trainers*d.env.BatchSize, 0)}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
@@ -33,10 +34,10 @@ type trainerSettings struct {
 // trainer carries a point out in the first iteration of each pass.
 type trainer struct {
 	env   sdk.TrainerEnv
-	point points.Point
-	about *points.Subject
+	point harness.Point
+	about *harness.Subject
 	parts sdk.TrainerParts
-	rank  *points.Rank
+	rank  *harness.Rank
 }
 
 func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
@@ -44,9 +45,9 @@ func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
 	for _, link := range s.Links {
 		part.Links = append(part.Links, sdk.Link(link))
 	}
-	about := &points.Subject{Part: part, RanksDiffer: s.RanksDiffer, DenseOnly: s.DenseOnly, Largest: s.Largest}
-	list := about.Points()
-	i := slices.IndexFunc(list, func(p points.Point) bool { return p.Name == s.Point && p.InRun() })
+	about := &harness.Subject{Part: part, RanksDiffer: s.RanksDiffer, DenseOnly: s.DenseOnly, Largest: s.Largest}
+	list := points.Of(about)
+	i := slices.IndexFunc(list, func(p harness.Point) bool { return p.Name == s.Point && p.InRun() })
 	if i < 0 {
 		return nil, fmt.Errorf("setting point is %q, which no point of a %s is that a run carries out", s.Point, s.Kind)
 	}
@@ -60,7 +61,7 @@ func (t *trainer) Plan(parameters []sdk.ParameterSpec) ([]tensor.BucketSpec, err
 
 func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	t.parts = parts
-	t.rank = points.NewRank(t.about, t.point, parts, t.env.Rank, t.env.Trainers)
+	t.rank = harness.NewRank(t.about, t.point, parts, t.env.Rank, t.env.Trainers)
 	t.rank.Pass = -1
 	return nil
 }

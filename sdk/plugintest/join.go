@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -14,7 +14,7 @@ import (
 // its own.
 func Join(t testing.TB, ranks int, buckets ...tensor.BucketSpec) []sdk.TrainerParts {
 	t.Helper()
-	joined, end, err := points.Join(ranks, buckets)
+	joined, end, err := harness.Join(ranks, buckets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -126,10 +127,10 @@ func (c *Check) trials(part sdk.Part) (trials []trial) {
 	return trials
 }
 
-func (c *Check) pointsOf(part sdk.Part) []points.Point {
-	about := points.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly}
+func (c *Check) pointsOf(part sdk.Part) []harness.Point {
+	about := &harness.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly}
 	for _, r := range c.refusalsOf(part) {
 		about.Refused = append(about.Refused, r.name)
 	}
-	return about.Points()
+	return points.Of(about)
 }

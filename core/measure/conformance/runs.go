@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -37,7 +37,7 @@ func (o options) set(kind sdk.Kind, settings map[string]any) {
 // around it.
 func (c *Check) base(part sdk.Part) (options, error) {
 	o := options{
-		"trainer": key, "data": key, "ntrainer": 1, "nserver": 0, "epochs": 1, "batch_size": points.MaxBatch, "warmup": "none", "rpc_timeout": patience,
+		"trainer": key, "data": key, "ntrainer": 1, "nserver": 0, "epochs": 1, "batch_size": harness.MaxBatch, "warmup": "none", "rpc_timeout": patience,
 	}
 	if part.Kind == sdk.KindTrainer {
 		return o, c.trainerBase(part, o)
@@ -140,7 +140,7 @@ func (c *Check) hold(ctx context.Context, part sdk.Part) error {
 }
 
 // point has ranks carry a point out, in a run for each number of them.
-func (c *Check) point(ctx context.Context, part sdk.Part, point points.Point) error {
+func (c *Check) point(ctx context.Context, part sdk.Part, point harness.Point) error {
 	for _, ranks := range point.Sizes() {
 		if err := c.pointOf(ctx, part, point, ranks); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (c *Check) point(ctx context.Context, part sdk.Part, point points.Point) er
 	return nil
 }
 
-func (c *Check) pointOf(ctx context.Context, part sdk.Part, point points.Point, ranks int) error {
+func (c *Check) pointOf(ctx context.Context, part sdk.Part, point harness.Point, ranks int) error {
 	o, err := c.base(part)
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func (c *Check) pointOf(ctx context.Context, part sdk.Part, point points.Point, 
 }
 
 // samples are those of the largest batch of a point.
-func (c *Check) samples(point points.Point) int {
-	n := cmp.Or(point.Samples, points.MaxBatch)
+func (c *Check) samples(point harness.Point) int {
+	n := cmp.Or(point.Samples, harness.MaxBatch)
 	if c.Largest > 0 {
 		n = min(n, c.Largest)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
@@ -212,7 +212,7 @@ func (c *Check) smallestOptions(part sdk.Part) (options, error) {
 		return o, nil
 	}
 	list := c.pointsOf(part)
-	first := slices.IndexFunc(list, points.Point.InRun)
+	first := slices.IndexFunc(list, harness.Point.InRun)
 	o.set(sdk.KindTrainer, c.trying(part, list[first].Name))
 	return o, nil
 }

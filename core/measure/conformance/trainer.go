@@ -11,7 +11,7 @@ import (
 
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -151,7 +151,7 @@ func (c *Check) order(ctx context.Context, part sdk.Part) error {
 		hook = pushKey
 	}
 	err = c.ordered(ctx, part, map[string]string{"ddp_hook": hook}, "hook")
-	if err != nil && (errors.Is(err, monitor.ErrInterrupted) || strings.Contains(err.Error(), points.OutOfOrder)) {
+	if err != nil && (errors.Is(err, monitor.ErrInterrupted) || strings.Contains(err.Error(), harness.OutOfOrder)) {
 		return err
 	}
 	return nil

@@ -1,7 +1,9 @@
-package points
+package harness
 
 import (
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -26,4 +28,35 @@ func Join(ranks int, buckets []tensor.BucketSpec) (joined []*Rank, end func() er
 		return nil, nil, errors.Join(err, w.close())
 	}
 	return w.ranks, func() error { return errors.Join(w.told(), w.close()) }, nil
+}
+
+// Abandon opens a world of two ranks, of which one does something while the other one, and the
+// servers, leave.
+func Abandon(s *Subject, left func(r *Rank) error) error {
+	w := &world{subject: s, plan: s.Buckets(false)}
+	err := w.abandon(left)
+	if end := Within(s.Patience(), w.close); err == nil {
+		err = end
+	}
+	return err
+}
+
+func (w *world) abandon(left func(r *Rank) error) error {
+	if err := w.open(2); err != nil {
+		return err
+	}
+	if err := w.reset(0); err != nil {
+		return err
+	}
+	var leaving sync.WaitGroup
+	defer leaving.Wait()
+	leaving.Go(func() {
+		time.Sleep(Moment) // by then a rank that waits does
+		for _, p := range w.procs {
+			if p != w.rankProcess(0) {
+				p.Close()
+			}
+		}
+	})
+	return left(w.ranks[0])
 }

@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"fmt"
@@ -20,28 +20,35 @@ type Rank struct {
 	// Samples are those of the largest batch.
 	Samples int
 
-	trainer sdk.Trainer // that is tested; nil of other kinds
-	plan    []tensor.BucketSpec
-	batch   int64         // of the next call about tables
-	inputs  sdk.InputSpec // of its data
-	calls   *ledger       // of the parts that it has
-	subject *Subject
-	noted   map[string]string // in pass 0
-	output  tensor.Tensor     // that a criterion was given last, with its
-	targets []int64
+	Subject *Subject
+	// Trainer is the one that is tested; nil of other kinds.
+	Trainer sdk.Trainer
+	// TableBatch numbers the next call about tables.
+	TableBatch int64
+
+	plan   []tensor.BucketSpec
+	inputs sdk.InputSpec     // of its data
+	calls  *ledger           // of the parts that it has
+	noted  map[string]string // in pass 0
 }
 
 // NewRank makes a rank that is about to carry a point out on s.
 func NewRank(s *Subject, p Point, parts sdk.TrainerParts, position, size int) *Rank {
-	return &Rank{TrainerParts: parts, Position: position, Size: size, Told: map[string]string{}, Samples: s.samples(p), subject: s, noted: map[string]string{}}
+	return &Rank{
+		TrainerParts: parts, Position: position, Size: size, Told: map[string]string{}, Samples: s.samples(p),
+		Subject: s, noted: map[string]string{},
+	}
 }
 
-// same notes values that must be equal on all ranks.
-func (r *Rank) same(what string, g *tensor.Gradient) { r.Told[what] = digest(g) }
+// Disorder is the first call of the rank's parts that came out of order.
+func (r *Rank) Disorder() error { return r.calls.wrong }
 
-// again compares values with those of the first pass.
-func (r *Rank) again(what string, g *tensor.Gradient) error {
-	now := digest(g)
+// Same notes values that must be equal on all ranks.
+func (r *Rank) Same(what string, g *tensor.Gradient) { r.Told[what] = Digest(g) }
+
+// Again compares values with those of the first pass.
+func (r *Rank) Again(what string, g *tensor.Gradient) error {
+	now := Digest(g)
 	if r.Pass == 0 {
 		r.noted[what] = now
 	} else if before := r.noted[what]; before != now {
@@ -50,14 +57,14 @@ func (r *Rank) again(what string, g *tensor.Gradient) error {
 	return nil
 }
 
-// digest tells gradients apart: their first values, and a checksum of all.
-func digest(g *tensor.Gradient) string {
+// Digest tells gradients apart: their first values, and a checksum of all.
+func Digest(g *tensor.Gradient) string {
 	sum := crc32.Update(crc32.ChecksumIEEE(tensor.Int32Bytes(g.Rows)), crc32.IEEETable, tensor.Float32Bytes(g.Values))
 	return fmt.Sprintf("%.6g (%d values, %d rows, checksum %08x)", g.Values[:min(3, len(g.Values))], len(g.Values), len(g.Rows), sum)
 }
 
-// finite reports a value that is not.
-func finite(what string, values []float32) error {
+// Finite reports a value that is not.
+func Finite(what string, values []float32) error {
 	for i, v := range values {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			return fmt.Errorf("%s has %g at element %d of %d", what, v, i, len(values))

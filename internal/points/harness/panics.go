@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"io"
@@ -23,7 +23,7 @@ func (c *panics) catch(f func() error) error {
 	c.resting.RLock()
 	defer c.resting.RUnlock()
 	panicked := true
-	err := guarded(func() error {
+	err := Recovered(func() error {
 		err := f()
 		panicked = false
 		return err

@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"fmt"
@@ -147,7 +147,7 @@ func (w *world) serve(trainers []process.Peer) error {
 // process makes one of the world, that has a part.
 func (w *world) process(name string, rank int, part process.Choice) (*process.Process, error) {
 	p, err := process.New(append([]sdk.Part{w.subject.panics.around(w.subject.Part)}, toys.All...), process.Config{
-		Name: name, Rank: rank, Part: part, Timeout: w.subject.timeout(), Secret: secret, Directory: w.folder, Transport: transport,
+		Name: name, Rank: rank, Part: part, Timeout: w.subject.Patience(), Secret: secret, Directory: w.folder, Transport: transport,
 	}, process.NewEvents())
 	if p != nil {
 		w.mu.Lock()
@@ -199,7 +199,7 @@ func (p *peers) links(declared []sdk.Link, position int) process.HookLinks {
 
 // newStore allocates the buckets, guarded where the point wants that.
 func (w *world) newStore(p *process.Process) (store *comm.Store, err error) {
-	if !w.point.guarded {
+	if !w.point.Guarded {
 		if store, err = p.NewStore(w.plan); err == nil {
 			p.OwnMemory(store)
 		}
@@ -232,7 +232,7 @@ func (w *world) equipModel(r *Rank, p *process.Process, choice process.Choice) e
 			plan[k].Sparse, plan[k].TableRows, plan[k].Width, plan[k].Capacity = true, spec.Shape[0], spec.Shape[1], spec.Shape[0]
 		}
 	}
-	if r.Model = model; w.point.guarded {
+	if r.Model = model; w.point.Guarded {
 		return r.bindGuarded(p, plan)
 	}
 	_, err = r.bind(p, plan)

@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/layout"
 	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/sdk/engine"
 )
 
-// guardedFloats are n values that end where a page begins that nobody may touch: who writes one
+// GuardedFloats are n values that end where a page begins that nobody may touch: who writes one
 // too many, as only assembly, a C library or unsafe code can, faults. free gives them back.
-func guardedFloats(n int) (values []float32, freeze func() error, free func(), err error) {
+func GuardedFloats(n int) (values []float32, freeze func() error, free func(), err error) {
 	page := os.Getpagesize()
 	size := (4*max(1, n) + page - 1) / page * page
 	memory, err := unix.Mmap(-1, 0, size+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -57,7 +58,7 @@ func guardedStore(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, er
 
 // ownGuarded are guarded values that a process owns.
 func ownGuarded(p *process.Process, n int) ([]float32, error) {
-	values, _, free, err := guardedFloats(n)
+	values, _, free, err := GuardedFloats(n)
 	if err == nil {
 		p.OwnMemory(guard(free))
 	}
@@ -80,4 +81,19 @@ func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err er
 		r.Values = append(r.Values, tensor.Tensor{Shape: spec.Shape, Data: values})
 	}
 	return r.Model.Bind(r.Values, r.Gradients)
+}
+
+// bind gives the model of a rank its memory, with the buckets of a plan.
+func (r *Rank) bind(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
+	specs := r.Model.Parameters()
+	gradients, store, err := layout.New(specs, plan, p.NewStore)
+	if err != nil {
+		return nil, err
+	}
+	p.OwnMemory(store)
+	r.Gradients, r.Buckets = gradients, store.Buckets
+	if r.Values, err = layout.NewValues(engine.Host, specs); err != nil {
+		return nil, err
+	}
+	return store, r.Model.Bind(r.Values, r.Gradients)
 }

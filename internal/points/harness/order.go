@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 // planTrainer builds a trainer, and has it plan the buckets of its model.
 func (w *world) planTrainer(r *Rank, p *process.Process) error {
 	env := sdk.TrainerEnv{
-		Rank: r.Position, Name: p.Name(), Trainers: r.Size, Epochs: trainedEpochs, Seed: 7, Maps: w.subject.InTrainer,
+		Rank: r.Position, Name: p.Name(), Trainers: r.Size, Epochs: TrainedEpochs, Seed: 7, Maps: w.subject.InTrainer,
 	}
 	if server, ok := w.serverPart(); ok {
 		env.Server = server.Key
@@ -25,7 +25,7 @@ func (w *world) planTrainer(r *Rank, p *process.Process) error {
 	if err != nil {
 		return err
 	}
-	r.trainer = trainer
+	r.Trainer = trainer
 	if r.Model, err = hosted.NewModel(p, kit(toys.Matrix), sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1, Engine: engine.Host}); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 		}
 	}
 	list := r.share()
-	if preparing, ok := r.trainer.(sdk.Preprocessor); ok {
+	if preparing, ok := r.Trainer.(sdk.Preprocessor); ok {
 		changed, err := preparing.Preprocess(slices.Clone(list))
 		if err != nil {
 			return err
@@ -87,8 +87,8 @@ func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 	r.calls = &ledger{}
 	parts := r.TrainerParts
 	parts.Model, parts.Criterion, parts.Hook = r.calls.watch(r.Model.(sdk.FeatureModel), r.Criterion, r.Hook)
-	if err := r.trainer.Attach(parts); err != nil {
-		return fmt.Errorf("Attach: %w", err)
+	if err := r.Trainer.Attach(parts); err != nil {
+		return fmt.Errorf("Attach: %w", err) //nolint:staticcheck // the name of the method
 	}
 	return nil
 }

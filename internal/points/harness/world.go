@@ -1,4 +1,4 @@
-package points
+package harness
 
 import (
 	"errors"
@@ -6,13 +6,45 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/server"
 	"github.com/psbench/psbench/internal/host/table"
 )
+
+const (
+	// MaxBatch is how many samples the batches have that parts are told of, where a point does
+	// not need more.
+	MaxBatch = 64
+	// Batches is how many a trainer needs in an epoch to carry a point out.
+	Batches = 4
+
+	// TrainedEpochs is how many epochs a trainer is told to train.
+	TrainedEpochs = 2
+	// Moment is long enough for what comes too late.
+	Moment = 30 * time.Millisecond
+
+	// hostGrace is for what the host has to end.
+	hostGrace = 5 * time.Second
+)
+
+// transport keeps buckets on the heap, where a part that writes too late is found; mapped
+// memory would be gone, and the process of the test with it.
+var transport = func() string {
+	for _, name := range fabric.Names() {
+		if f, err := fabric.Open(name); err == nil && f.OnOneHost() && !f.Maps() {
+			return name
+		}
+	}
+	return fabric.Default().Name
+}()
+
+// secret is that of the world's links.
+var secret = []byte("plugintest plugintest plugintest")
 
 // world is the processes of a run within this one: ranks that carry points out, and a server
 // where one is tested, each on psbench's own host and joined by a real fabric.
@@ -30,13 +62,13 @@ type world struct {
 
 // inWorld carries the point out in ranks of this process.
 func (p Point) inWorld(s *Subject) error {
-	w := &world{subject: s, point: p, plan: s.buckets(p.Large)}
-	err := within(s.timeout()+hostGrace, w.carry)
+	w := &world{subject: s, point: p, plan: s.Buckets(p.Large)}
+	err := Within(s.Patience()+hostGrace, w.carry)
 	var peer *comm.PeerError
 	if told := w.told(); told != nil && !errors.As(told, &peer) {
 		err = told // which explains what the ranks saw of it
 	}
-	if end := within(s.timeout(), w.close); err == nil {
+	if end := Within(s.Patience(), w.close); err == nil {
 		err = end
 	}
 	return err
@@ -73,7 +105,7 @@ func (w *world) compare() error {
 func (w *world) together(step func(rank int) error) error {
 	errs := make(chan error, len(w.ranks))
 	for i := range w.ranks {
-		go func() { errs <- guarded(func() error { return step(i) }) }()
+		go func() { errs <- Recovered(func() error { return step(i) }) }()
 	}
 	var first error
 	for range w.ranks {
@@ -135,7 +167,7 @@ func (w *world) close() error {
 	var first error
 	all := w.processes()
 	for _, p := range all {
-		if err := p.CloseParts(w.subject.timeout()); first == nil {
+		if err := p.CloseParts(w.subject.Patience()); first == nil {
 			first = err
 		}
 		if err := p.Recorder.Err(); first == nil {
