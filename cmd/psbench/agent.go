@@ -13,6 +13,7 @@ import (
 
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/process/agent"
 	"github.com/psbench/psbench/core/process/agent/ssh"
 	"github.com/psbench/psbench/core/process/launchers"
@@ -20,14 +21,14 @@ import (
 
 // overHosts has a command run on the hosts of a file. The core is here, the agents are started by ssh.
 func (a *app) overHosts(ctx context.Context, f *launchers.Finding, c *config.Config, gpus int, cuda bool, run func() error) error {
-	if err := os.Unsetenv(launchers.SecretVariable); err != nil { // the run has one of its own
+	if err := os.Unsetenv(option.SecretVariable); err != nil { // the run has one of its own
 		return err
 	}
 	listen, err := addressHere(c.Interface)
 	if err != nil {
 		return err
 	}
-	o := ssh.Options{Command: a.variable(launchers.SSHVariable), Timeout: time.Duration(c.RPCTimeout) * time.Second, Invitation: ssh.Invitation{
+	o := ssh.Options{Command: a.variable(option.SSHVariable), Timeout: time.Duration(c.RPCTimeout) * time.Second, Invitation: ssh.Invitation{
 		TimeoutS: c.RPCTimeout, Interface: c.Interface, NoUserRegistry: c.NoUserRegistry, Variables: ssh.Carried(a.environ), CUDA: cuda,
 	}}
 	if o.Program, err = os.Executable(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/process/agent"
 	"github.com/psbench/psbench/core/process/launchers"
 	identities "github.com/psbench/psbench/internal/identity"
@@ -39,8 +40,8 @@ const mostSecret = 4096
 
 func (j *joining) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&j.hosts, listFlag, "", "hosts of the run, one a line of a `FILE`; ssh starts an agent on each")
-	cmd.Flags().StringVar(&j.secretFile, secretFileFlag, "", "secret by which the tasks of a launcher without PMI know each other, in a `FILE` of mode 0600; also the value of "+launchers.SecretVariable)
-	cmd.Flags().StringVar(&j.core, coreFlag, "", "where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+launchers.CoreVariable)
+	cmd.Flags().StringVar(&j.secretFile, secretFileFlag, "", "secret by which the tasks of a launcher without PMI know each other, in a `FILE` of mode 0600; also the value of "+option.SecretVariable)
+	cmd.Flags().StringVar(&j.core, coreFlag, "", "where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+option.CoreVariable)
 }
 
 // given is the flag by which tasks are to find each other, "" if there is none.
@@ -87,16 +88,16 @@ func (j *joining) unused(f *launchers.Finding) error {
 
 // secret is what the user has given, nil if nothing. Processes that this one starts do not get it.
 func (j *joining) secret() ([]byte, error) {
-	text := os.Getenv(launchers.SecretVariable)
+	text := os.Getenv(option.SecretVariable)
 	given := text != ""
-	if err := os.Unsetenv(launchers.SecretVariable); err != nil {
+	if err := os.Unsetenv(option.SecretVariable); err != nil {
 		return nil, err
 	}
 	switch {
 	case given && j.secretFile != "":
-		return nil, fmt.Errorf("both --%s and %s give a secret: leave one out", secretFileFlag, launchers.SecretVariable)
+		return nil, fmt.Errorf("both --%s and %s give a secret: leave one out", secretFileFlag, option.SecretVariable)
 	case given:
-		return trimmed(launchers.SecretVariable, []byte(text))
+		return trimmed(option.SecretVariable, []byte(text))
 	case j.secretFile != "":
 		return readSecret(j.secretFile)
 	}
@@ -163,7 +164,7 @@ func checkCore(core, from string) error {
 // checkHere refuses a name of the core that is not of this host, where the first task runs. What torchrun says is not
 // for psbench alone, and a pod may be behind a service, or run before its own name is known.
 func (a *app) checkHere(ctx context.Context, core, from string) error {
-	if from != "--"+coreFlag && from != launchers.CoreVariable || a.variable("KUBERNETES_SERVICE_HOST") != "" {
+	if from != "--"+coreFlag && from != option.CoreVariable || a.variable("KUBERNETES_SERVICE_HOST") != "" {
 		return nil
 	}
 	host, _, _ := net.SplitHostPort(core)
@@ -201,7 +202,7 @@ func (a *app) join(ctx context.Context, j *joining, f *launchers.Finding, listen
 	case f.Place.Size == 0:
 		return nil, fmt.Errorf("%s does not say how many tasks there are: its manifest must, by PSBENCH_TASKS", f.Launcher)
 	case core == "":
-		return nil, fmt.Errorf("%s does not say where the first task is: give all of them its address HOST:PORT by --%s or %s", f.Launcher, coreFlag, launchers.CoreVariable)
+		return nil, fmt.Errorf("%s does not say where the first task is: give all of them its address HOST:PORT by --%s or %s", f.Launcher, coreFlag, option.CoreVariable)
 	}
 	if err := checkCore(core, from); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/core/process/launchers/submit"
@@ -71,7 +72,7 @@ func (a *app) outside() error {
 	}
 	s := a.system("")
 	s.Environ = slices.DeleteFunc(slices.Clone(s.Environ), func(pair string) bool {
-		return strings.HasPrefix(pair, launchers.SecretVariable+"=") // it does not travel, so it may be set
+		return strings.HasPrefix(pair, option.SecretVariable+"=") // it does not travel, so it may be set
 	})
 	return launchers.Look(s).Refusal()
 }
@@ -157,6 +158,6 @@ func (a *app) teller(quiet bool) func(string) {
 func withoutPlaces(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return slices.Contains(launchers.Variables(), name)
+		return slices.Contains(option.StartVariables(), name)
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
@@ -27,7 +27,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	}
 	environ := withoutOptions(a.environ)
 	if o.Share { // each run is this host's, whatever started psbench on several
-		environ = append(environ, launchers.OverrideVariable+"=1")
+		environ = append(environ, option.OverrideVariable+"=1")
 	}
 	options := conduct.Options{
 		Environ: environ,

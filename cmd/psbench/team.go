@@ -16,6 +16,7 @@ import (
 	"github.com/psbench/psbench/core/host/interfaces"
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/agent"
@@ -201,12 +202,12 @@ func (a *app) meet(ctx context.Context, f *launchers.Finding, j *joining, listen
 	}
 	switch {
 	case f.Speaks():
-		if err := os.Unsetenv(launchers.SecretVariable); err != nil { // the launcher has a better one
+		if err := os.Unsetenv(option.SecretVariable); err != nil { // the launcher has a better one
 			return nil, err
 		}
 		err = overPMI(ctx, f, timeout, talk)
 		return m, err
-	case j.given() != "" || a.variable(launchers.SecretVariable) != "" || !f.SpeaksPMIx() || f.Crowded() != nil:
+	case j.given() != "" || a.variable(option.SecretVariable) != "" || !f.SpeaksPMIx() || f.Crowded() != nil:
 		return a.join(ctx, j, f, listen, timeout)
 	}
 	err = overPMIx(ctx, timeout, talk)

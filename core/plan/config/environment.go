@@ -11,7 +11,6 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 
 	"github.com/psbench/psbench/core/plan/config/option"
-	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
@@ -21,7 +20,8 @@ import (
 // notOptions are variables that begin like options: one that every process reads for
 // itself, those for plugin processes, which whoever runs psbench below one has too, and those that
 // say what launchers do not.
-var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable, host.CUDAProductVariable}, launchers.Variables()...)
+var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable,
+	host.CUDADeviceVariable, host.CUDAProductVariable}, option.StartVariables()...)
 
 // doublePrefix begins the variables of the double of CUDA's driver that tests run against.
 const doublePrefix = option.EnvPrefix + "DOUBLE_"
@@ -29,7 +29,7 @@ const doublePrefix = option.EnvPrefix + "DOUBLE_"
 // readEnv is the layer of the environment. A variable without a value counts as not set, and one that a Service of
 // Kubernetes called psbench has given to the pod is not psbench's.
 func readEnv(environ []string) (layer, error) {
-	environ = launchers.WithoutServiceLinks(environ)
+	environ = option.WithoutServiceLinks(environ)
 	if err := checkEnviron(environ); err != nil {
 		return layer{}, err
 	}
@@ -60,7 +60,8 @@ func checkEnviron(environ []string) error {
 				return err
 			}
 		case name == host.Handshake.MagicCookieKey && value != host.Handshake.MagicCookieValue:
-			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it", name, quote.String(value))
+			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it",
+				name, quote.String(value))
 		case name == host.CUDAProductVariable && value != "cublas" && value != "kernels":
 			return fmt.Errorf("%s is %s but must be cublas or kernels", name, quote.String(value))
 		case strings.HasPrefix(name, option.EnvPrefix) && (name == option.EnvPrefix || name != strings.ToUpper(name)):
@@ -97,5 +98,6 @@ func checkThreads(name, value string) error {
 	if n <= uint64(mostThreads) && !tooLarge { // #nosec G115 -- a count of cores
 		return nil
 	}
-	return fmt.Errorf("%s is %s but must be at most %d on this machine of %d cores", name, quote.Text(value), mostThreads, runtime.NumCPU())
+	return fmt.Errorf("%s is %s but must be at most %d on this machine of %d cores",
+		name, quote.Text(value), mostThreads, runtime.NumCPU())
 }

@@ -5,12 +5,8 @@ import (
 	"net"
 	"slices"
 	"strings"
-)
 
-// What a user gives all tasks of a launcher that does not let them talk.
-const (
-	SecretVariable = "PSBENCH_SECRET" // #nosec G101 -- the name of a variable
-	CoreVariable   = "PSBENCH_CORE"   // HOST:PORT at which the first task listens
+	"github.com/psbench/psbench/core/plan/config/option"
 )
 
 // CorePort is where the first task listens if the launcher tells its host alone.
@@ -27,8 +23,8 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 		}
 		return ""
 	}
-	if core := value(CoreVariable); core != "" {
-		return core, CoreVariable
+	if core := value(option.CoreVariable); core != "" {
+		return core, option.CoreVariable
 	}
 	leader := map[string]string{"torchrun": "MASTER_ADDR", torchVariables: "MASTER_ADDR", "LeaderWorkerSet": "LWS_LEADER_ADDRESS"}[f.Launcher]
 	if leader == "" || value(leader) == "" {
@@ -41,7 +37,7 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 func (f *Finding) Stranded() error {
 	v := f.view()
 	return fmt.Errorf("by %s this process is %s (%s), which have no way to find each other: %s; %s=1 if this process is to run alone",
-		v.Launcher, f.Place.words(), v.sources(), f.meeting(), OverrideVariable)
+		v.Launcher, f.Place.words(), v.sources(), f.meeting(), option.OverrideVariable)
 }
 
 // meeting is what has tasks of the launcher find each other.
@@ -52,13 +48,15 @@ func (f *Finding) meeting() string {
 		return "type srun --mpi=pmi2 --ntasks-per-node=1 psbench ..."
 	case "Open MPI":
 		return fmt.Sprintf("type %s=$(%s) mpirun -x %s -x %s=%s -n %d --map-by ppr:1:node psbench ...",
-			SecretVariable, drawn, SecretVariable, CoreVariable, f.first(), f.Place.Size)
+			option.SecretVariable, drawn, option.SecretVariable, option.CoreVariable, f.first(), f.Place.Size)
 	case "torchrun":
 		return "make a secret, " + drawn + " >key && chmod 600 key, copy the file to all hosts, and type torchrun ... psbench run --secret-file key"
 	case kubernetes, "LeaderWorkerSet", torchVariables:
-		return fmt.Sprintf("the manifest must give all pods a secret by %s, as deploy/job.yaml does", SecretVariable)
+		return fmt.Sprintf("the manifest must give all pods a secret by %s, as deploy/job.yaml does",
+			option.SecretVariable)
 	}
-	return fmt.Sprintf("start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret by --secret-file or %s", SecretVariable)
+	return fmt.Sprintf("start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret by --secret-file or %s",
+		option.SecretVariable)
 }
 
 // first is an address at which the first task can wait. Only that task knows its host.
@@ -85,5 +83,5 @@ func (f *Finding) Crowded() error {
 		instead = fmt.Sprintf("type it without %s, as in psbench run --ntrainer %d", launcher, p.Here)
 	}
 	return fmt.Errorf("by %s %d tasks run on this host (%s=%d), but psbench starts all processes of a host by itself: %s; %s=1 if each is to run alone",
-		f.Launcher, p.Here, p.From.Here, p.Here, instead, OverrideVariable)
+		f.Launcher, p.Here, p.From.Here, p.Here, instead, option.OverrideVariable)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -18,11 +19,11 @@ import (
 func (f *Finding) decide(r *reader) {
 	f.reader = r
 	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1, Host: r.Host}, "no launcher has started this process as one of several"
-	if value, set := r.text(OverrideVariable); set {
+	if value, set := r.text(option.OverrideVariable); set {
 		if value == "1" {
-			f.Why = OverrideVariable + " is 1"
+			f.Why = option.OverrideVariable + " is 1"
 		} else {
-			f.Err = fmt.Errorf("%s is %s but must be 1, or not set", OverrideVariable, quote.String(value))
+			f.Err = fmt.Errorf("%s is %s but must be 1, or not set", option.OverrideVariable, quote.String(value))
 		}
 		return
 	}
@@ -42,11 +43,12 @@ func (f *Finding) decide(r *reader) {
 			return
 		}
 	}
-	switch given, _ := r.first(CoreVariable, SecretVariable); {
+	switch given, _ := r.first(option.CoreVariable, option.SecretVariable); {
 	case decides != nil:
 		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
 	case given != "": // whoever gives it means others to come
-		f.Err = fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone", given, f.Why, OverrideVariable)
+		f.Err = fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone",
+			given, f.Why, option.OverrideVariable)
 		return
 	}
 	if !f.Place.Several() {
@@ -141,7 +143,7 @@ func (c *Contradiction) Error() string {
 
 // Refusal is why a command of one process must not start here; nil where this process is a single task.
 func (f *Finding) Refusal() error {
-	const override = OverrideVariable + "=1 if this process is to run alone all the same"
+	const override = option.OverrideVariable + "=1 if this process is to run alone all the same"
 	// A file that the user gave is mended by the user; what a launcher says may be wrong.
 	launched := slices.ContainsFunc(f.Views, func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
 	switch {
@@ -161,7 +163,7 @@ func (f *Finding) Refusal() error {
 // Decides is the launcher that decides in a sentence; where none does it is the user.
 func (f *Finding) Decides() string {
 	if f.Launcher == Alone {
-		return OverrideVariable
+		return option.OverrideVariable
 	}
 	return f.Launcher
 }

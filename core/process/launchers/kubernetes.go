@@ -4,13 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/internal/quote"
-)
-
-// What a manifest can say of its pods, as Kubernetes does not.
-const (
-	tasksVariable = "PSBENCH_TASKS"
-	taskVariable  = "PSBENCH_TASK"
 )
 
 const kubernetes = "Kubernetes Job"
@@ -36,9 +31,11 @@ func job(r *reader) (*Place, string, error) {
 	case err != nil && cluster:
 		return nil, "", err
 	case size > 1 && (err != nil || rank < 0):
-		return nil, "", fmt.Errorf("%s is %d but %s, which tells them apart, is not set: the Job must have completionMode Indexed", tasksVariable, size, index)
+		return nil, "", fmt.Errorf("%s is %d but %s, which tells them apart, is not set: the Job must have completionMode Indexed",
+			option.TasksVariable, size, index)
 	case size > 1 && !cluster:
-		return nil, "", fmt.Errorf("%s is %d but KUBERNETES_SERVICE_HOST is not set, as it is in a pod", tasksVariable, size)
+		return nil, "", fmt.Errorf("%s is %d but KUBERNETES_SERVICE_HOST is not set, as it is in a pod",
+			option.TasksVariable, size)
 	case err != nil || rank < 0:
 		return nil, index + " is not set", nil
 	case !cluster:
@@ -52,43 +49,48 @@ func job(r *reader) (*Place, string, error) {
 	why := fmt.Sprintf("pod %d of %s", rank, kind)
 	p := &Place{Rank: rank, Local: -1, Host: r.Host, From: Sources{Rank: index}}
 	if task >= 0 {
-		p.Rank, p.From.Rank = task, taskVariable
+		p.Rank, p.From.Rank = task, option.TaskVariable
 	}
-	_, core := r.text(CoreVariable)
-	secret := r.variables[SecretVariable] != "" // not noted, since what is read is shown
+	_, core := r.text(option.CoreVariable)
+	secret := r.variables[option.SecretVariable] != "" // not noted, since what is read is shown
 	switch {
 	case size == 1:
-		p.Size, p.Rank, p.From = 1, 0, Sources{Size: tasksVariable}
+		p.Size, p.Rank, p.From = 1, 0, Sources{Size: option.TasksVariable}
 	case size > 0:
-		p.Size, p.From.Size = size, tasksVariable
+		p.Size, p.From.Size = size, option.TasksVariable
 	case subdomain == "" && !core && !secret:
 		p.Size, p.Rank, p.From = 1, 0, Sources{}
 		why += ", whose pods have no names for each other, so that each works alone"
 	case subdomain == "" && !core:
-		why += fmt.Sprintf(", which have a secret to meet by, %s; how many there are is not told: its manifest can by %s", SecretVariable, tasksVariable)
+		why += fmt.Sprintf(", which have a secret to meet by, %s; how many there are is not told: its manifest can by %s",
+			option.SecretVariable, option.TasksVariable)
 	case subdomain == "":
-		why += fmt.Sprintf(", which are to meet at %s; how many there are is not told: its manifest can by %s", CoreVariable, tasksVariable)
+		why += fmt.Sprintf(", which are to meet at %s; how many there are is not told: its manifest can by %s",
+			option.CoreVariable, option.TasksVariable)
 	default:
-		why += fmt.Sprintf(", whose pods have names in %s; how many there are is not told: its manifest can by %s", quote.Word(subdomain), tasksVariable)
+		why += fmt.Sprintf(", whose pods have names in %s; how many there are is not told: its manifest can by %s",
+			quote.Word(subdomain), option.TasksVariable)
 	}
 	return p, why, nil
 }
 
 // tasks is how many pods the manifest says there are, -1 where it does not.
 func (r *reader) tasks() (int, error) {
-	size, err := r.number(tasksVariable)
+	size, err := r.number(option.TasksVariable)
 	if err != nil || size == 0 {
-		value, _ := r.text(tasksVariable)
-		return -1, fmt.Errorf("%s is %s but must be a whole number from 1 to %d", tasksVariable, quote.String(value), most)
+		value, _ := r.text(option.TasksVariable)
+		return -1, fmt.Errorf("%s is %s but must be a whole number from 1 to %d",
+			option.TasksVariable, quote.String(value), most)
 	}
 	return size, nil
 }
 
 // task is which of them the manifest says that this pod is, -1 where it does not.
 func (r *reader) task(size int) (int, error) {
-	task, err := r.number(taskVariable)
+	task, err := r.number(option.TaskVariable)
 	if err == nil && task >= 0 && size < 0 {
-		err = fmt.Errorf("%s is %d but %s, which says of how many, is not set", taskVariable, task, tasksVariable)
+		err = fmt.Errorf("%s is %d but %s, which says of how many, is not set",
+			option.TaskVariable, task, option.TasksVariable)
 	}
 	return task, err
 }

@@ -6,6 +6,8 @@ package launchers
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/psbench/psbench/core/plan/config/option"
 )
 
 // System is what detectors look at.
@@ -79,17 +81,6 @@ const Alone = "none"
 // HostsFile is the launcher of a process whose user lists the hosts.
 const HostsFile = "--hosts"
 
-// SSHVariable is how psbench calls ssh, words with spaces between.
-const SSHVariable = "PSBENCH_SSH"
-
-// OverrideVariable makes a process one that is alone, whoever started it.
-const OverrideVariable = "PSBENCH_ALONE"
-
-// Variables are those of psbench's own that say how a process was started.
-func Variables() []string {
-	return []string{OverrideVariable, tasksVariable, taskVariable, SecretVariable, CoreVariable, SSHVariable}
-}
-
 // detector knows one launcher. It returns a place, or why there is none; with an error the
 // launcher has started this process but says what cannot be.
 type detector struct {
@@ -106,7 +97,7 @@ var detectors = []detector{
 	{name: "Open MPI", alone: "mpirun -n 1 psbench ...", detect: openMPI},
 	{name: hydra, alone: "mpiexec -n 1 psbench ...", detect: pmi},
 	{name: "torchrun", alone: "psbench ... without torchrun", detect: torchrun},
-	{name: kubernetes, alone: "a Job with parallelism 1 and " + tasksVariable + "=1", detect: job},
+	{name: kubernetes, alone: "a Job with parallelism 1 and " + option.TasksVariable + "=1", detect: job},
 	{name: "LeaderWorkerSet", alone: "a group of size 1", detect: leaderWorkerSet},
 	{name: HostsFile, alone: "a file of one host", detect: hostsFile},
 	{name: torchVariables, alone: "a job of one pod", detect: torchDistributed, weak: true},

@@ -15,6 +15,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/internal/golden"
 )
 
@@ -124,7 +125,7 @@ func TestPartsOfEnvironments(t *testing.T) {
 	archives := recorded(t)
 	// What each launcher is known by: without these it is not there.
 	marks := []string{"SLURM_STEP_ID", "SLURM_JOB_ID", "SLURM_JOBID", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PRTE_LAUNCHED", "PMI_SIZE", "PMI_RANK", "PMI_FD",
-		"TORCHELASTIC_RUN_ID", "LWS_LEADER_ADDRESS", tasksVariable}
+		"TORCHELASTIC_RUN_ID", "LWS_LEADER_ADDRESS", option.TasksVariable}
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "hydra", "torchrun", "leaderworkerset", "torchrun_slurm", "job_tasks", "jobset"}).Draw(t, "environment")
 		s := system(archives["testdata/"+name+".txtar"])

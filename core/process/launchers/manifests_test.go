@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/psbench/psbench/core/plan/config/option"
 )
 
 // manifest has the fields of Kubernetes that the examples of deploy use, and no others.
@@ -101,8 +103,8 @@ func manifests(t *testing.T, path string) map[string]manifest {
 	}
 }
 
-// pods checks that every pod of a Job knows its place among all of them, where the first one is, and a secret, and has a
-// node to itself; host gives the name of a pod, and label is one that all have.
+// pods checks that every pod of a Job knows its place among all of them, where the first one is, and a secret, and
+// has a node to itself; host gives the name of a pod, and label is one that all have.
 func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func(index int) string) {
 	t.Helper()
 	if j.CompletionMode != "Indexed" || j.Completions < 2 || j.Parallelism != j.Completions || len(j.Template.Spec.Containers) != 1 {
@@ -116,7 +118,7 @@ func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func
 		t.Errorf("it runs %q", command)
 	}
 	if !slices.ContainsFunc(spec.Containers[0].Env, func(v podVariable) bool {
-		return v.Name == SecretVariable && v.Value == "" && v.ValueFrom.SecretKeyRef.Name != "" && v.ValueFrom.SecretKeyRef.Key != ""
+		return v.Name == option.SecretVariable && v.Value == "" && v.ValueFrom.SecretKeyRef.Name != "" && v.ValueFrom.SecretKeyRef.Key != ""
 	}) {
 		t.Errorf("its pods have no secret: %+v", spec.Containers[0].Env)
 	}
@@ -152,7 +154,10 @@ func TestExamplesOfManifests(t *testing.T) {
 		if service.Metadata.Name != subdomain || service.Spec.ClusterIP != "None" || service.Spec.Selector["job-name"] != job.Metadata.Name {
 			t.Errorf("the Service gives the pods no names: %+v", service)
 		}
-		job.Spec.pods(t, subdomain, [2]string{"job-name", job.Metadata.Name}, func(index int) string { return fmt.Sprintf("%s-%d", job.Metadata.Name, index) })
+		job.Spec.pods(t, subdomain, [2]string{"job-name", job.Metadata.Name}, func(index int) string {
+			return fmt.Sprintf("%s-%d",
+				job.Metadata.Name, index)
+		})
 	})
 	t.Run("JobSet", func(t *testing.T) {
 		set := manifests(t, "../../../deploy/jobset.yaml")["JobSet"]

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -49,16 +50,17 @@ var lists = []struct {
 	{"Volcano", "VC_WORKER_HOSTS", separated},
 }
 
-// others says what tells of other tasks beside a process that runs alone, "" where nothing does. Such variables may be left
-// in a shell, so they are worth a warning and no more. A count of one tells that there is nobody.
+// others says what tells of other tasks beside a process that runs alone, "" where nothing does. Such variables may
+// be left in a shell, so they are worth a warning and no more. A count of one tells that there is nobody.
 func (r *reader) others() string {
-	if tasks, _ := r.text(tasksVariable); tasks == "1" {
+	if tasks, _ := r.text(option.TasksVariable); tasks == "1" {
 		return ""
 	}
 	const index = "JOB_COMPLETION_INDEX"
 	_, pod := r.text("KUBERNETES_SERVICE_HOST")
 	if n, err := r.number(index); pod && err == nil && n >= 0 {
-		return lone("Kubernetes", 0, fmt.Sprintf("%s=%d", index, n), "its manifest can say by "+tasksVariable+" how many there are")
+		return lone("Kubernetes", 0, fmt.Sprintf("%s=%d",
+			index, n), "its manifest can say by "+option.TasksVariable+" how many there are")
 	}
 	for _, s := range signs {
 		size, rank := r.count(s.size), r.count(s.rank)
@@ -90,7 +92,7 @@ func lone(by string, size int, read, help string) string {
 		of = fmt.Sprintf("%d tasks", size)
 	}
 	return fmt.Sprintf("this process runs alone, but by %s (%s) it is one of %s: %s, or set %s=1 if each is to run alone",
-		read, by, of, cmp.Or(help, "docs/launchers.md says how they meet"), OverrideVariable)
+		read, by, of, cmp.Or(help, "docs/launchers.md says how they meet"), option.OverrideVariable)
 }
 
 // count is a variable that counts, -1 where it does not. Of a range, as in 2:4, the lower bound counts.

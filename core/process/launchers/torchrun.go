@@ -3,6 +3,8 @@ package launchers
 import (
 	"errors"
 	"fmt"
+
+	"github.com/psbench/psbench/core/plan/config/option"
 )
 
 // torchrun knows a worker of torchrun by what that alone sets. RANK and WORLD_SIZE by themselves are set by
@@ -48,15 +50,16 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	_, ranked := r.text(rank)
 	_, met := r.text(master)
 	_, pod := r.text("KUBERNETES_SERVICE_HOST")
-	_, core := r.text(CoreVariable)
-	secret := r.variables[SecretVariable] != "" // not noted, since what is read is shown
+	_, core := r.text(option.CoreVariable)
+	secret := r.variables[option.SecretVariable] != "" // not noted, since what is read is shown
 	switch {
 	case elastic:
 		return nil, "torchrun has set them", nil
 	case !sized || !ranked || !met:
 		return nil, fmt.Sprintf("%s, %s and %s are not all set", rank, size, master), nil
 	case !pod && !core && !secret:
-		return nil, fmt.Sprintf("%s, %s and %s are set, but outside a pod and without %s they may be left of others", rank, size, master, SecretVariable), nil
+		return nil, fmt.Sprintf("%s, %s and %s are set, but outside a pod and without %s they may be left of others",
+			rank, size, master, option.SecretVariable), nil
 	}
 	p, err := r.place(size, rank, "LOCAL_RANK")
 	if err != nil {

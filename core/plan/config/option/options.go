@@ -1,5 +1,5 @@
 // Package option has the options of a run, each with its type, bounds, default and words,
-// and reads their values, from flags among others.
+// and reads their values, from flags among others. It also names psbench's environment variables that are no options.
 package option
 
 import (

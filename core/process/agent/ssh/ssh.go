@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/process/agent"
 	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
@@ -45,7 +46,8 @@ const secretBytes = 32
 // them tell who and where they are. The names of the hosts are those of the list. The sessions are to be ended.
 func Meet(ctx context.Context, me rollcall.Task, hosts []launchers.Host, o Options) (*agent.Meeting, *Sessions, error) {
 	if o.Command != "" && strings.TrimSpace(o.Command) == "" {
-		return nil, nil, fmt.Errorf("%s is %s but must be a command, as in ssh -F cluster.conf: leave it out for ssh", launchers.SSHVariable, quote.String(o.Command))
+		return nil, nil, fmt.Errorf("%s is %s but must be a command, as in ssh -F cluster.conf: leave it out for ssh",
+			option.SSHVariable, quote.String(o.Command))
 	}
 	o.Invitation.Secret, o.Invitation.Size = make([]byte, secretBytes), 1+len(hosts)
 	_, _ = rand.Read(o.Invitation.Secret) // never fails
@@ -134,9 +136,10 @@ func notStarted(program string, o Options, err error) error {
 		err = search.Err
 	}
 	if o.Command == "" {
-		return fmt.Errorf("ssh cannot be started: %w; %s can name another program", err, launchers.SSHVariable)
+		return fmt.Errorf("ssh cannot be started: %w; %s can name another program", err, option.SSHVariable)
 	}
-	return fmt.Errorf("%s is %s, but %s cannot be started: %w", launchers.SSHVariable, quote.String(o.Command), quote.Word(program), err)
+	return fmt.Errorf("%s is %s, but %s cannot be started: %w",
+		option.SSHVariable, quote.String(o.Command), quote.Word(program), err)
 }
 
 // name calls tasks by the names of the list, where each is a host of its own.
@@ -145,7 +148,8 @@ func name(tasks []rollcall.Task, hosts []launchers.Host) error {
 	for i, h := range hosts {
 		t := &tasks[i+1]
 		if other, taken := first[t.Host]; taken {
-			return fmt.Errorf("%s (rank %d) and %s both are %s, but psbench has one task on each host: leave one out, and list this host by its own name", h.Name, t.Rank, other, quote.Word(t.Host))
+			return fmt.Errorf("%s (rank %d) and %s both are %s, but psbench has one task on each host: leave one out, and list this host by its own name",
+				h.Name, t.Rank, other, quote.Word(t.Host))
 		}
 		first[t.Host], t.Host = h.Name, h.Name
 	}

@@ -1,4 +1,4 @@
-package launchers
+package option
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package launchers
+package option
 
 import (
 	"net/netip"
@@ -13,8 +13,8 @@ import (
 // container for a link: the name of the Service, then what the value is.
 var linkName = regexp.MustCompile(`^(.+?)_(?:(SERVICE_HOST|PORT_[0-9]+_(?:TCP|UDP|SCTP)_ADDR)|(SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)_PORT)|(PORT(?:_[0-9]+_(?:TCP|UDP|SCTP))?)|(PORT_[0-9]+_(?:TCP|UDP|SCTP)_PROTO))$`)
 
-// IsServiceLink says whether a variable tells where a Service of Kubernetes listens, by the shape of name and value: one
-// of a Service called psbench, or psbench-master, begins as psbench's own do.
+// IsServiceLink says whether a variable tells where a Service of Kubernetes listens, by the shape of name and value:
+// one of a Service called psbench, or psbench-master, begins as psbench's own do.
 func IsServiceLink(name, value string) bool {
 	is := linkName.FindStringSubmatch(name)
 	switch {
