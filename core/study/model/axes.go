@@ -172,6 +172,17 @@ func (d *duels) crossing() bool {
 	return false
 }
 
+// won are the slices of an axis without the barred cells, each with the value that wins it.
+func (d *duels) won(axis int) []slice {
+	all := d.study.slicesOf(axis, d.metric, d.barred)
+	for i, l := range all {
+		if best := d.winner(l); best != nil {
+			all[i].winner = best.Values[axis]
+		}
+	}
+	return all
+}
+
 // changes says of each axis whose best value is known somewhere where it is which, along the other axes.
 func (s *Study) changes(d *duels) []string {
 	var texts []string
@@ -179,14 +190,9 @@ func (s *Study) changes(d *duels) []string {
 		if isWork(a.Name) || len(a.Values) < 2 {
 			continue
 		}
-		all := s.slicesOf(axis, d.metric, d.barred)
+		all := d.won(axis)
 		if len(all) < 2 {
 			continue
-		}
-		for i, l := range all {
-			if best := d.winner(l); best != nil {
-				all[i].winner = best.Values[axis]
-			}
 		}
 		var winners []string
 		wins := map[string][]slice{}

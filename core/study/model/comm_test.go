@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func TestComm(t *testing.T) {
 	var got []string
 	for _, c := range s.Cells {
 		for _, v := range c.Of(CommTime) {
-			got = append(got, c.Name+" "+number(v))
+			got = append(got, fmt.Sprintf("%s %.2f", c.Name, v))
 		}
 		for _, f := range c.Failed {
 			got = append(got, c.Name+" "+f.Reason)

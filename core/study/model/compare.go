@@ -104,7 +104,7 @@ func (s *Study) Along(axis string, metric Metric) (*Comparison, error) {
 			continue
 		}
 		for _, from := range s.measured() {
-			if from.Values[at] == values[0] && slices.Equal(without(from.Values, at), without(cell.Values, at)) {
+			if from.Values[at] == values[0] && from.equalBut(cell, at) {
 				pairs = append(pairs, cells{cell.Name, from, cell})
 			}
 		}
@@ -229,6 +229,9 @@ func (c *Comparison) runs(cell *Cell) judge.Runs {
 	}
 	return judge.Apart(cell.Of(c.Metric.Name))
 }
+
+// inRounds says that the comparisons are within rounds, as those along an axis of a study in rounds are.
+func (c *Comparison) inRounds() bool { return c.of != nil && c.of.InRounds }
 
 // note takes over what the studies themselves warn of.
 func (c *Comparison) note(studies ...*Study) {

@@ -95,10 +95,6 @@ func nameBy(c *Cell, keys []string) string {
 	return strings.Join(parts, " ")
 }
 
-func without(values []string, at int) []string {
-	return slices.Concat(values[:at], values[at+1:])
-}
-
 // differences are what differs between the two sides beside what is compared.
 type differences struct {
 	along    bool // an axis, whose cells have other configurations as they were told to

@@ -80,7 +80,7 @@ func (c *Comparison) foot() []string {
 // proven says what it takes to be better or worse.
 func (c *Comparison) proven() string {
 	test, what := "the test of Mann and Whitney", "medians that changed by more than "+c.held.text()
-	if c.of != nil && c.of.InRounds {
+	if c.inRounds() {
 		test, what = "Student's test within rounds", "a change of more than "+c.held.text()
 		if c.held.each {
 			what = "a change of more than its rounds go up and down by themselves"

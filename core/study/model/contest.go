@@ -103,7 +103,7 @@ func (s *Study) workOf(c *Cell) string {
 	var parts []string
 	for i, a := range s.Axes {
 		if len(a.Values) > 1 && isWork(a.Name) {
-			parts = append(parts, placed(a.Name, c.Values[i]))
+			parts = append(parts, a.Name+" "+c.Values[i])
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -4,22 +4,12 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/internal/screen"
 )
 
 // driftText says that the machine drifted, and by how much; "" if no more than by noise.
 func (s *Study) driftText(m Metric) string {
-	if !s.InRounds || m.learns() {
-		return ""
-	}
-	var cells []judge.Runs
-	for _, c := range s.All() {
-		if c.Same == "" {
-			cells = append(cells, s.runs(c, m.Name))
-		}
-	}
-	drift, ok := judge.DriftOf(cells)
+	drift, ok := s.drift(m)
 	if !ok {
 		return ""
 	}

@@ -29,10 +29,33 @@ func (s *Study) runs(c *Cell, metric string) judge.Runs {
 	return runs
 }
 
+// drift is how the machine drifted over the rounds of a study, by all cells; ok is false if by no more than noise.
+func (s *Study) drift(m Metric) (drift judge.Drift, ok bool) {
+	if !s.InRounds || m.learns() {
+		return judge.Drift{}, false
+	}
+	var cells []judge.Runs
+	for _, c := range s.All() {
+		if c.Same == "" {
+			cells = append(cells, s.runs(c, m.Name))
+		}
+	}
+	return judge.DriftOf(cells)
+}
+
 // isLate says whether a run began after a later round of the baseline had begun.
 func (s *Study) isLate(r *Run) bool {
 	next, ok := s.next[r.Round]
 	return ok && r.Started.After(next)
+}
+
+// Settle derives what follows from the runs together: when the rounds of a study in rounds ended, and what cells left out of
+// their data.
+func (s *Study) Settle() {
+	if s.InRounds {
+		s.setRounds()
+	}
+	s.settleUnseen()
 }
 
 // setRounds notes when rounds ended: for each one when the first run of a later round of the baseline or of its A/A cell began.

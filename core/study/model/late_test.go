@@ -40,7 +40,7 @@ func TestLateRuns(t *testing.T) {
 					r.Started = r.Started.Add(time.Hour)
 				}
 			}
-			s.setRounds()
+			s.Settle()
 			old, fresh := s.runsOf(s.Cells[0], Throughput), s.runsOf(s.Cells[2], Throughput)
 			if got := judge.Compare([]judge.Pair{{Old: old, New: fresh}}, true, judge.Floor{Change: 0.01, Runs: 8})[0]; got.Rounds != c.rounds {
 				t.Errorf("it is compared in %d rounds, not %d: %+v", got.Rounds, c.rounds, fresh)

@@ -23,7 +23,7 @@ func Load(paths []string) (*Study, error) { return new(Loader).Load(paths) }
 func (l *Loader) Load(paths []string) (*Study, error) {
 	s, err := l.load(paths)
 	if err == nil {
-		s.settleUnseen()
+		s.Settle()
 		s.MostFailed = l.MostFailed
 	}
 	return s, err

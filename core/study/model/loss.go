@@ -104,6 +104,12 @@ func paired(old, new judge.Runs) judge.Pair {
 	return judge.Pair{Old: old, New: new}
 }
 
+// isRounding says that a loss differs by no more than sums do that are added up in another order.
+func (l loss) isRounding() bool { return !l.change.Exceeds(judge.Floor{Change: rounding}) }
+
+// level is by what a cell is ranked among the others of its work, as Study.level is.
+func (o *contest) level(c *Cell) float64 { return o.levels[c] }
+
 // lossText says at what held-out loss the best cell leads, and which cells cannot win for theirs.
 func (o *contest) lossText() string {
 	var parts []string
@@ -117,7 +123,7 @@ func (o *contest) lossText() string {
 	}
 	var faster []string
 	for _, c := range o.barred {
-		if o.best == nil || o.metric.beats(o.levels[c], o.levels[o.best]) {
+		if o.best == nil || o.metric.beats(o.level(c), o.level(o.best)) {
 			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, o.metric.quantity(o.median(c)), o.losses[c].text()))
 		}
 	}
@@ -160,7 +166,7 @@ func (l loss) text() string {
 		return "not finite"
 	case l.change.Change == 0:
 		return "the same"
-	case !l.change.Exceeds(judge.Floor{Change: rounding}):
+	case l.isRounding():
 		return "the same but for rounding"
 	}
 	return fmt.Sprintf("%s, %s, floor %s", change, probability(l.change.Adjusted), screen.Percent(l.floor.Change))

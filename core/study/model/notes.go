@@ -78,7 +78,7 @@ func (c *Cell) notes(metric string) []note {
 		notes = append(notes, note{kind: "no value", title: "no value", example: fmt.Sprintf("%d of %s have no %s", missing, screen.Count(len(c.Runs), "run"), metric)})
 	}
 	if left, ok := c.unseen[metric]; ok {
-		notes = append(notes, left)
+		notes = append(notes, note{kind: "left out", title: screen.Percent(left.share) + " left out", example: fmt.Sprintf("%s left out: %s", left.sum(), left.why())})
 	}
 	return append(notes, c.runNotes()...)
 }

@@ -52,6 +52,14 @@ func (s *Study) notes(c *Cell, metric string) []note {
 	return slices.DeleteFunc(notes, func(n note) bool { return n.kind == tooFewRuns })
 }
 
+// warned are the warnings of the cells by a metric in full, one of each kind.
+func (s *Study) warned(metric string) []string {
+	if s.OneRun() {
+		return s.runWarnings(metric)
+	}
+	return warnings(s.All(), metric)
+}
+
 // runWarnings are the warnings of the only run.
 func (s *Study) runWarnings(metric string) []string {
 	var texts []string

@@ -68,11 +68,7 @@ func (s *Study) Remarks(v *Verdicts) []Sentence {
 		add("p99", s.withheld())
 		add("checked", s.checked())
 	}
-	told := s.runWarnings
-	if !s.OneRun() {
-		told = func(metric string) []string { return warnings(s.All(), metric) }
-	}
-	for _, text := range told(v.Metric.Name) {
+	for _, text := range s.warned(v.Metric.Name) {
 		add("warning", quote.Message(text))
 	}
 	s.addFailed(add)

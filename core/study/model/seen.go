@@ -98,9 +98,9 @@ func (s *Study) settleUnseen() {
 		for c, u := range unseenOf(s.All(), m) {
 			if u.share > 0 {
 				if c.unseen == nil {
-					c.unseen = map[string]note{}
+					c.unseen = map[string]unseen{}
 				}
-				c.unseen[m.Name] = note{kind: "left out", title: screen.Percent(u.share) + " left out", example: fmt.Sprintf("%s left out: %s", u.sum(), u.why())}
+				c.unseen[m.Name] = u
 			}
 		}
 	}

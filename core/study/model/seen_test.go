@@ -48,7 +48,7 @@ func seen(losses bool, of map[string]Seen) *Study {
 			r.Seen = of[c.Values[0]]
 		}
 	}
-	s.settleUnseen()
+	s.Settle()
 	return s
 }
 

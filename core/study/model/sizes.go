@@ -69,7 +69,17 @@ func (s *Study) counterparts(c *Cell) []*Cell {
 // Alike says whether cells are the same, or differ along Within alone.
 func (s *Study) Alike(a, b *Cell) bool {
 	at := s.within()
-	return a == b || at >= 0 && slices.Equal(without(a.Values, at), without(b.Values, at))
+	return a == b || at >= 0 && a.equalBut(b, at)
+}
+
+// equalBut says whether two cells have the same place on every axis but one.
+func (c *Cell) equalBut(other *Cell, at int) bool {
+	for i, value := range c.Values {
+		if i != at && value != other.Values[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // bySize says in a sentence for each operation which way of it is best at which sizes, and how sure that is.

@@ -71,7 +71,8 @@ type Cell struct {
 	// Repeated is how often runs failed that came to their end when they were repeated.
 	Repeated int
 
-	unseen map[string]note // what it left out of its data, by the metric by which that is to be told
+	// unseen is what it left out of its data, by the metric by which that is to be told.
+	unseen map[string]unseen
 }
 
 // Run is one execution that came to its end.

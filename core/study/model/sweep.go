@@ -63,7 +63,6 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 		c.Repeated += failures[t.ID()]
 	}
 	s.leaveOut(plan.Warnings)
-	s.setRounds()
 	return s, nil
 }
 

@@ -115,10 +115,8 @@ func (p price) text() string {
 	return fmt.Sprintf("%s s and %s of gradients, %s", number(middle(p.seconds)), megabytes(middle(p.bytes)), counts)
 }
 
-// reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
-func (s *Study) reach(g goal) []Sentence {
-	label := "target"
-	what := fmt.Sprintf("%s of %s", g.metric.worded(), strconv.FormatFloat(g.value, 'f', -1, 64))
+// prices are what it took the cells to reach a goal, the soonest first and those that are barred last.
+func (s *Study) prices(g goal) []price {
 	var prices []price
 	for i, c := range s.Cells {
 		runs, failed := c.Runs, len(c.Failed)
@@ -129,9 +127,6 @@ func (s *Study) reach(g goal) []Sentence {
 			p.barred = s.crashes(c)
 			prices = append(prices, p)
 		}
-	}
-	if len(prices) == 0 {
-		return []Sentence{{label, "nothing can be said of a " + what + ": no run was evaluated on held-out samples"}}
 	}
 	slices.SortStableFunc(prices, func(a, b price) int {
 		x, y := middle(a.seconds), middle(b.seconds)
@@ -147,6 +142,17 @@ func (s *Study) reach(g goal) []Sentence {
 		}
 		return b.reached - a.reached
 	})
+	return prices
+}
+
+// reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
+func (s *Study) reach(g goal) []Sentence {
+	label := "target"
+	what := fmt.Sprintf("%s of %s", g.metric.worded(), strconv.FormatFloat(g.value, 'f', -1, 64))
+	prices := s.prices(g)
+	if len(prices) == 0 {
+		return []Sentence{{label, "nothing can be said of a " + what + ": no run was evaluated on held-out samples"}}
+	}
 	first := prices[0]
 	if math.IsInf(middle(first.seconds), 1) {
 		none := "no cell"
@@ -155,7 +161,7 @@ func (s *Study) reach(g goal) []Sentence {
 		}
 		return []Sentence{{label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none, what, first.cell.Name, first.text())}}
 	}
-	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.cell.Name, what, first.text(), s.soonest(prices))}}
+	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.cell.Name, what, first.text(), s.lead(prices).text())}}
 	for i, p := range prices[1:] {
 		if i == mostWorks {
 			out = append(out, Sentence{label, fmt.Sprintf("and %s", screen.Count(len(prices)-1-i, "slower cell"))})
@@ -166,12 +172,20 @@ func (s *Study) reach(g goal) []Sentence {
 	return out
 }
 
-// soonest says how sure it is that the first of several is. A run that did not reach the goal takes
-// longer than any that did, and how much longer does not matter to the test.
-func (s *Study) soonest(prices []price) string {
+// lead is how the soonest of several cells stands beside the others.
+type lead struct {
+	yardstick
+	open   []string // cells than which it is not proven to be sooner
+	second *Cell
+	change judge.Change // from the second
+}
+
+// lead judges the first of some prices against the others; nil without two that are not barred. A run that did not reach the goal
+// takes longer than any that did, and how much longer does not matter to the test.
+func (s *Study) lead(prices []price) *lead {
 	prices = slices.DeleteFunc(slices.Clone(prices), func(p price) bool { return p.barred })
 	if len(prices) < 2 {
-		return ""
+		return nil
 	}
 	longest := 0.0
 	for _, p := range prices {
@@ -199,16 +213,24 @@ func (s *Study) soonest(prices []price) string {
 		pairs = append(pairs, judge.Pair{Old: judge.Apart(finite(p.seconds)), New: judge.Apart(finite(prices[0].seconds))})
 	}
 	changes := y.compare(pairs)
-	var open []string
+	l := &lead{yardstick: y, second: prices[1].cell, change: changes[0]}
 	for i, c := range changes {
 		if c.Verdict != judge.Better {
-			open = append(open, prices[1+i].cell.Name)
+			l.open = append(l.open, prices[1+i].cell.Name)
 		}
 	}
-	if len(open) > 0 {
-		return "; it is not proven to be sooner than " + named(open)
+	return l
+}
+
+// text says how sure a lead is; "" without one.
+func (l *lead) text() string {
+	switch {
+	case l == nil:
+		return ""
+	case len(l.open) > 0:
+		return "; it is not proven to be sooner than " + named(l.open)
 	}
-	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", prices[1].cell.Name, probability(changes[0].Adjusted), y.text())
+	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", l.second.Name, probability(l.change.Adjusted), l.yardstick.text())
 }
 
 // megabytes is an amount of bytes for people.
