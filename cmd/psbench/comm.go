@@ -95,7 +95,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
 	for flag, choices := range map[string][]string{
-		"transport": append(fabric.Names(), autoTransport), "place": words(micro.Places), "expect": words(micro.Expects), serverPlaceFlag: placement.Policies,
+		"transport": append(fabric.Names(), autoTransport), "place": texts(micro.Places), "expect": texts(micro.Expects), serverPlaceFlag: placement.Policies,
 		"format": {"table", "bench"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
@@ -282,13 +282,13 @@ func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 		case slices.Contains(choices, name):
 			chosen = append(chosen, name)
 		default:
-			return nil, fmt.Errorf("unknown %s %s%s", noun, quote.String(string(name)), spelling.Hint(string(name), words(choices), noun+"s", "psbench comm --help shows all"))
+			return nil, fmt.Errorf("unknown %s %s%s", noun, quote.String(string(name)), spelling.Hint(string(name), texts(choices), noun+"s", "psbench comm --help shows all"))
 		}
 	}
 	return chosen, nil
 }
 
-func words[T ~string](values []T) []string {
+func texts[T ~string](values []T) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = string(v)

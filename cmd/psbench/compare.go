@@ -13,6 +13,8 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
@@ -57,7 +59,7 @@ if that cannot be told of one. docs/statistics.md explains all numbers.`,
 	flags.Var(&o.failAbove, "fail-above", "exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
 	o.mostFailed.add(cmd)
 	flags.Var(&o.sessionNoise, "session-noise", "what changes between sessions, for runs measured apart where psbench noise has not measured it")
-	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(study.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -70,7 +72,7 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 		return err
 	}
 	if o.metric != "" {
-		if _, err := study.MetricOf(o.metric); err != nil {
+		if _, err := model.MetricOf(o.metric); err != nil {
 			return usageError{fmt.Errorf("--metric: %w", err)}
 		}
 	}
@@ -78,13 +80,13 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Text(a.stdout, widthOf(a.stdout)); err != nil {
+	if err := words.WriteComparison(a.stdout, c, widthOf(a.stdout)); err != nil {
 		return err
 	}
 	if !o.failAbove.given {
 		return nil
 	}
-	return verdict(c, o.failAbove)
+	return failAbove(c, o.failAbove)
 }
 
 // sides parts the arguments; fresh is empty where a sweep is compared within itself.
@@ -116,27 +118,27 @@ func present(paths []string) error {
 	return nil
 }
 
-func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (*study.Comparison, error) {
+func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (*verdict.Comparison, error) {
 	before, err := o.mostFailed.loader().Load(old)
 	if err != nil {
 		return nil, err
 	}
 	if fresh == nil {
-		metric, err := study.MetricFor(o.metric, before)
+		metric, err := model.MetricFor(o.metric, before)
 		if err != nil {
 			return nil, err
 		}
-		return before.Along(o.axis, metric)
+		return verdict.Along(before, o.axis, metric)
 	}
 	after, err := o.mostFailed.loader().Load(fresh)
 	if err != nil {
 		return nil, err
 	}
-	metric, err := study.MetricFor(o.metric, before, after)
+	metric, err := model.MetricFor(o.metric, before, after)
 	if err != nil {
 		return nil, err
 	}
-	apart := study.Apart{
+	apart := verdict.Apart{
 		Floor:   judge.Floor{Change: o.sessionNoise.share},
 		Against: "what may change between sessions, by --session-noise; psbench noise --sessions measures it",
 	}
@@ -149,16 +151,16 @@ func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (
 			apart = measured
 		}
 	}
-	return study.Compare(before, after, metric, apart)
+	return verdict.Compare(before, after, metric, apart)
 }
 
 // measuredNoise is what psbench noise measured between sessions on the machine of both studies.
-func (a *app) measuredNoise(metric string, studies ...*study.Study) (apart study.Apart, ok bool, err error) {
+func (a *app) measuredNoise(metric string, studies ...*model.Study) (apart verdict.Apart, ok bool, err error) {
 	path := noiseFile(a.environ)
 	if _, err := os.Stat(path); err != nil {
 		return apart, false, nil // nobody measured it
 	}
-	n, err := study.ReadNoise(path)
+	n, err := verdict.ReadNoise(path)
 	if err != nil {
 		return apart, false, err
 	}
@@ -176,8 +178,8 @@ func noiseFile(environ []string) string {
 	return filepath.Join(filepath.Dir(user), noiseName)
 }
 
-// verdict is the error that --fail-above asks for, nil if no cell is that much worse.
-func verdict(c *study.Comparison, above percentage) error {
+// failAbove is the error that --fail-above asks for, nil if no cell is that much worse.
+func failAbove(c *verdict.Comparison, above percentage) error {
 	proven, open := c.Fails(above.share)
 	switch {
 	case len(proven) > 0:

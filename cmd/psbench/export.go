@@ -42,7 +42,7 @@ standard error says so.`,
 			if err != nil {
 				return usageError{err}
 			}
-			s, err := study.Load(args)
+			s, err := model.Load(args)
 			if err != nil {
 				return err
 			}

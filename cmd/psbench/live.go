@@ -36,7 +36,7 @@ type liveRuns struct {
 
 // openLive serves the page of runs, so many, and says where it is; name is theirs.
 func (a *app) openLive(name string, runs int) (*liveRuns, error) {
-	d, err := view.Of(&study.Study{Name: name, Metric: study.Throughput}, view.Options{})
+	d, err := view.Of(&model.Study{Name: name, Metric: model.Throughput}, view.Options{})
 	if err != nil {
 		return nil, err
 	}

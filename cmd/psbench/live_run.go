@@ -69,7 +69,7 @@ func (l *liveRun) result(r *result.Result) (err error) {
 			return fmt.Errorf("the live page cannot show the result: %w", err)
 		}
 	}
-	if err := l.show(view.NewMaker(new(study.Loader), dir, view.Options{})); err != nil {
+	if err := l.show(view.NewMaker(new(model.Loader), dir, view.Options{})); err != nil {
 		return fmt.Errorf("the live page cannot show the result: %w", err)
 	}
 	return nil

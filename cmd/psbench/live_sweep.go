@@ -96,7 +96,7 @@ func medians(d *view.Document) (list []progress.Median, cells, done int) {
 	unit, higher := "", false
 	for _, m := range d.Metrics {
 		if m.Name == d.Metric {
-			unit, higher = m.Unit, m.Better == string(study.Higher)
+			unit, higher = m.Unit, m.Better == string(model.Higher)
 		}
 	}
 	estimates := d.Judged[d.Metric].Estimates

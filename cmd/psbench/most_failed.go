@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
 )
 
 // mostFailedFlag is the flag of the commands that say which cells win.
@@ -14,9 +15,9 @@ type mostFailed struct{ percentage }
 
 // add gives a command the flag.
 func (m *mostFailed) add(cmd *cobra.Command) {
-	m.percentage = percentage{share: study.DefaultMostFailed, part: true}
+	m.percentage = percentage{share: verdict.DefaultMostFailed, part: true}
 	cmd.Flags().Var(&m.percentage, mostFailedFlag, "a cell cannot win if more than this `PERCENT` of its runs failed")
 }
 
 // loader loads studies that are judged by it.
-func (m *mostFailed) loader() *study.Loader { return &study.Loader{MostFailed: &m.share} }
+func (m *mostFailed) loader() *model.Loader { return &model.Loader{MostFailed: &m.share} }

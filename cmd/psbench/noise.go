@@ -15,6 +15,8 @@ import (
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
 	"github.com/psbench/psbench/core/study/sweep/journal"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
@@ -60,9 +62,9 @@ stopped. docs/statistics.md explains the numbers.`,
 	wholeVar(flags, &f.runs, "runs", sweep.DefaultRepeats, "`N` runs on each of the two sides of a session")
 	flags.DurationVar(&f.pause, "pause", time.Minute, "`TIME` between sessions")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` that keeps the runs")
-	flags.StringVar(&f.metric, "metric", study.Throughput, "`NAME` of what is shown; all are kept")
+	flags.StringVar(&f.metric, "metric", model.Throughput, "`NAME` of what is shown; all are kept")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
-	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(study.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -83,7 +85,7 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	metric, err := study.MetricOf(f.metric)
+	metric, err := model.MetricOf(f.metric)
 	if err != nil {
 		return usageError{fmt.Errorf("--metric: %w", err)}
 	}
@@ -99,20 +101,20 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 	}
-	n := &study.Noise{}
+	n := &verdict.Noise{}
 	for i := range f.sessions {
 		if err := a.session(cmd.Context(), n, p, dir, i, f); err != nil {
 			return err
 		}
 	}
-	if err := n.Text(a.stdout, metric, widthOf(a.stdout)); err != nil {
+	if err := words.WriteNoise(a.stdout, n, metric, widthOf(a.stdout)); err != nil {
 		return err
 	}
 	return a.keepNoise(n, f.out, len(p.Hosts) == 0)
 }
 
 // session measures one, unless it was measured before, and adds it to n.
-func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir string, i int, f *noiseFlags) error {
+func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir string, i int, f *noiseFlags) error {
 	folder := filepath.Join(dir, fmt.Sprintf("session-%d", i+1))
 	if i > 0 && !sweep.IsSweep(folder) {
 		select {
@@ -143,7 +145,7 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 	if err != nil {
 		return err
 	}
-	s, err := study.Load([]string{folder})
+	s, err := model.Load([]string{folder})
 	if err != nil {
 		return err
 	}
@@ -152,7 +154,7 @@ func (a *app) session(ctx context.Context, n *study.Noise, p *sweep.Plan, dir st
 
 // keepNoise leaves what was measured in the folder that keeps the runs, if any, and, where it says what
 // changes between sessions of runs on this host alone, for compare.
-func (a *app) keepNoise(n *study.Noise, dir string, alone bool) error {
+func (a *app) keepNoise(n *verdict.Noise, dir string, alone bool) error {
 	if dir != "" {
 		if err := n.Write(filepath.Join(dir, noiseName)); err != nil {
 			return err

@@ -44,7 +44,7 @@ func (a *app) drawRun(r *result.Result, f picturesFlag) error {
 }
 
 // drawStudy draws how cells scale.
-func (a *app) drawStudy(s *study.Study, metric string, f picturesFlag) error {
+func (a *app) drawStudy(s *model.Study, metric string, f picturesFlag) error {
 	style, ok := a.style(f)
 	if !ok {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/show/page"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
@@ -55,7 +56,7 @@ given together become one page.`,
 
 // report writes the page of what lies at paths.
 func (a *app) report(paths []string, output string, f studyFlags) error {
-	if err := (study.TextOptions{Metric: f.metric, Target: f.target}).Check(); err != nil {
+	if err := (words.Options{Metric: f.metric, Target: f.target}).Check(); err != nil {
 		return err
 	}
 	s, err := f.mostFailed.loader().Load(paths)
@@ -103,7 +104,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 }
 
 // unread says which of the runs that were given together are not on the page.
-func unread(s *study.Study) []string {
+func unread(s *model.Study) []string {
 	if s.Folder != "" { // a sweep's warnings are of its plan, and on the page
 		return nil
 	}

@@ -19,7 +19,7 @@ type runChoice struct {
 
 // of is the folder of the run.
 func (c runChoice) of(dir string) (string, error) {
-	s, err := study.Load([]string{dir})
+	s, err := model.Load([]string{dir})
 	if err != nil {
 		return "", err
 	}
@@ -36,14 +36,14 @@ func (c runChoice) of(dir string) (string, error) {
 	if c.round < 0 {
 		return median(cell.Runs, s.Metric).Folder, nil
 	}
-	if i := slices.IndexFunc(cell.Runs, func(r *study.Run) bool { return r.Round == c.round }); i >= 0 {
+	if i := slices.IndexFunc(cell.Runs, func(r *model.Run) bool { return r.Round == c.round }); i >= 0 {
 		return cell.Runs[i].Folder, nil
 	}
 	return "", fmt.Errorf("cell %s of %s has no round %d that came to its end", quote.Word(cell.Name), quote.Word(dir), c.round)
 }
 
 // find finds the cell, or that whose runs are its.
-func (c runChoice) find(s *study.Study) (*study.Cell, error) {
+func (c runChoice) find(s *model.Study) (*model.Cell, error) {
 	cells := s.Cells
 	if s.Again != nil {
 		cells = append(slices.Clone(cells), s.Again)
@@ -58,7 +58,7 @@ func (c runChoice) find(s *study.Study) (*study.Cell, error) {
 			name = sweep.AgainID
 		}
 		if c.cell == name || c.cell == cell.ID {
-			if i := slices.IndexFunc(cells, func(o *study.Cell) bool { return o.ID == cell.Same }); cell.Same != "" && i >= 0 {
+			if i := slices.IndexFunc(cells, func(o *model.Cell) bool { return o.ID == cell.Same }); cell.Same != "" && i >= 0 {
 				return cells[i], nil
 			}
 			return cell, nil
@@ -72,18 +72,18 @@ func (c runChoice) find(s *study.Study) (*study.Cell, error) {
 }
 
 // median is the run whose value of a metric is the median; one without a value comes after all others.
-func median(runs []*study.Run, metric string) *study.Run {
+func median(runs []*model.Run, metric string) *model.Run {
 	if metric == "" {
-		metric = study.Throughput
+		metric = model.Throughput
 	}
-	value := func(r *study.Run) float64 {
+	value := func(r *model.Run) float64 {
 		if v, ok := r.Values[metric]; ok && !math.IsNaN(v) {
 			return v
 		}
 		return math.Inf(1)
 	}
 	sorted := slices.Clone(runs)
-	slices.SortStableFunc(sorted, func(a, b *study.Run) int {
+	slices.SortStableFunc(sorted, func(a, b *model.Run) int {
 		switch x, y := value(a), value(b); {
 		case x < y:
 			return -1

@@ -11,6 +11,7 @@ import (
 
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/words"
 )
 
 // studyFlags are the flags of what shows many runs.
@@ -25,7 +26,7 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 	f.mostFailed.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("metric", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
-		for _, m := range study.Metrics {
+		for _, m := range model.Metrics {
 			names = append(names, m.Name+"\t"+m.Means)
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
@@ -70,5 +71,5 @@ func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) err
 	if err := a.drawStudy(s, f.metric, pictures); err != nil {
 		return err
 	}
-	return s.Text(a.stdout, study.TextOptions{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})
+	return words.WriteStudy(a.stdout, s, words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 )
@@ -161,7 +161,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
 	}
 	// A night of runs must not end with a metric that there is not.
-	answer := study.TextOptions{Metric: cmp.Or(f.answer.metric, spec.Metric), Target: f.answer.target}
+	answer := words.Options{Metric: cmp.Or(f.answer.metric, spec.Metric), Target: f.answer.target}
 	if err := answer.Check(); err != nil {
 		return err
 	}

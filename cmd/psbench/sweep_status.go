@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
 	"github.com/psbench/psbench/core/study/sweep/journal"
 	"github.com/psbench/psbench/core/study/sweep/share"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -80,7 +80,7 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 		p.Line(0, line)
 	}
 	if counts[journal.Waiting] > 0 && counts[journal.Done] > 0 {
-		p.Line(0, study.Early)
+		p.Line(0, words.Early)
 	}
 	if s.Left > 0 {
 		p.Line(0, about(s.Left.Seconds())+" left")

@@ -23,21 +23,21 @@ func example() *Table {
 	config := func(server string) map[string]string {
 		return map[string]string{"server": server, "ntrainer": "2", "isolate": "[]", "trainer.name": "a \"b\", c"}
 	}
-	run := func(folder string, round int, throughput, loss float64) *study.Run {
-		return &study.Run{
+	run := func(folder string, round int, throughput, loss float64) *model.Run {
+		return &model.Run{
 			Folder: folder, Round: round, Seed: 18446744073709551615, Iterations: 40,
-			Values: map[string]float64{study.Throughput: throughput, study.TimePerBatch: 1000 / throughput, study.HeldOutLoss: loss},
+			Values: map[string]float64{model.Throughput: throughput, model.TimePerBatch: 1000 / throughput, model.HeldOutLoss: loss},
 		}
 	}
 	t := &Table{}
-	t.Add(&study.Study{
-		Axes: []study.Axis{{Name: "server", Values: []string{"average", "a|b/c d"}}, {Name: "build", Values: []string{"here"}}},
-		Cells: []*study.Cell{
-			{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"), Runs: []*study.Run{run("s/0", 0, 100, 0.5), run("s/1", 1, 125, math.NaN())}},
-			{Name: "server=a|b/c d", Values: []string{"a|b/c d", "here"}, Config: config("a|b/c d"), Runs: []*study.Run{run("s/2", 0, 80, 0.25)}, Failed: []study.Failure{{Folder: "s/3", Reason: "trainer1 died"}}},
-			{Name: "server=same", Values: []string{"same", "here"}, Same: "average", Runs: []*study.Run{run("s/0", 0, 100, 0.5)}},
+	t.Add(&model.Study{
+		Axes: []model.Axis{{Name: "server", Values: []string{"average", "a|b/c d"}}, {Name: "build", Values: []string{"here"}}},
+		Cells: []*model.Cell{
+			{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"), Runs: []*model.Run{run("s/0", 0, 100, 0.5), run("s/1", 1, 125, math.NaN())}},
+			{Name: "server=a|b/c d", Values: []string{"a|b/c d", "here"}, Config: config("a|b/c d"), Runs: []*model.Run{run("s/2", 0, 80, 0.25)}, Failed: []model.Failure{{Folder: "s/3", Reason: "trainer1 died"}}},
+			{Name: "server=same", Values: []string{"same", "here"}, Same: "average", Runs: []*model.Run{run("s/0", 0, 100, 0.5)}},
 		},
-		Again:    &study.Cell{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"), Runs: []*study.Run{run("s/again", 0, 101, 0.5)}},
+		Again:    &model.Cell{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"), Runs: []*model.Run{run("s/again", 0, 101, 0.5)}},
 		Warnings: []string{"a warning"},
 	})
 	return t

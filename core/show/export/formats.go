@@ -74,7 +74,7 @@ type jsonRow struct {
 	Variables map[string]any `json:"variables"`
 	Metric    string         `json:"metric"`
 	Unit      string         `json:"unit"`
-	Better    study.Better   `json:"better"`
+	Better    model.Better   `json:"better"`
 	Value     *float64       `json:"value"` // null if it is not finite
 }
 
@@ -196,7 +196,7 @@ func (t *Table) goBench(w io.Writer) error {
 }
 
 // unitOf is a metric as a unit, of which there must be one for each metric.
-func unitOf(m study.Metric) string { return m.Name + "-" + m.Unit }
+func unitOf(m model.Metric) string { return m.Name + "-" + m.Unit }
 
 // word is a text as a part of a benchmark's name, which blanks and slashes would end.
 func word(text string) string {

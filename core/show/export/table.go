@@ -31,7 +31,7 @@ type Row struct {
 	Seed   uint64
 	Count  int      // of iterations, or rounds, that the value comes of
 	Values []string // by Variables; "" where the run has none
-	Metric study.Metric
+	Metric model.Metric
 	Value  float64
 }
 
@@ -39,7 +39,7 @@ type Row struct {
 type variable struct{ name, value string }
 
 // Add adds the runs of a study that came to their end.
-func (t *Table) Add(s *study.Study) {
+func (t *Table) Add(s *model.Study) {
 	t.Warnings = append(t.Warnings, s.Warnings...)
 	cells := s.Cells
 	if s.Again != nil {
@@ -71,7 +71,7 @@ func (t *Table) Add(s *study.Study) {
 		}
 		for _, r := range c.Runs {
 			row := Row{Run: r.Folder, Cell: name, Round: r.Round, Seed: r.Seed, Count: max(1, r.Iterations), Values: t.values(variables)}
-			for _, m := range study.Metrics {
+			for _, m := range model.Metrics {
 				if v, ok := r.Values[m.Name]; ok {
 					row.Metric, row.Value = m, v
 					t.Rows = append(t.Rows, row)
@@ -114,7 +114,7 @@ func (r *Row) value(variable int) string {
 // Only leaves the rows of these metrics.
 func (t *Table) Only(metrics []string) error {
 	for _, name := range metrics {
-		if _, err := study.MetricOf(name); err != nil {
+		if _, err := model.MetricOf(name); err != nil {
 			return err
 		}
 	}
@@ -134,10 +134,10 @@ func (t *Table) varying() []int {
 }
 
 // metrics are those that rows have, in the order in which they come.
-func (t *Table) metrics() []study.Metric {
-	var metrics []study.Metric
+func (t *Table) metrics() []model.Metric {
+	var metrics []model.Metric
 	for _, r := range t.Rows {
-		if !slices.ContainsFunc(metrics, func(m study.Metric) bool { return m.Name == r.Metric.Name }) {
+		if !slices.ContainsFunc(metrics, func(m model.Metric) bool { return m.Name == r.Metric.Name }) {
 			metrics = append(metrics, r.Metric)
 		}
 	}

@@ -23,7 +23,7 @@ func measured() (*view.Document, view.Live) {
 		{Name: "line\nfeed \xff é", Same: -1}, // another of the same name
 		{Name: "line\nfeed \xff é", Same: -1, Again: true},
 	}}
-	for _, m := range study.Metrics {
+	for _, m := range model.Metrics {
 		d.Metrics = append(d.Metrics, view.Metric{Name: m.Name, Unit: m.Unit, Better: string(m.Better), Means: m.Means})
 		d.Judged[m.Name] = view.Judged{Estimates: []*view.Estimate{{N: 2, Median: &value}, nil, {N: 1}, {N: 1, Median: &value}}}
 	}

@@ -24,7 +24,7 @@ const (
 
 // Scaling draws the medians of cells over an axis of numbers, one curve for each combination of the other
 // axes. The axis is the first with three numbers or more. A study without one has no picture.
-func Scaling(w io.Writer, st *study.Study, metric study.Metric, s Style) error {
+func Scaling(w io.Writer, st *model.Study, metric model.Metric, s Style) error {
 	columns, ok := s.columns()
 	axis := numeric(st)
 	if !ok || axis < 0 {
@@ -60,8 +60,8 @@ var colours = [mostLines]asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, a
 func letter(i int) string { return "abcdef"[i : i+1] }
 
 // numeric is the first axis with three values or more that are all numbers, -1 if there is none.
-func numeric(st *study.Study) int {
-	return slices.IndexFunc(st.Axes, func(a study.Axis) bool {
+func numeric(st *model.Study) int {
+	return slices.IndexFunc(st.Axes, func(a model.Axis) bool {
 		_, ok := numbers(a.Values)
 		return ok && len(a.Values) >= 3
 	})
@@ -94,7 +94,7 @@ type curve struct {
 
 // curves are those of a study, in the order of its cells, and how many are left out. One with a single
 // value is no curve.
-func curves(st *study.Study, axis int, metric string) (lines []curve, missing int) {
+func curves(st *model.Study, axis int, metric string) (lines []curve, missing int) {
 	places := map[string]int{}
 	for _, c := range st.Cells {
 		var others []string
@@ -152,9 +152,9 @@ func inOrder[T any](values []T, by []float64) []T {
 }
 
 // medianOf is that of a cell's runs, NaN if none has the metric.
-func medianOf(st *study.Study, c *study.Cell, metric string) float64 {
+func medianOf(st *model.Study, c *model.Cell, metric string) float64 {
 	if c.Same != "" {
-		if i := slices.IndexFunc(st.Cells, func(o *study.Cell) bool { return o.ID == c.Same }); i >= 0 {
+		if i := slices.IndexFunc(st.Cells, func(o *model.Cell) bool { return o.ID == c.Same }); i >= 0 {
 			c = st.Cells[i]
 		}
 	}

@@ -34,15 +34,15 @@ func run(ms ...float64) *result.Result {
 }
 
 // ladder is a study of cells over trainers, for each of these servers, with the runs of a cell by their values.
-func ladder(servers []string, trainers []string, value func(server string, trainers, run int) float64) *study.Study {
-	s := &study.Study{Name: "ladder", Axes: []study.Axis{{Name: "server", Values: servers}, {Name: "ntrainer", Values: trainers}}}
+func ladder(servers []string, trainers []string, value func(server string, trainers, run int) float64) *model.Study {
+	s := &model.Study{Name: "ladder", Axes: []model.Axis{{Name: "server", Values: servers}, {Name: "ntrainer", Values: trainers}}}
 	for _, server := range servers {
 		for _, n := range trainers {
-			c := &study.Cell{ID: server + n, Name: "server=" + server + " ntrainer=" + n, Values: []string{server, n}}
+			c := &model.Cell{ID: server + n, Name: "server=" + server + " ntrainer=" + n, Values: []string{server, n}}
 			count, _ := strconv.Atoi(n)
 			for i := range 3 {
 				if v := value(server, count, i); !math.IsNaN(v) {
-					c.Runs = append(c.Runs, &study.Run{Values: map[string]float64{study.Throughput: v}})
+					c.Runs = append(c.Runs, &model.Run{Values: map[string]float64{model.Throughput: v}})
 				}
 			}
 			s.Cells = append(s.Cells, c)
@@ -51,9 +51,9 @@ func ladder(servers []string, trainers []string, value func(server string, train
 	return s
 }
 
-func throughput(t *testing.T) study.Metric {
+func throughput(t *testing.T) model.Metric {
 	t.Helper()
-	m, err := study.MetricOf(study.Throughput)
+	m, err := model.MetricOf(model.Throughput)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestPicturesFit(t *testing.T) {
 				t.Fatalf("%d of %d iterations are drawn on %d columns:\n%s", counted, len(times), columns, out.String())
 			}
 		}
-		if err := Scaling(&out, st, study.Metric{Name: study.Throughput, Unit: "samples/s"}, s); err != nil {
+		if err := Scaling(&out, st, model.Metric{Name: model.Throughput, Unit: "samples/s"}, s); err != nil {
 			t.Fatal(err)
 		}
 		if !ok && out.Len() > 0 {

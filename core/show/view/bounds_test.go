@@ -19,12 +19,12 @@ func TestLogsAreBounded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(logs, "trainer0.log"), []byte(strings.Repeat("a line\r\n", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &study.Study{Name: "failed"}
+	s := &model.Study{Name: "failed"}
 	const cells, runs = 20, 10
 	for i := range cells {
-		c := &study.Cell{ID: fmt.Sprint(i), Name: fmt.Sprint(i)}
+		c := &model.Cell{ID: fmt.Sprint(i), Name: fmt.Sprint(i)}
 		for k := range runs {
-			c.Failed = append(c.Failed, study.Failure{Folder: filepath.Dir(logs), Round: k, Reason: "it fell"})
+			c.Failed = append(c.Failed, model.Failure{Folder: filepath.Dir(logs), Round: k, Reason: "it fell"})
 		}
 		s.Cells = append(s.Cells, c)
 	}

@@ -54,7 +54,7 @@ func TestSizeAndMemoryOf400Runs(t *testing.T) {
 }
 
 // large is a study of cells that have runs each, on two axes. Its folders are few: each is that of many runs.
-func large(t testing.TB, cells, runs int) *study.Study {
+func large(t testing.TB, cells, runs int) *model.Study {
 	t.Helper()
 	const folders = 8
 	var paths []string
@@ -69,16 +69,16 @@ func large(t testing.TB, cells, runs int) *study.Study {
 		}
 		paths = append(paths, dir)
 	}
-	read, err := study.Load(paths)
+	read, err := model.Load(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
 	some := read.Cells[0].Runs
-	s := &study.Study{Name: "large", Seed: 1, Axes: []study.Axis{{Name: "ntrainer"}, {Name: "batch_size"}}}
+	s := &model.Study{Name: "large", Seed: 1, Axes: []model.Axis{{Name: "ntrainer"}, {Name: "batch_size"}}}
 	random := splitmix.New(3, 0)
 	for i := range cells {
 		values := []string{fmt.Sprint(1 + i/8), fmt.Sprint(10 << (i % 8))}
-		c := &study.Cell{ID: fmt.Sprint(i), Name: "ntrainer=" + values[0] + " batch_size=" + values[1], Values: values}
+		c := &model.Cell{ID: fmt.Sprint(i), Name: "ntrainer=" + values[0] + " batch_size=" + values[1], Values: values}
 		for k := range runs {
 			r := *some[(i*runs+k)%len(some)]
 			r.Round, r.Values = k, maps.Clone(r.Values)

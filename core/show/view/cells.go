@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
 )
 
 // addRuns adds the runs that came to their end, cell by cell, and the environments that they had.
@@ -23,7 +24,7 @@ func (m *maker) addRuns() {
 	m.doc.Environments = environments.list
 }
 
-func epochsOf(r *study.Run) []Epoch {
+func epochsOf(r *model.Run) []Epoch {
 	var epochs []Epoch
 	for i, e := range r.Epochs {
 		epochs = append(epochs, Epoch{i + 1, e.Seconds, e.Bytes, pointers(e.Values)})
@@ -42,16 +43,16 @@ func pointers(values map[string]float64) map[string]*float64 {
 
 // addCells adds the cells, the A/A cell last.
 func (m *maker) addCells() {
-	barred := m.study.Barred(m.metric)
+	barred := verdict.Barred(m.study, m.metric)
 	for _, c := range m.cells {
 		cell := Cell{
 			ID: c.ID, Name: m.study.NameOf(c), Again: c == m.study.Again, Values: c.Values, Reason: c.Skipped, Same: -1,
-			Waiting: c.Waiting, Warnings: m.study.Notes(c, m.metric.Name), Shorts: m.study.Shorts(c, m.metric.Name, barred),
+			Waiting: c.Waiting, Warnings: verdict.Notes(m.study, c, m.metric.Name), Shorts: verdict.Shorts(m.study, c, m.metric.Name, barred),
 			Environment: -1, Median: -1, Worst: -1,
 		}
 		cell.State = stateOf(c)
 		if c.Same != "" {
-			cell.Same = slices.IndexFunc(m.study.Cells, func(o *study.Cell) bool { return o.ID == c.Same && o.Same == "" })
+			cell.Same = slices.IndexFunc(m.study.Cells, func(o *model.Cell) bool { return o.ID == c.Same && o.Same == "" })
 		}
 		for _, r := range c.Runs {
 			cell.Runs = append(cell.Runs, m.places[r])
@@ -69,7 +70,7 @@ func (m *maker) addCells() {
 	}
 }
 
-func stateOf(c *study.Cell) string {
+func stateOf(c *model.Cell) string {
 	done, failed := len(c.Runs) > 0, len(c.Failed) > 0
 	switch {
 	case c.Skipped != "":
@@ -88,16 +89,16 @@ func stateOf(c *study.Cell) string {
 
 // chosen are the runs of a cell whose value is the median, of two the lower one, and the worst. Of a cell
 // without values both are its first run; without runs both are nil.
-func (m *maker) chosen(c *study.Cell) (median, worst *study.Run) {
+func (m *maker) chosen(c *model.Cell) (median, worst *model.Run) {
 	if len(c.Runs) == 0 {
 		return nil, nil
 	}
 	name := m.metric.Name
-	valued := slices.DeleteFunc(slices.Clone(c.Runs), func(r *study.Run) bool { v, ok := r.Values[name]; return !ok || v != v })
+	valued := slices.DeleteFunc(slices.Clone(c.Runs), func(r *model.Run) bool { v, ok := r.Values[name]; return !ok || v != v })
 	if len(valued) == 0 {
 		return c.Runs[0], c.Runs[0]
 	}
-	slices.SortStableFunc(valued, func(a, b *study.Run) int {
+	slices.SortStableFunc(valued, func(a, b *model.Run) int {
 		switch x, y := a.Values[name], b.Values[name]; {
 		case x < y:
 			return -1
@@ -107,7 +108,7 @@ func (m *maker) chosen(c *study.Cell) (median, worst *study.Run) {
 		return 0
 	})
 	worst = valued[0]
-	if m.metric.Better == study.Lower {
+	if m.metric.Better == model.Lower {
 		worst = valued[len(valued)-1]
 	}
 	return valued[(len(valued)-1)/2], worst

@@ -52,8 +52,8 @@ func (m *maker) addDetails() {
 
 // detailed are the runs that have details, those of a cell after each other. Of very many cells the worst
 // runs have none, and of still more only the first cells have any.
-func (m *maker) detailed() []*study.Run {
-	var runs, medians []*study.Run
+func (m *maker) detailed() []*model.Run {
+	var runs, medians []*model.Run
 	for _, c := range m.cells {
 		median, worst := m.chosen(c)
 		if median == nil {
@@ -78,7 +78,7 @@ func (m *maker) detailed() []*study.Run {
 const mostValue = 1 << 10
 
 // detail reads one run, unless that was done before.
-func (m *maker) detail(run *study.Run) (*Detail, error) {
+func (m *maker) detail(run *model.Run) (*Detail, error) {
 	if d := m.before[run]; d != nil {
 		return d, nil
 	}

@@ -14,12 +14,12 @@ import (
 // environments are those that runs had, each with the first run that had it.
 type environments struct {
 	list  []Environment
-	first []*study.Run
+	first []*model.Run
 }
 
 // place is that of the environment of a run: of the first one from which nothing differs but what comes and
 // goes, as the load does.
-func (e *environments) place(r *study.Run) int {
+func (e *environments) place(r *model.Run) int {
 	for i, first := range e.first {
 		if len(lasting(first.Differences(r))) == 0 {
 			e.list[i].Runs++
@@ -37,7 +37,7 @@ func (e *environments) place(r *study.Run) int {
 }
 
 func lasting(differences []result.Difference) []result.Difference {
-	return slices.DeleteFunc(differences, func(d result.Difference) bool { return study.Passing(d.Name) })
+	return slices.DeleteFunc(differences, func(d result.Difference) bool { return model.Passing(d.Name) })
 }
 
 // environmentFacts are those of the machine and of the build. What is not known is left out.

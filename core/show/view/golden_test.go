@@ -76,9 +76,9 @@ func documentOf(t testing.TB, path string) *Document {
 	return d
 }
 
-func loaded(t testing.TB, path string) *study.Study {
+func loaded(t testing.TB, path string) *model.Study {
 	t.Helper()
-	s, err := study.Load([]string{path})
+	s, err := model.Load([]string{path})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestHostileTexts(t *testing.T) {
 }
 
 // hostile is a study of one run, of one that failed and of a cell that is skipped, with such texts everywhere.
-func hostile(t *testing.T, dir string) *study.Study {
+func hostile(t *testing.T, dir string) *model.Study {
 	t.Helper()
 	r, err := folder.Read(recordedDLRM)
 	if err != nil {
@@ -76,17 +76,17 @@ func hostile(t *testing.T, dir string) *study.Study {
 	s := loaded(t, filepath.Join(dir, "run"))
 	run := s.Cells[0].Runs[0]
 	run.Warnings, run.Environment.Psbench = []string{nasty}, nasty
-	run.Values["loss"+nasty], run.Values[study.Throughput] = 1, math.NaN()
-	cell := func(name string) *study.Cell {
-		return &study.Cell{ID: name, Name: nasty + name, Values: []string{nasty + name}}
+	run.Values["loss"+nasty], run.Values[model.Throughput] = 1, math.NaN()
+	cell := func(name string) *model.Cell {
+		return &model.Cell{ID: name, Name: nasty + name, Values: []string{nasty + name}}
 	}
 	done, failed, skipped := cell("a"), cell("b"), cell("c")
-	done.Runs = []*study.Run{run}
-	failed.Failed = []study.Failure{{Folder: filepath.Join(dir, "failed"), Reason: nasty}}
+	done.Runs = []*model.Run{run}
+	failed.Failed = []model.Failure{{Folder: filepath.Join(dir, "failed"), Reason: nasty}}
 	skipped.Skipped = nasty
-	return &study.Study{
-		Name: nasty, Axes: []study.Axis{{Name: nasty, Values: []string{nasty + "a", nasty + "b", nasty + "c"}}},
-		Cells: []*study.Cell{done, failed, skipped}, Warnings: []string{nasty},
+	return &model.Study{
+		Name: nasty, Axes: []model.Axis{{Name: nasty, Values: []string{nasty + "a", nasty + "b", nasty + "c"}}},
+		Cells: []*model.Cell{done, failed, skipped}, Warnings: []string{nasty},
 	}
 }
 

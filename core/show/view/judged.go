@@ -7,6 +7,8 @@ import (
 
 	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/core/study/words"
 )
 
 // How many changes there are at most, each of some 100 bytes: by the metric of the document, and by all others
@@ -62,7 +64,7 @@ func (m *maker) baselines() []int {
 	}
 	slices.SortStableFunc(all[1:], func(a, b int) int {
 		x, y := medians[a], medians[b]
-		if m.metric.Better == study.Lower {
+		if m.metric.Better == model.Lower {
 			x, y = -x, -y
 		}
 		return -cmp.Compare(x, y) // by which NaN is the last
@@ -71,12 +73,12 @@ func (m *maker) baselines() []int {
 }
 
 func (m *maker) judged(name string, baselines []int) Judged {
-	metric, err := study.MetricOf(name)
+	metric, err := model.MetricOf(name)
 	if err != nil { // which no metric of the document is
 		return Judged{}
 	}
 	out := Judged{Against: map[int][]*Change{}}
-	by := m.study.Judge(metric)
+	by := verdict.NewJudge(m.study, metric)
 	for i, baseline := range baselines {
 		v := by.Against(baseline)
 		rows := v.Rows
@@ -93,7 +95,7 @@ func (m *maker) judged(name string, baselines []int) Judged {
 			}
 		}
 		out.Against[baseline] = changes
-		if out.FloorText = v.FloorText(); v.NoFloor == nil && v.FloorIsShare() {
+		if out.FloorText = words.FloorText(v); v.NoFloor == nil && v.FloorIsShare() {
 			out.Floor = &v.Floor.Change
 		}
 	}
@@ -101,7 +103,7 @@ func (m *maker) judged(name string, baselines []int) Judged {
 }
 
 // estimateOf is nil of a cell without runs of its own.
-func estimateOf(r study.Row) *Estimate {
+func estimateOf(r verdict.Row) *Estimate {
 	if len(r.Cell.Runs) == 0 {
 		return nil
 	}

@@ -9,19 +9,21 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/golden"
 )
 
 // many is a study of so many cells, which are the better the later they are; the second one has a run without a
 // value that is finite. No run has a folder.
-func many(cells, metrics int) *study.Study {
-	s := &study.Study{Name: "many", Axes: []study.Axis{{Name: "ntrainer"}}, Baseline: 2}
+func many(cells, metrics int) *model.Study {
+	s := &model.Study{Name: "many", Axes: []model.Axis{{Name: "ntrainer"}}, Baseline: 2}
 	for i := range cells {
-		c := &study.Cell{ID: fmt.Sprint(i), Name: fmt.Sprintf("ntrainer=%d", i), Values: []string{fmt.Sprint(i)}}
+		c := &model.Cell{ID: fmt.Sprint(i), Name: fmt.Sprintf("ntrainer=%d", i), Values: []string{fmt.Sprint(i)}}
 		for k := range 3 {
-			r := &study.Run{Folder: "nowhere", Round: k, Values: map[string]float64{}}
-			for _, m := range study.Metrics[:metrics] {
-				if r.Values[m.Name] = 100 + float64(i) + float64(k)/10; m.Better == study.Lower {
+			r := &model.Run{Folder: "nowhere", Round: k, Values: map[string]float64{}}
+			for _, m := range model.Metrics[:metrics] {
+				if r.Values[m.Name] = 100 + float64(i) + float64(k)/10; m.Better == model.Lower {
 					r.Values[m.Name] = 1 / r.Values[m.Name]
 				}
 				if i == 1 {
@@ -39,7 +41,7 @@ func many(cells, metrics int) *study.Study {
 func TestWhatIsLeftOut(t *testing.T) {
 	var text strings.Builder
 	for _, c := range []struct{ cells, metrics, baselines int }{{3, 20, 3}, {20, 20, 20}, {40, 20, 40}, {100, 3, 100}, {101, 3, 99}, {250, 2, 40}} {
-		for _, metric := range []string{study.Throughput, study.TimePerBatch} {
+		for _, metric := range []string{model.Throughput, model.TimePerBatch} {
 			o := fixed
 			o.Metric = metric
 			d, err := Of(many(c.cells, c.metrics), o)
@@ -75,11 +77,11 @@ func TestWhatIsLeftOut(t *testing.T) {
 func TestFloorOfEachMetric(t *testing.T) {
 	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
 	for _, metric := range d.Metrics {
-		m, err := study.MetricOf(metric.Name)
+		m, err := model.MetricOf(metric.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := d.Judged[metric.Name].FloorText, s.Verdicts(m).FloorText(); got != want {
+		if got, want := d.Judged[metric.Name].FloorText, words.FloorText(verdict.TableOf(s, m)); got != want {
 			t.Errorf("by %s: %s, not %s", metric.Name, got, want)
 		}
 	}
@@ -88,12 +90,12 @@ func TestFloorOfEachMetric(t *testing.T) {
 // Changes have as many digits as all other numbers: to compute with them is to compute with what was judged.
 func TestChangesHaveAllDigits(t *testing.T) {
 	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
-	for _, name := range []string{study.Throughput, study.TimePerBatch} {
-		m, err := study.MetricOf(name)
+	for _, name := range []string{model.Throughput, model.TimePerBatch} {
+		m, err := model.MetricOf(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, r := range s.Verdicts(m).Rows {
+		for i, r := range verdict.TableOf(s, m).Rows {
 			got := d.Judged[name].Against[d.Baseline][i]
 			if !r.Compared {
 				continue

@@ -15,12 +15,12 @@ import (
 type Maker struct {
 	path    string
 	options Options
-	loader  *study.Loader
-	details map[*study.Run]*Detail // of the last document
+	loader  *model.Loader
+	details map[*model.Run]*Detail // of the last document
 }
 
 // NewMaker is a maker of documents of the folder of a sweep or of a run, which l reads.
-func NewMaker(l *study.Loader, path string, o Options) *Maker {
+func NewMaker(l *model.Loader, path string, o Options) *Maker {
 	return &Maker{path: path, options: o, loader: l}
 }
 
@@ -48,10 +48,10 @@ func (m *Maker) Document(live *Live) (*Document, error) {
 // there is nothing hidden.
 func (l Live) Tidy() Live { return tidied(reflect.ValueOf(l)).Interface().(Live) }
 
-func (m *Maker) load() (*study.Study, error) {
+func (m *Maker) load() (*model.Study, error) {
 	if !sweep.IsSweep(m.path) {
 		if status, err := folder.StatusOf(m.path); err != nil || status.Reason == result.Running {
-			return &study.Study{Name: quote.Word(m.path), Title: study.TitleOf(m.path)}, nil // and there is nothing to read yet
+			return &model.Study{Name: quote.Word(m.path), Title: model.TitleOf(m.path)}, nil // and there is nothing to read yet
 		}
 	}
 	return m.loader.Load([]string{m.path})

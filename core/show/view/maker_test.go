@@ -23,7 +23,7 @@ func TestMaker(t *testing.T) {
 	if err := os.Rename(late, away); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMaker(new(study.Loader), dir, fixed)
+	m := NewMaker(new(model.Loader), dir, fixed)
 	before, err := m.Document(&Live{Left: 1, Running: &Running{Name: "\x1b[2J", Rate: math.NaN()}})
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +76,12 @@ func TestMakerOfARunThatGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d, err := NewMaker(new(study.Loader), dir, fixed).Document(&Live{Left: 1})
+		d, err := NewMaker(new(model.Loader), dir, fixed).Document(&Live{Left: 1})
 		if err != nil || len(d.Cells) != 0 || d.Baseline != -1 || d.Live == nil {
 			t.Errorf("%q: %v, %+v", mark, err, d)
 		}
 	}
-	if d, err := NewMaker(new(study.Loader), recordedDLRM, fixed).Document(nil); err != nil || len(d.Runs) != 1 {
+	if d, err := NewMaker(new(model.Loader), recordedDLRM, fixed).Document(nil); err != nil || len(d.Runs) != 1 {
 		t.Errorf("%v, %+v", err, d)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/core/study/words"
 )
 
 // Options choose how a study is shown first. The zero value is the default.
@@ -23,23 +25,23 @@ type Options struct {
 // Of makes the document of a study. Beside the study it reads the folders of the runs that have details, of
 // which each cell has two at most, and the logs of failed ones. A folder that cannot be read any more is a
 // warning.
-func Of(s *study.Study, o Options) (*Document, error) { return newMaker(s, o).document() }
+func Of(s *model.Study, o Options) (*Document, error) { return newMaker(s, o).document() }
 
 // maker makes one document.
 type maker struct {
-	study   *study.Study
+	study   *model.Study
 	options Options
-	metric  study.Metric
+	metric  model.Metric
 	doc     *Document
-	cells   []*study.Cell // as in doc.Cells
-	places  map[*study.Run]int
+	cells   []*model.Cell // as in doc.Cells
+	places  map[*model.Run]int
 	// before are details that were read for another document; details are those of this one, by run.
-	before, details map[*study.Run]*Detail
+	before, details map[*model.Run]*Detail
 	which           string // runs have details, in words
 }
 
-func newMaker(s *study.Study, o Options) *maker {
-	return &maker{study: s, options: o, cells: s.All(), places: map[*study.Run]int{}, details: map[*study.Run]*Detail{}}
+func newMaker(s *model.Study, o Options) *maker {
+	return &maker{study: s, options: o, cells: s.All(), places: map[*model.Run]int{}, details: map[*model.Run]*Detail{}}
 }
 
 func (m *maker) document() (*Document, error) {
@@ -47,14 +49,14 @@ func (m *maker) document() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.study.Sentences(metric, m.options.Target)
+	answer, err := words.Sentences(m.study, metric, m.options.Target)
 	if err != nil {
 		return nil, err
 	}
 	m.metric = metric
 	m.doc = &Document{
-		Schema: Schema, Name: m.study.Name, Title: cmp.Or(m.study.Title, m.study.Name), Heading: m.study.Heading(metric), Machine: m.study.Machine(),
-		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Within: m.study.Within, Warnings: m.study.AllWarnings(),
+		Schema: Schema, Name: m.study.Name, Title: cmp.Or(m.study.Title, m.study.Name), Heading: words.Heading(m.study, metric), Machine: words.Machine(m.study),
+		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Within: m.study.Within, Warnings: words.Warnings(m.study),
 	}
 	if m.doc.Made.IsZero() {
 		m.doc.Made = time.Now().Round(0)
@@ -80,7 +82,7 @@ func (m *maker) document() (*Document, error) {
 }
 
 // say adds the answer and what else psbench show says.
-func (m *maker) say(answer []study.Sentence) {
+func (m *maker) say(answer []words.Sentence) {
 	for _, a := range answer {
 		m.doc.Sentences = append(m.doc.Sentences, Sentence(a))
 	}
@@ -88,7 +90,7 @@ func (m *maker) say(answer []study.Sentence) {
 		return
 	}
 	m.doc.Baseline = m.study.Baseline
-	for _, r := range m.study.Remarks(m.study.Verdicts(m.metric)) {
+	for _, r := range words.Remarks(m.study, verdict.TableOf(m.study, m.metric)) {
 		m.doc.Remarks = append(m.doc.Remarks, Sentence(r))
 	}
 }
@@ -103,7 +105,7 @@ func (m *maker) addMetrics() {
 			}
 		}
 	}
-	for _, metric := range study.Metrics {
+	for _, metric := range model.Metrics {
 		if have[metric.Name] {
 			m.doc.Metrics = append(m.doc.Metrics, Metric{metric.Name, metric.Unit, string(metric.Better), metric.Means})
 		}

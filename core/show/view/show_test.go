@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/words"
 )
 
 // A document says what psbench show says: the same sentences, and the same numbers in each row.
@@ -25,7 +25,7 @@ func TestDocumentSaysWhatShowSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			var text bytes.Buffer
-			if err := s.Text(&text, study.TextOptions{Metric: o.Metric, Target: o.Target}); err != nil {
+			if err := words.WriteStudy(&text, s, words.Options{Metric: o.Metric, Target: o.Target}); err != nil {
 				t.Fatal(err)
 			}
 			requireShown(t, d, text.String())

@@ -1,8 +1,7 @@
-package study
+package model_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,23 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/core/measure/micro"
-	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/model/modeltest"
 )
-
-// wrote writes the folder of a result.
-func wrote(t *testing.T, r folder.Result) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "run")
-	f, err := folder.Create(path)
-	if err == nil {
-		err = f.Write(r)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // Rows of psbench comm are cells, of which each result has a run; a row that is void is one that failed.
 func TestComm(t *testing.T) {
@@ -40,15 +26,15 @@ func TestComm(t *testing.T) {
 	for _, us := range []float64{10, 12} {
 		r := &micro.Result{Schema: micro.Schema, Complete: true, Limits: []micro.Limit{}, Command: []string{"psbench"}}
 		r.Rows = []*micro.Row{row("shm", "", us), row("tcp", map[bool]string{true: "rank 1 is wrong"}[us == 12], 3*us)}
-		paths = append(paths, wrote(t, r))
+		paths = append(paths, modeltest.Wrote(t, r))
 	}
-	s, err := Load(paths)
+	s, err := model.Load(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, c := range s.Cells {
-		for _, v := range c.Of(CommTime) {
+		for _, v := range c.Of(model.CommTime) {
 			got = append(got, fmt.Sprintf("%s %.2f", c.Name, v))
 		}
 		for _, f := range c.Failed {
@@ -59,19 +45,19 @@ func TestComm(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if m, err := s.MetricOr(""); err != nil || m.Name != CommTime {
+	if m, err := s.MetricOr(""); err != nil || m.Name != model.CommTime {
 		t.Errorf("they are compared by %v, %v", m, err)
 	}
-	if m, err := MetricFor("", s, s); err != nil || m.Name != CommTime {
+	if m, err := model.MetricFor("", s, s); err != nil || m.Name != model.CommTime {
 		t.Errorf("two of them are compared by %v, %v", m, err)
 	}
-	run := measured(1, nil, []int64{1})
+	run := model.Measured(1, nil, []int64{1})
 	run.Schema = result.Schema
-	if _, err := Load(slices.Concat(paths, []string{wrote(t, run)})); err == nil || !strings.Contains(err.Error(), "have nothing in common") {
+	if _, err := model.Load(slices.Concat(paths, []string{modeltest.Wrote(t, run)})); err == nil || !strings.Contains(err.Error(), "have nothing in common") {
 		t.Errorf("beside a run: %v", err)
 	}
 	empty := &micro.Result{Schema: micro.Schema, Error: "interrupted", Limits: []micro.Limit{}, Rows: []*micro.Row{}, Command: []string{"psbench"}}
-	if _, err := Load([]string{wrote(t, empty)}); err == nil || !strings.Contains(err.Error(), "has no rows: interrupted") {
+	if _, err := model.Load([]string{modeltest.Wrote(t, empty)}); err == nil || !strings.Contains(err.Error(), "has no rows: interrupted") {
 		t.Errorf("without rows: %v", err)
 	}
 }

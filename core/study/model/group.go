@@ -1,4 +1,4 @@
-package study
+package model
 
 import (
 	"cmp"
@@ -112,23 +112,23 @@ func group(name string, runs []recorded) *Study {
 		c.Runs = append(c.Runs, rec.run)
 	}
 	for _, c := range s.Cells {
-		c.Name = nameOf(s.Axes, c.Values)
+		c.Name = CellName(s.Axes, c.Values)
 	}
 	return s
 }
 
-// allRuns is the name of a cell that is the only one.
-const allRuns = "all runs"
+// OnlyCell is the name of a cell that is the only one.
+const OnlyCell = "all runs"
 
-// nameOf is a cell's place on the axes that have several values.
-func nameOf(axes []Axis, values []string) string {
+// CellName is a cell's place on the axes that have several values.
+func CellName(axes []Axis, values []string) string {
 	var parts []string
 	for i, a := range axes {
 		if len(a.Values) > 1 {
 			parts = append(parts, a.Name+"="+values[i])
 		}
 	}
-	return cmp.Or(strings.Join(parts, " "), allRuns)
+	return cmp.Or(strings.Join(parts, " "), OnlyCell)
 }
 
 func (rec *recorded) valueOf(keys []string) string {

@@ -1,50 +1,12 @@
-package study
+package model
 
 import (
 	"fmt"
 	"time"
-
-	"github.com/psbench/psbench/core/study/judge"
 )
 
-// runs are the values of a cell by a metric, with the rounds in which they were measured. Runs that were made after their round,
-// as those that failed at first and those of cells that --extend adds, have rounds of their own below 0: they are compared
-// with each other, and with no run that was made in time.
-func (s *Study) runs(c *Cell, metric string) judge.Runs {
-	runs := judge.Runs{}
-	for _, r := range c.Runs {
-		v, ok := r.Values[metric]
-		if !ok {
-			continue
-		}
-		runs.Values = append(runs.Values, v)
-		switch {
-		case !s.InRounds:
-		case s.isLate(r):
-			runs.Rounds = append(runs.Rounds, -1-r.Round)
-		default:
-			runs.Rounds = append(runs.Rounds, r.Round)
-		}
-	}
-	return runs
-}
-
-// drift is how the machine drifted over the rounds of a study, by all cells; ok is false if by no more than noise.
-func (s *Study) drift(m Metric) (drift judge.Drift, ok bool) {
-	if !s.InRounds || m.learns() {
-		return judge.Drift{}, false
-	}
-	var cells []judge.Runs
-	for _, c := range s.All() {
-		if c.Same == "" {
-			cells = append(cells, s.runs(c, m.Name))
-		}
-	}
-	return judge.DriftOf(cells)
-}
-
-// isLate says whether a run began after a later round of the baseline had begun.
-func (s *Study) isLate(r *Run) bool {
+// IsLate says whether a run began after a later round of the baseline had begun.
+func (s *Study) IsLate(r *Run) bool {
 	next, ok := s.next[r.Round]
 	return ok && r.Started.After(next)
 }
@@ -77,7 +39,7 @@ func (s *Study) setRounds() {
 	for _, c := range s.Cells {
 		late := 0
 		for _, r := range c.Runs {
-			if s.isLate(r) {
+			if s.IsLate(r) {
 				late++
 			}
 		}

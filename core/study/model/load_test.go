@@ -1,18 +1,20 @@
-package study
+package model
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-func config(pairs ...string) map[string]string {
+func Config(pairs ...string) map[string]string {
 	c := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		c[pairs[i]] = pairs[i+1]
@@ -27,34 +29,34 @@ func TestCells(t *testing.T) {
 		cells   []string // name and count of runs
 	}{
 		"one": {
-			[]map[string]string{config("server", "a"), config("server", "a")},
+			[]map[string]string{Config("server", "a"), Config("server", "a")},
 			nil, []string{"all runs 2"},
 		},
 		"two servers": {
-			[]map[string]string{config("server", "a"), config("server", "b"), config("server", "a")},
+			[]map[string]string{Config("server", "a"), Config("server", "b"), Config("server", "a")},
 			[]Axis{{"server", []string{"a", "b"}}}, []string{"server=a 2", "server=b 1"},
 		},
 		"a value that follows is no axis": {
-			[]map[string]string{config("server", "a", "ddp_hook", "rpc"), config("server", "b", "ddp_hook", "allreduce")},
+			[]map[string]string{Config("server", "a", "ddp_hook", "rpc"), Config("server", "b", "ddp_hook", "allreduce")},
 			[]Axis{{"server", []string{"a", "b"}}}, []string{"server=a 1", "server=b 1"},
 		},
 		"a value of its own is one, whoever chose it": {
-			[]map[string]string{config("server", "a", "ddp_hook", "rpc"), config("server", "a", "ddp_hook", "allreduce")},
+			[]map[string]string{Config("server", "a", "ddp_hook", "rpc"), Config("server", "a", "ddp_hook", "allreduce")},
 			[]Axis{{"ddp_hook", []string{"rpc", "allreduce"}}}, []string{"ddp_hook=rpc 1", "ddp_hook=allreduce 1"},
 		},
 		"values that change together are one axis": {
-			[]map[string]string{config("server", "a", "ntrainer", "1"), config("server", "b", "ntrainer", "2"), config("server", "b", "ntrainer", "2")},
+			[]map[string]string{Config("server", "a", "ntrainer", "1"), Config("server", "b", "ntrainer", "2"), Config("server", "b", "ntrainer", "2")},
 			[]Axis{{"server+ntrainer", []string{"a,1", "b,2"}}}, []string{"server+ntrainer=a,1 1", "server+ntrainer=b,2 2"},
 		},
 		"a setting that some have not": {
-			[]map[string]string{config("server", "a"), config("server", "a", "data.max_val", "2")},
+			[]map[string]string{Config("server", "a"), Config("server", "a", "data.max_val", "2")},
 			[]Axis{{"data.max_val", []string{"-", "2"}}}, []string{"data.max_val=- 1", "data.max_val=2 1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var runs []recorded
 			for seed, c := range test.configs {
-				runs = append(runs, record(fmt.Sprintf("result %d", seed), measured(seed, c, []int64{1})))
+				runs = append(runs, record(fmt.Sprintf("result %d", seed), Measured(seed, c, []int64{1})))
 			}
 			s := group(name, runs)
 			if d := cmp.Diff(test.axes, s.Axes); d != "" {
@@ -75,7 +77,7 @@ func TestCells(t *testing.T) {
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	good, failed := measured(1, config("server", "a"), []int64{1}), measured(2, config("server", "a"), []int64{1})
+	good, failed := Measured(1, Config("server", "a"), []int64{1}), Measured(2, Config("server", "a"), []int64{1})
 	failed.Complete, failed.Error = false, "trainer1 died"
 	for name, r := range map[string]*result.Result{"good.json": good, "failed.json.gz": failed} {
 		r.Schema = result.Schema
@@ -125,6 +127,33 @@ func TestMetricOf(t *testing.T) {
 		_, err := MetricOf(name)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// A round whose runs came from several hosts compares them, too, and that is said; runs of several processes
+// of one host do not.
+func TestRoundsOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	const began = "20261126T020000.000000000"
+	event := func(host, run string, state journal.State) journal.Event {
+		return journal.Event{Run: run, State: state, Writer: host + "-7-" + began}
+	}
+	for want, events := range map[string][]journal.Event{
+		"": {
+			event("node1", "a/0", journal.Done), event("node1", "b/0", journal.Done), event("node2", "a/1", journal.Done), event("node2", "b/1", journal.Done),
+			event("node3", "b/1", journal.Running), event("node3", "b/1", journal.Done), // the first counts
+			event("node3", "b/0", journal.Failed),
+			{Run: "a/0", State: journal.Done, Writer: "strange"},
+		},
+		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3): how these differ is in what it compares": {
+			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done), event("node1", "a/10", journal.Done),
+			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done), {Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
+		},
+	} {
+		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
+		if got := apart(events); got != want {
+			t.Errorf("it says %q, want %q", got, want)
 		}
 	}
 }

@@ -1,12 +1,31 @@
-package study
+package model
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )
+
+// MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps; of psbench
+// comm that is the time.
+func MetricFor(name string, studies ...*Study) (Metric, error) {
+	var by Metric
+	for i, s := range studies {
+		metric, err := s.MetricOr(name)
+		if err != nil {
+			return by, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		if i > 0 && metric != by {
+			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", studies[0].Name, by.Name, s.Name, metric.Name)
+		}
+		by = metric
+	}
+	return by, nil
+}
 
 // Better says which of two values of a metric is the better one.
 type Better string
@@ -91,4 +110,54 @@ func MetricNames() []string {
 		names[i] = m.Name
 	}
 	return names
+}
+
+// Learns says whether a metric is of what was learnt, which depends on what was trained on.
+func (m Metric) Learns() bool {
+	return m.Name == "final_loss" || strings.HasPrefix(m.Name, "held_out_")
+}
+
+// MetricOr is the metric that is asked for, or with "" the one that the study is compared by; of psbench
+// comm that is the time. What is asked for and no run has is an error, unless the study itself was made for it.
+func (s *Study) MetricOr(name string) (Metric, error) {
+	switch {
+	case name != "" && name != s.Metric:
+		m, err := MetricOf(name)
+		if err == nil {
+			err = s.has(m)
+		}
+		return m, err
+	case s.Metric != "":
+		return MetricOf(s.Metric)
+	case s.IsComm():
+		return MetricOf(CommTime)
+	}
+	return MetricOf(Throughput)
+}
+
+// has refuses a metric of which no run has a value, though there are runs.
+func (s *Study) has(m Metric) error {
+	runs := s.AllRuns()
+	have := map[string]bool{}
+	for _, r := range runs {
+		for name := range r.Values {
+			have[name] = true
+		}
+	}
+	if have[m.Name] || len(runs) == 0 {
+		return nil
+	}
+	names := slices.DeleteFunc(MetricNames(), func(name string) bool { return !have[name] })
+	return fmt.Errorf("no run has the metric %s; %s", m.Name, spelling.Choices(m.Name, names, "metrics that they have", "psbench export lists all"))
+}
+
+// Beats says whether a value is better than another one; NaN beats nothing, and everything beats NaN.
+func (m Metric) Beats(a, b float64) bool {
+	switch {
+	case math.IsNaN(a) || math.IsNaN(b):
+		return !math.IsNaN(a)
+	case m.Better == Higher:
+		return a > b
+	}
+	return a < b
 }

@@ -1,13 +1,44 @@
-// Package study is recorded runs as a matrix: cells, the runs of each, and the value that each
-// run has. What a sweep says, in sentences, tables and files, is made from a Study alone.
-package study
+// Package model is recorded runs as a matrix: cells, the runs of each, and the value that each run has. It judges nothing:
+// package verdict does that, and package words says it.
+package model
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/core/study/judge"
 )
+
+// Measured are the cells that have runs of their own.
+func (s *Study) Measured() []*Cell {
+	var out []*Cell
+	for _, c := range s.Cells {
+		if c.Same == "" && len(c.Runs) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// AllRuns are those of all cells, the A/A cell's last.
+func (s *Study) AllRuns() []*Run {
+	var runs []*Run
+	for _, c := range s.All() {
+		runs = append(runs, c.Runs...)
+	}
+	return runs
+}
+
+// EqualBut says whether two cells have the same place on every axis but one.
+func (c *Cell) EqualBut(other *Cell, at int) bool {
+	for i, value := range c.Values {
+		if i != at && value != other.Values[i] {
+			return false
+		}
+	}
+	return true
+}
 
 // Study is the runs of a sweep, or of folders and files that were given together.
 type Study struct {
@@ -71,8 +102,8 @@ type Cell struct {
 	// Repeated is how often runs failed that came to their end when they were repeated.
 	Repeated int
 
-	// unseen is what it left out of its data, by the metric by which that is to be told.
-	unseen map[string]unseen
+	// Unseen is what it left out of its data, by the metric by which that is to be told.
+	Unseen map[string]Unseen
 }
 
 // Run is one execution that came to its end.
@@ -140,23 +171,6 @@ func (c *Cell) Of(metric string) []float64 {
 	return values
 }
 
-// runsOf are the runs of the experiment of a cell: of the baseline with those of its A/A cell, which are of the same. What
-// these learn is that of the baseline once more, since both have the same seeds.
-func (s *Study) runsOf(c *Cell, metric string) judge.Runs {
-	c = s.resolved(c)
-	runs := s.runs(c, metric)
-	if m, err := MetricOf(metric); s.Again != nil && c == s.Cells[s.Baseline] && (err != nil || !m.learns()) {
-		runs = runs.And(s.runs(s.Again, metric))
-	}
-	return runs
-}
-
-// level is by what a cell is ranked among others: the median of its experiment. In rounds it is that of the baseline, changed by
-// what the cell differs by within rounds, since the runs that a cell lacks may be those of slow rounds.
-func (s *Study) level(c *Cell, m Metric) float64 {
-	return judge.Level(s.runsOf(s.Cells[s.Baseline], m.Name), s.runsOf(c, m.Name))
-}
-
 // All are the cells, and the A/A cell last.
 func (s *Study) All() []*Cell {
 	if s.Again == nil {
@@ -165,10 +179,53 @@ func (s *Study) All() []*Cell {
 	return append(s.Cells[:len(s.Cells):len(s.Cells)], s.Again)
 }
 
-// counts are how many runs of all cells came to their end, failed, and are still to come.
-func (s *Study) counts() (done, failed, waiting int) {
+// Counts are how many runs of all cells came to their end, failed, and are still to come.
+func (s *Study) Counts() (done, failed, waiting int) {
 	for _, c := range s.All() {
 		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
 	}
 	return done, failed, waiting
+}
+
+// Resolved is the cell whose runs a cell has: its own, or those of the one whose experiment it is too.
+func (s *Study) Resolved(c *Cell) *Cell {
+	if c.Same != "" {
+		for _, other := range s.Cells {
+			if other.ID == c.Same && other.Same == "" {
+				return other
+			}
+		}
+	}
+	return c
+}
+
+// Explains says whether a difference between environments is one that cells do not make themselves, and
+// that does not come and go.
+func (s *Study) Explains(name string) bool {
+	if Passing(name) || name == "BLAS" {
+		return false
+	}
+	build := slices.ContainsFunc(s.Axes, func(a Axis) bool { return a.Name == buildKey })
+	return !build || !slices.Contains([]string{"psbench", "commit", "Go"}, name)
+}
+
+// Passing says whether a difference is of what is measured anew before or in each run, and comes and goes.
+func Passing(name string) bool {
+	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal", "bandwidth of memory", "step of the clock"}, name)
+}
+
+// OneRun says that the study is of a single run. Nothing is compared then, and nobody is told of cells.
+func (s *Study) OneRun() bool {
+	return len(s.Cells) == 1 && s.Again == nil && s.Cells[0].OfOneRun()
+}
+
+// OfOneRun says that the cell has a single run, be it done, failed or still to come.
+func (c *Cell) OfOneRun() bool { return len(c.Runs)+len(c.Failed)+c.Waiting == 1 }
+
+// NameOf is what a cell is called. The only run is called as the study is.
+func (s *Study) NameOf(c *Cell) string {
+	if s.OneRun() {
+		return cmp.Or(s.Title, s.Name)
+	}
+	return c.Name
 }

@@ -1,4 +1,4 @@
-package study
+package model
 
 import (
 	"cmp"
@@ -68,7 +68,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 
 // leaveOut takes from the runs the warnings that the plan has, each with how many cells it is of.
 func (s *Study) leaveOut(planned []string) {
-	for _, r := range s.allRuns() {
+	for _, r := range s.AllRuns() {
 		r.Warnings = slices.DeleteFunc(r.Warnings, func(text string) bool {
 			return slices.ContainsFunc(planned, func(p string) bool { return strings.HasPrefix(p, text+" (in ") })
 		})

@@ -1,4 +1,4 @@
-package study
+package model_test
 
 import (
 	"bytes"
@@ -14,8 +14,10 @@ import (
 
 	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/journal"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/golden"
 )
 
@@ -50,7 +52,7 @@ func ran(t *testing.T, dir string, p *sweep.Plan, turn sweep.Turn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := measured(int(turn.Seed), config("server", p.Cells[turn.Cell].Values[0]), []int64{1, 2}) // #nosec G115 -- small
+	r := model.Measured(int(turn.Seed), model.Config("server", p.Cells[turn.Cell].Values[0]), []int64{1, 2}) // #nosec G115 -- small
 	r.Schema, r.Warnings = result.Schema, []string{"hook noop never uses the servers"}
 	if err := f.Write(r); err != nil {
 		t.Fatal(err)
@@ -58,9 +60,9 @@ func ran(t *testing.T, dir string, p *sweep.Plan, turn sweep.Turn) {
 }
 
 // states are what a study has of each cell and of the A/A cell.
-func states(s *Study) []string {
+func states(s *model.Study) []string {
 	var out []string
-	for _, c := range slices.Concat(s.Cells, []*Cell{s.Again}) {
+	for _, c := range slices.Concat(s.Cells, []*model.Cell{s.Again}) {
 		out = append(out, fmt.Sprintf("%s %s: %d runs, %d waiting, %d failed%s", c.ID, c.Name, len(c.Runs), c.Waiting, len(c.Failed), c.Skipped))
 	}
 	return out
@@ -109,7 +111,7 @@ func TestSweep(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Load([]string{dir})
+	s, err := model.Load([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,17 +123,17 @@ func TestSweep(t *testing.T) {
 	if d := cmp.Diff(want, states(s)); d != "" {
 		t.Error(d)
 	}
-	if r := s.Cells[1].Runs[3]; r.Round != 3 || r.Seed != 8 || r.Values[TimePerBatch] != 1 {
+	if r := s.Cells[1].Runs[3]; r.Round != 3 || r.Seed != 8 || r.Values[model.TimePerBatch] != 1 {
 		t.Errorf("%+v", r)
 	}
 	if s.Cells[0].Failed[0].Reason != "trainer1 died" || !strings.Contains(s.Again.Failed[0].Reason, "result.json") {
 		t.Errorf("failures are %+v, %+v", s.Cells[0].Failed, s.Again.Failed)
 	}
-	if d := cmp.Diff(config("server", "b"), s.Cells[1].Config); d != "" || s.Cells[2].Config != nil {
+	if d := cmp.Diff(model.Config("server", "b"), s.Cells[1].Config); d != "" || s.Cells[2].Config != nil {
 		t.Error(d, s.Cells[2].Config)
 	}
 	var text bytes.Buffer
-	if err := s.Text(&text, TextOptions{}); err != nil {
+	if err := words.WriteStudy(&text, s, words.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Require(t, filepath.Join("testdata", "sweep.txt"), strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
@@ -152,41 +154,14 @@ func TestSweepWhoseJournalIsCorrupted(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "journal", "w.jsonl"), []byte("{}\n{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Load([]string{dir})
+	s, err := model.Load([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Cells[0].Runs) != 1 || s.Cells[0].Waiting != 1 || len(s.Warnings) != 2 || !strings.Contains(s.Warnings[1], "is corrupted in line 1") {
 		t.Errorf("%q, %q", states(s), s.Warnings)
 	}
-	if _, err := Load([]string{dir, dir}); err == nil || !strings.Contains(err.Error(), "name it alone") {
+	if _, err := model.Load([]string{dir, dir}); err == nil || !strings.Contains(err.Error(), "name it alone") {
 		t.Errorf("two sweeps: %v", err)
-	}
-}
-
-// A round whose runs came from several hosts compares them, too, and that is said; runs of several processes
-// of one host do not.
-func TestRoundsOfSeveralHosts(t *testing.T) {
-	t.Parallel()
-	const began = "20261126T020000.000000000"
-	event := func(host, run string, state journal.State) journal.Event {
-		return journal.Event{Run: run, State: state, Writer: host + "-7-" + began}
-	}
-	for want, events := range map[string][]journal.Event{
-		"": {
-			event("node1", "a/0", journal.Done), event("node1", "b/0", journal.Done), event("node2", "a/1", journal.Done), event("node2", "b/1", journal.Done),
-			event("node3", "b/1", journal.Running), event("node3", "b/1", journal.Done), // the first counts
-			event("node3", "b/0", journal.Failed),
-			{Run: "a/0", State: journal.Done, Writer: "strange"},
-		},
-		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3): how these differ is in what it compares": {
-			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done), event("node1", "a/10", journal.Done),
-			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done), {Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
-		},
-	} {
-		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
-		if got := apart(events); got != want {
-			t.Errorf("it says %q, want %q", got, want)
-		}
 	}
 }

@@ -1,11 +1,14 @@
-package study
+package model
 
 import (
+	"slices"
+
 	"fmt"
 	"strconv"
 
-	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
+
+	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/study/judge"
 )
 
@@ -190,4 +193,20 @@ func seedOf(r *result.Result) uint64 {
 		}
 	}
 	return 0
+}
+
+// isSilent says whether several trainers exchanged nothing: nothing connects them, and no server
+// answered a push or a lookup.
+func isSilent(r *result.Result) bool {
+	trainers := 0
+	serves := map[int]bool{}
+	for _, p := range r.Processes {
+		if p.Kind == "trainer" {
+			trainers++
+		}
+		serves[p.Rank] = serves[p.Rank] || p.Kind == "server"
+	}
+	connected := slices.ContainsFunc(r.Connected, func(set []int) bool { return len(set) > 1 })
+	answered := slices.ContainsFunc(r.Series, func(s *result.Series) bool { return serves[s.Rank] && s.Len() > 0 })
+	return trainers > 1 && len(r.Connected) > 0 && !connected && !answered
 }

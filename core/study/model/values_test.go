@@ -1,4 +1,4 @@
-package study
+package model
 
 import (
 	"maps"
@@ -14,9 +14,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// measured is a result of two connected trainers whose iterations take ms each, epoch by epoch, of which
+// Measured is a result of two connected trainers whose iterations take ms each, epoch by epoch, of which
 // trainer 1 waits for half and computes for a quarter. The other one only computes.
-func measured(seed int, config map[string]string, epochs ...[]int64) *result.Result {
+func Measured(seed int, config map[string]string, epochs ...[]int64) *result.Result {
 	r := &result.Result{
 		Complete: true, Started: time.Unix(int64(seed), 0), Connected: [][]int{{0, 1}},
 		Processes:  []result.Process{{Rank: 0, Kind: "trainer", RSSMiB: 10}, {Rank: 1, Kind: "trainer", RSSMiB: 20}, {Rank: -1, Kind: "data", RSSMiB: 1}},
@@ -49,7 +49,7 @@ func measured(seed int, config map[string]string, epochs ...[]int64) *result.Res
 }
 
 func TestValues(t *testing.T) {
-	r := measured(3, nil, []int64{10, 20}, []int64{30})
+	r := Measured(3, nil, []int64{10, 20}, []int64{30})
 	auc := 0.75
 	r.Evaluation = []result.Evaluation{{Epoch: 0, Loss: 0.5}, {Epoch: 1, Loss: 0.25, AUC: &auc}}
 	r.Losses = [][]float64{{3, 2, 1}, {3, 2, 0.5}}
@@ -87,7 +87,7 @@ func TestValues(t *testing.T) {
 // A percentile stands where there are enough iterations for it, and what a run has nothing of is not there.
 func TestPercentilesNeedIterations(t *testing.T) {
 	for count, want := range map[int][3]bool{0: {}, 1: {true}, 19: {true}, 20: {true, true}, 99: {true, true}, 100: {true, true, true}} {
-		run := runOf("a", measured(0, nil, make([]int64, count)))
+		run := runOf("a", Measured(0, nil, make([]int64, count)))
 		var got [3]bool
 		for i, name := range []string{TimePerBatch, "time_per_batch_p95", P99} {
 			_, got[i] = run.Values[name]
@@ -108,7 +108,7 @@ func TestRunWarnings(t *testing.T) {
 	for i := range list {
 		list[i] = 100 + int64(i)
 	}
-	r := measured(0, nil, list)
+	r := Measured(0, nil, list)
 	r.Warnings = []string{"loud"}
 	r.Losses = [][]float64{{math.NaN()}}
 	run := runOf("a", r)
@@ -133,7 +133,7 @@ func TestSilent(t *testing.T) {
 		"unused":       {func(r *result.Result) { answered(r); r.Connected, r.Series = [][]int{{0}, {1}}, r.Series[:2] }, true},
 		"asynchronous": {func(r *result.Result) { answered(r); r.Connected = [][]int{{0}, {1}} }, false},
 	} {
-		r := measured(0, nil, []int64{1, 2})
+		r := Measured(0, nil, []int64{1, 2})
 		test.change(r)
 		if got := runOf("a", r).Silent; got != test.want {
 			t.Errorf("%s: silent %v, want %v", name, got, test.want)

@@ -1,0 +1,119 @@
+// Package modeltest makes studies for tests: cells whose runs have the values that a test says.
+package modeltest
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/splitmix"
+)
+
+// Wrote writes the folder of a result.
+func Wrote(t *testing.T, r folder.Result) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run")
+	f, err := folder.Create(path)
+	if err == nil {
+		err = f.Write(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Throughput is the metric of that name.
+func Throughput(t *testing.T) model.Metric {
+	t.Helper()
+	m, err := model.MetricOf(model.Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Plot is what the runs of a made cell have.
+type Plot struct {
+	Throughput, Noise float64 // relative: the standard deviation of a uniform distribution
+	Loss              float64
+	Runs              int
+	Epochs            []float64 // the AUC after each, every one of 2 s
+	Late              int       // so many runs never reach more than the first
+	Skipped, Same     string
+	Failed            int
+	Silent            bool
+	Iterations        int
+}
+
+// Made is a study, in rounds, whose cells are what a function says of the values, with an A/A cell.
+func Made(axes []model.Axis, of func(values []string) Plot) *model.Study {
+	s := &model.Study{Name: "made", Axes: axes, Seed: 1, InRounds: true}
+	random := splitmix.New(42, 0)
+	points := [][]string{nil}
+	for _, a := range axes {
+		var next [][]string
+		for _, p := range points {
+			for _, v := range a.Values {
+				next = append(next, append(slices.Clone(p), v))
+			}
+		}
+		points = next
+	}
+	for _, values := range points {
+		p := of(values)
+		c := &model.Cell{ID: strings.Join(values, "/"), Name: model.CellName(axes, values), Values: values, Skipped: p.Skipped, Same: p.Same}
+		p.Fill(c, random)
+		s.Cells = append(s.Cells, c)
+	}
+	b := s.Cells[0]
+	s.Again = &model.Cell{ID: "again", Name: b.Name, Values: b.Values}
+	of(b.Values).Fill(s.Again, random)
+	return s
+}
+
+// Fill adds to a cell the runs and the failures that p says.
+func (p Plot) Fill(c *model.Cell, random *splitmix.Stream) {
+	noise := func() float64 { return 1 + p.Noise*math.Sqrt(12)*(float64(random.IntN(1001))/1000-0.5) }
+	for round := range p.Runs {
+		x := p.Throughput * noise()
+		r := &model.Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Seed: uint64(round), Iterations: p.Iterations, Silent: p.Silent, Values: map[string]float64{
+			model.Throughput: x, model.TimePerBatch: 20_000 / x, model.Compute: 60, model.Waiting: 10, model.Moving: 25,
+		}}
+		if p.Iterations >= 100 {
+			r.Values[model.P99] = 30_000 / x
+		}
+		if p.Loss > 0 {
+			r.Values[model.HeldOutLoss] = p.Loss * (1 + 0.001*float64(round))
+		}
+		for i, auc := range p.Epochs {
+			if i > 0 && round < p.Late {
+				auc = p.Epochs[0]
+			}
+			r.Epochs = append(r.Epochs, model.Epoch{Seconds: 2000 / x * float64(i+1), Bytes: 3e6 * float64(i+1), Values: map[string]float64{"held_out_auc": auc}})
+		}
+		c.Runs = append(c.Runs, r)
+	}
+	for round := range p.Failed {
+		c.Failed = append(c.Failed, model.Failure{Folder: fmt.Sprintf("runs/%s/%d", c.ID, p.Runs+round), Round: p.Runs + round, Reason: "trainer1 died: it was killed"})
+	}
+}
+
+// Servers are an axis of three servers.
+var Servers = []model.Axis{{Name: "server", Values: []string{"average", "batch", "sum"}}}
+
+// Speeds are the cells of an axis of servers, each with ten runs.
+func Speeds(of map[string]float64, change func(server string, p *Plot)) *model.Study {
+	return Made(Servers, func(values []string) Plot {
+		p := Plot{Throughput: of[values[0]], Noise: 0.01, Runs: 10, Iterations: 100}
+		if change != nil {
+			change(values[0], &p)
+		}
+		return p
+	})
+}

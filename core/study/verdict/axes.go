@@ -1,0 +1,184 @@
+package verdict
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/model"
+)
+
+// Slice is the cells that differ in one axis alone, one of each experiment.
+type Slice struct {
+	Values []string // of the other axes; that of the axis itself means nothing
+	cells  []*model.Cell
+	Winner string // its value that is proven to be better than all others, "" without one
+}
+
+// slicesOf are those along an axis with two experiments or more, without cells that are barred,
+// those that crash, and bounds.
+func slicesOf(s *model.Study, axis int, m model.Metric, barred map[*model.Cell]bool) []Slice {
+	var all []Slice
+	places := map[string]int{} // by the values of the other axes
+	bounds := bounds(s)
+	for _, c := range s.Cells {
+		run := s.Resolved(c)
+		if len(run.Of(m.Name)) == 0 || barred[run] || bounds[run] || crashes(s, run) {
+			continue
+		}
+		values := slices.Clone(c.Values)
+		values[axis] = ""
+		key := strings.Join(values, "\x00")
+		at, ok := places[key]
+		if !ok {
+			at, all = len(all), append(all, Slice{Values: values})
+			places[key] = at
+		}
+		if !slices.ContainsFunc(all[at].cells, func(other *model.Cell) bool { return s.Resolved(other) == run }) {
+			all[at].cells = append(all[at].cells, c)
+		}
+	}
+	return slices.DeleteFunc(all, func(l Slice) bool { return len(l.cells) < 2 })
+}
+
+// Duels are comparisons of cells that differ in one axis alone, all judged together: whether an axis matters, and
+// which of its values is best, is read from the same ones. In each slice the first cell and the best one meet all others.
+type Duels struct {
+	study   *model.Study
+	metric  model.Metric
+	barred  map[*model.Cell]bool            // which cannot be best
+	Changes map[[2]*model.Cell]judge.Change // by the cells that ran: from the first to the second
+}
+
+// DuelsOf judges each pair of experiments once, in however many slices it is. Cells that are barred take part, but the best of
+// those that are not meets all others as well.
+func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels {
+	d := &Duels{s, m, barred, map[[2]*model.Cell]judge.Change{}}
+	var pairs []judge.Pair
+	var of [][2]*model.Cell
+	seen := map[[2]*model.Cell]bool{}
+	for axis := range s.Axes {
+		if axis == s.WithinAt() {
+			continue
+		}
+		for _, l := range slicesOf(s, axis, m, nil) {
+			eligible := l
+			eligible.cells = slices.DeleteFunc(slices.Clone(l.cells), func(c *model.Cell) bool { return barred[s.Resolved(c)] })
+			first := []*model.Cell{l.cells[0], d.best(l)}
+			if len(eligible.cells) > 0 {
+				first = append(first, d.best(eligible))
+			}
+			for _, a := range first {
+				for _, b := range l.cells {
+					at := [2]*model.Cell{s.Resolved(a), s.Resolved(b)}
+					if back := [2]*model.Cell{at[1], at[0]}; a != b && !seen[at] && !seen[back] {
+						seen[at] = true
+						pairs, of = append(pairs, judge.Pair{Old: runsOf(s, a, m.Name), New: runsOf(s, b, m.Name)}), append(of, at)
+					}
+				}
+			}
+		}
+	}
+	for i, change := range yardstickOf(s, m).compare(pairs) {
+		d.Changes[of[i]] = change
+	}
+	return d
+}
+
+// best is the cell of a slice with the best level.
+func (d *Duels) best(l Slice) *model.Cell {
+	best := l.cells[0]
+	for _, c := range l.cells {
+		if d.metric.Beats(level(d.study, c, d.metric), level(d.study, best, d.metric)) {
+			best = c
+		}
+	}
+	return best
+}
+
+// beats says whether a cell is proven to be better than another one.
+func (d *Duels) beats(a, b *model.Cell) bool {
+	a, b = d.study.Resolved(a), d.study.Resolved(b)
+	return d.Changes[[2]*model.Cell{a, b}].Verdict == judge.Worse || d.Changes[[2]*model.Cell{b, a}].Verdict == judge.Better
+}
+
+// winner is the cell of a slice that is proven to be better than all others, or nil.
+func (d *Duels) winner(l Slice) *model.Cell {
+	best := d.best(l)
+	for _, c := range l.cells {
+		if c != best && !d.beats(best, c) {
+			return nil
+		}
+	}
+	return best
+}
+
+// ordered are the pairs of values of an axis of which a slice proves that the first is better: the first of the slice and
+// another one, or its winner and all others. The best is chosen by the runs, and differs from a single one of cells
+// that are all the same too often.
+func (d *Duels) ordered(axis int, l Slice) map[[2]string]bool {
+	pairs := map[[2]string]bool{}
+	first, winner := l.cells[0], d.winner(l)
+	for _, c := range l.cells {
+		if d.beats(first, c) {
+			pairs[[2]string{first.Values[axis], c.Values[axis]}] = true
+		}
+		if d.beats(c, first) {
+			pairs[[2]string{c.Values[axis], first.Values[axis]}] = true
+		}
+		if winner != nil && c != winner {
+			pairs[[2]string{winner.Values[axis], c.Values[axis]}] = true
+		}
+	}
+	return pairs
+}
+
+// orders are those of all slices of an axis, with the barred cells and without them.
+func (d *Duels) orders(axis int) (all []map[[2]string]bool) {
+	if axis == d.study.WithinAt() {
+		return nil
+	}
+	for _, barred := range []map[*model.Cell]bool{nil, d.barred} {
+		for _, l := range slicesOf(d.study, axis, d.metric, barred) {
+			all = append(all, d.ordered(axis, l))
+		}
+	}
+	return all
+}
+
+// Differing says by axis whether two cells that differ in it alone are proven to differ.
+func (d *Duels) Differing() []bool {
+	differ := make([]bool, len(d.study.Axes))
+	for axis := range differ {
+		differ[axis] = slices.ContainsFunc(d.orders(axis), func(pairs map[[2]string]bool) bool { return len(pairs) > 0 })
+	}
+	return differ
+}
+
+// Crossing says whether an axis is proven to do one thing in one slice and the opposite in another.
+func (d *Duels) Crossing() bool {
+	for axis := range d.study.Axes {
+		proven := map[[2]string]bool{}
+		for _, pairs := range d.orders(axis) {
+			maps.Copy(proven, pairs)
+		}
+		for p := range proven {
+			if proven[[2]string{p[1], p[0]}] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Won are the slices of an axis without the barred cells, each with the value that wins it.
+func (d *Duels) Won(axis int) []Slice {
+	all := slicesOf(d.study, axis, d.metric, d.barred)
+	for i, l := range all {
+		if best := d.winner(l); best != nil {
+			all[i].Winner = best.Values[axis]
+		}
+	}
+	return all
+}

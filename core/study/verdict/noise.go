@@ -1,0 +1,183 @@
+package verdict
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
+)
+
+// NoiseSchema names the format of the file that psbench noise leaves.
+const NoiseSchema = "psbench.noise/1"
+
+// Noise is how runs of the same differ on a machine, within sessions and between them.
+type Noise struct {
+	Schema  string            `json:"schema"`
+	Started time.Time         `json:"started"`
+	Machine Machine           `json:"machine"`
+	Config  map[string]string `json:"config"` // of the experiment, without seeds and outputs
+	// Sessions are groups of runs, each without a pause within.
+	Sessions []Session `json:"sessions"`
+}
+
+// Machine is what must be the same where a noise floor is believed.
+type Machine struct {
+	CPU       string `json:"cpu"`
+	Cores     int    `json:"cores"`
+	MemoryMiB int64  `json:"memory_mib"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+}
+
+// MachineOf is the machine of an environment.
+func MachineOf(e result.Environment) Machine {
+	return Machine{CPU: e.CPU, Cores: e.Cores, MemoryMiB: e.MemoryMiB, OS: e.OS, Arch: e.Arch}
+}
+
+// Session is runs of the same, one after the other.
+type Session struct {
+	Started time.Time `json:"started"`
+	// Runs are the metrics of each by name.
+	Runs     []map[string]float64 `json:"runs"`
+	Warnings []string             `json:"warnings,omitempty"`
+}
+
+// Of are the values of a metric, of those runs that have it.
+func (s Session) Of(metric string) []float64 {
+	var values []float64
+	for _, run := range s.Runs {
+		if v, ok := run[metric]; ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// Between is the floor of changes between sessions.
+func (n *Noise) Between(metric string) (judge.Floor, error) {
+	var medians []float64
+	for _, s := range n.Sessions {
+		if values := s.Of(metric); len(values) > 0 {
+			medians = append(medians, judge.Of(values).Median)
+		}
+	}
+	return judge.SessionFloor(medians)
+}
+
+// Within is the floor of changes within a session: the largest of those of all sessions.
+func (n *Noise) Within(metric string) (judge.Floor, error) {
+	var largest judge.Floor
+	for _, s := range n.Sessions {
+		floor, err := judge.FloorOf(s.Of(metric), 0)
+		if err != nil {
+			return judge.Floor{}, err
+		}
+		if floor.Change >= largest.Change {
+			largest = floor
+		}
+	}
+	return largest, nil
+}
+
+// Apart is the floor of runs that were not measured in one session, if it was measured on the machine of
+// all studies; ok is false if not.
+func (n *Noise) Apart(metric string, studies ...*model.Study) (apart Apart, ok bool) {
+	for _, s := range studies {
+		for _, c := range s.Measured() {
+			if slices.ContainsFunc(c.Runs, func(r *model.Run) bool { return MachineOf(r.Environment) != n.Machine }) {
+				return Apart{}, false
+			}
+		}
+	}
+	floor, err := n.Between(metric)
+	if err != nil {
+		return Apart{}, false
+	}
+	return Apart{floor, fmt.Sprintf("%d sessions of psbench noise on %s", len(n.Sessions), n.Started.Format(time.DateOnly))}, true
+}
+
+// ReadNoise reads the file that Write left.
+func ReadNoise(path string) (*Noise, error) {
+	data, err := jsonfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	n := &Noise{}
+	if err := jsonfile.Decode(path, data, n); err != nil {
+		return nil, err
+	}
+	if n.Schema != NoiseSchema {
+		return nil, fmt.Errorf("file %s has the schema %s but must have %s", quote.Word(path), quote.String(n.Schema), NoiseSchema)
+	}
+	return n, nil
+}
+
+// Write leaves n in a file, whole or not at all.
+func (n *Noise) Write(path string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "\t")
+	if err := e.Encode(n); err != nil {
+		return fmt.Errorf("the noise cannot be written to %s: %w", quote.Word(path), err)
+	}
+	return draft.Write(path, text.Bytes())
+}
+
+// sessionOf is the session that a sweep of one cell and its A/A cell was.
+func sessionOf(s *model.Study) Session {
+	out := Session{Runs: []map[string]float64{}}
+	said := map[string]int{}
+	var order []string
+	for _, c := range append(s.Measured(), s.Again) {
+		if c == nil {
+			continue
+		}
+		for _, r := range c.Runs {
+			if out.Started.IsZero() || r.Started.Before(out.Started) {
+				out.Started = r.Started
+			}
+			out.Runs = append(out.Runs, r.Values)
+			for _, w := range r.Warnings {
+				if said[noteOf(w).kind]++; said[noteOf(w).kind] == 1 {
+					order = append(order, w)
+				}
+			}
+		}
+	}
+	for _, w := range order {
+		if n := said[noteOf(w).kind]; n > 1 {
+			w = fmt.Sprintf("%s (so or alike in %d of %d runs)", w, n, len(out.Runs))
+		}
+		out.Warnings = append(out.Warnings, w)
+	}
+	out.Warnings = append(out.Warnings, s.Warnings...)
+	return out
+}
+
+// Add adds the session that a sweep was. The first says what was measured, and where; one on another
+// machine is refused.
+func (n *Noise) Add(s *model.Study) error {
+	measured := s.Measured()
+	if len(measured) != 1 {
+		return fmt.Errorf("%s has no run that came to its end, or more than one experiment, so it shows no noise", s.Name)
+	}
+	first := measured[0]
+	session, machine := sessionOf(s), MachineOf(first.Runs[0].Environment)
+	switch {
+	case len(n.Sessions) == 0:
+		n.Schema, n.Started, n.Machine, n.Config = NoiseSchema, session.Started, machine, first.Config
+	case machine != n.Machine:
+		return fmt.Errorf("%s was measured on another machine, with %d cores of %s, than the first session, with %d of %s",
+			s.Name, machine.Cores, machine.CPU, n.Machine.Cores, n.Machine.CPU)
+	}
+	n.Sessions = append(n.Sessions, session)
+	return nil
+}

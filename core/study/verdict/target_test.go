@@ -1,0 +1,41 @@
+package verdict
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/psbench/psbench/core/study/model"
+)
+
+// A run that did not reach the target is counted, and takes longer than all that did.
+func TestTargets(t *testing.T) {
+	for text, want := range map[string]string{
+		"auc": "must have a number", "auc=": "must have a number", "auc=NaN": "must have a number", "speed=3": "must be auc, accuracy or held_out_loss", "=3": "must be auc",
+	} {
+		if _, err := GoalOf(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("target %q: %v, want %q", text, err, want)
+		}
+	}
+	for _, test := range []struct {
+		seconds []float64
+		want    float64
+	}{
+		{nil, math.Inf(1)}, {[]float64{1}, 1}, {[]float64{1, math.Inf(1)}, math.Inf(1)}, {[]float64{1, 3, math.Inf(1)}, 3}, {[]float64{1, 2, 4, math.Inf(1)}, 3},
+	} {
+		if got := Middle(test.seconds); got != test.want {
+			t.Errorf("the median of %v is %v, want %v", test.seconds, got, test.want)
+		}
+	}
+	goal, err := GoalOf("loss=0.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &model.Run{}
+	for i, v := range []float64{math.NaN(), 0.4, 0.3, 0.2} {
+		r.Epochs = append(r.Epochs, model.Epoch{Seconds: float64(i), Values: map[string]float64{model.HeldOutLoss: v}})
+	}
+	if e, ok := goal.reached(r); !ok || e.Seconds != 2 {
+		t.Errorf("it is reached in epoch %v, %v", e, ok)
+	}
+}

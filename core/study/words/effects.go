@@ -1,0 +1,72 @@
+package words
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+)
+
+// reachText is between which values of the axis the effect is, and how large.
+func reachText(e verdict.Effect, axis string) string {
+	if _, ok := judge.Relative(1, 1+e.Change); !ok {
+		return fmt.Sprintf("least at %s, most at %s", placed(axis, e.Low), e.High)
+	}
+	return fmt.Sprintf("%s from %s to %s", signed(e.Change), placed(axis, e.Low), e.High)
+}
+
+// matters says which axis matters most.
+func matters(s *model.Study, m model.Metric, d *verdict.Duels) string {
+	all := verdict.EffectsOf(s, m)
+	if len(all.Axes) == 0 {
+		return ""
+	}
+	differ := d.Differing()
+	at := slices.IndexFunc(all.Axes, func(e verdict.Effect) bool { return differ[e.Axis] })
+	if at < 0 {
+		return "cannot tell which axis matters: no two cells that differ in one axis alone are proven to differ"
+	}
+	parts := []float64{all.Combined}
+	for _, e := range all.Axes {
+		parts = append(parts, e.Share)
+	}
+	whole := percents(parts)
+	combined, shares := whole[0], whole[1:]
+
+	first := all.Axes[at]
+	var text string
+	combinedMost := all.Combined > max(first.Share, all.Axes[0].Share, 2*all.Noise)
+	crossed := combinedMost && d.Crossing()
+	if crossed {
+		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %d %% of the variance between the cells, since what an axis does depends on the others",
+			worded(m), combined)
+	} else {
+		name, most := s.Axes[first.Axis].Name, "matters most"
+		if at > 0 || combinedMost {
+			most = "is what is proven to matter most"
+		}
+		text = fmt.Sprintf("%s %s for %s: %d %% of the variance between the cells, %s",
+			name, most, worded(m), shares[at], reachText(first, name))
+	}
+	var rest []string
+	for i, e := range all.Axes {
+		if i == at && !crossed {
+			continue
+		}
+		other := fmt.Sprintf("%s %d %%", s.Axes[e.Axis].Name, shares[i])
+		if !differ[e.Axis] {
+			other += " (not proven)"
+		}
+		rest = append(rest, other)
+	}
+	if !crossed && combined > 0 {
+		rest = append(rest, fmt.Sprintf("how they are combined, and noise, %d %%", combined))
+	}
+	if len(rest) > 0 {
+		text += "; " + strings.Join(rest, ", ")
+	}
+	return text
+}

@@ -1,0 +1,54 @@
+package words
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Machine is where the first run was measured, "" without one.
+func Machine(s *model.Study) string {
+	runs := s.AllRuns()
+	if len(runs) == 0 || runs[0].Environment.CPU == "" {
+		return ""
+	}
+	e := runs[0].Environment
+	return fmt.Sprintf("%s, %s, %s MiB, %s %s, psbench %s", quote.Text(e.CPU), screen.Count(e.Cores, "core"), screen.Thousands(e.MemoryMiB), quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
+}
+
+// mixed says in which ways not all runs were measured in the same environment as the first.
+func mixed(s *model.Study) []string {
+	runs := s.AllRuns()
+	var order []result.Difference
+	counts := map[result.Difference]int{}
+	for _, r := range runs {
+		for _, d := range runs[0].Environment.Differences(r.Environment) {
+			if !s.Explains(d.Name) {
+				continue
+			}
+			if counts[d] == 0 {
+				order = append(order, d)
+			}
+			counts[d]++
+		}
+	}
+	var texts []string
+	for _, d := range order {
+		texts = append(texts, fmt.Sprintf("not all runs have the same %s: %d of %d have %s, the first has %s", quote.Text(d.Name), counts[d], len(runs), quote.Text(d.New), quote.Text(d.Old)))
+	}
+	return texts
+}
+
+// Warnings are those of the study, and in which ways its runs were not measured in the same environment.
+func Warnings(s *model.Study) []string {
+	texts := slices.Concat(s.Warnings, mixed(s))
+	for i, text := range texts {
+		texts[i] = quote.Message(text)
+	}
+	return texts
+}

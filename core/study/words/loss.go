@@ -1,0 +1,73 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// lossText says at what held-out loss the best cell leads, and which cells cannot win for theirs.
+func lossText(o *verdict.Contest) string {
+	var parts []string
+	if o.Best != nil {
+		switch l, known := o.Losses[o.Best]; {
+		case known && alone(o):
+			parts = append(parts, "held-out loss "+number(l.Median))
+		case known:
+			parts = append(parts, o.Best.Name+": "+describeLoss(o, l))
+		}
+	}
+	var faster []string
+	for _, c := range o.Barred {
+		if o.Best == nil || o.Metric.Beats(o.Level(c), o.Level(o.Best)) {
+			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, quantity(o.Metric, o.Median(c)), lossDifference(o.Losses[c])))
+		}
+	}
+	if len(faster) > 0 {
+		parts = append(parts, fmt.Sprintf("better by %s but barred for held-out loss: %s", worded(o.Metric), named(faster)))
+	} else if n := len(o.Barred); n > 0 {
+		parts = append(parts, are(n, "other cell")+" barred for held-out loss")
+	}
+	if len(parts) == 0 && o.Study.OneRun() {
+		return "not known: the run was not evaluated on held-out samples"
+	}
+	if len(parts) == 0 {
+		return "not known: no run was evaluated on held-out samples"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// describeLoss is a loss beside that of the reference.
+func describeLoss(o *verdict.Contest, l verdict.Loss) string {
+	text := "held-out loss " + number(l.Median)
+	if !l.Compared {
+		return text + ", which the others are compared with"
+	}
+	reference := "the baseline"
+	if o.Reference != o.Study.Cells[o.Study.Baseline] {
+		reference = o.Reference.Name
+	}
+	if math.IsNaN(l.Reference) {
+		return fmt.Sprintf("%s, beside a loss of %s that is not finite", text, reference)
+	}
+	return fmt.Sprintf("%s, beside %s of %s (%s)", text, number(l.Reference), reference, lossDifference(l))
+}
+
+// lossDifference is how a loss differs from that of the reference, and how sure that is.
+func lossDifference(l verdict.Loss) string {
+	metric, _ := model.MetricOf(model.HeldOutLoss)
+	change := changeText(metric, l.Change)
+	switch {
+	case math.IsNaN(l.Median) || math.IsNaN(l.Reference) || change == "-":
+		return "not finite"
+	case l.Change.Change == 0:
+		return "the same"
+	case l.IsRounding():
+		return "the same but for rounding"
+	}
+	return fmt.Sprintf("%s, %s, floor %s", change, probability(l.Change.Adjusted), screen.Percent(l.Floor.Change))
+}

@@ -1,0 +1,252 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// Sentence is one answer, and what it is about.
+type Sentence struct{ Label, Text string }
+
+// mostWorks bounds the works of which each has sentences of its own.
+const mostWorks = 8
+
+// Sentences answer what a study was made for: which combination wins by the metric, how surely and
+// at what loss, what matters, and what limits the winner. They come of the study alone. A target is a
+// value of a held-out metric, e.g. "auc=0.80", whose price in seconds and bytes is told; "" is none.
+func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error) {
+	var out []Sentence
+	add := func(label, text string) {
+		if text != "" {
+			out = append(out, Sentence{label, text})
+		}
+	}
+	goal, err := verdict.GoalOf(target)
+	if err != nil {
+		return nil, err
+	}
+	contests := verdict.Contests(s, m)
+	if len(contests) == 0 {
+		add(labelOf(m), nothing(s, m))
+		return out, nil
+	}
+	if s.WithinAt() >= 0 {
+		out = append(out, bySize(s, contests)...)
+		add("barred", crashedText(s, contests))
+		contests = nil
+	}
+	for i, o := range contests {
+		if i == mostWorks {
+			add(labelOf(m), fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")))
+			break
+		}
+		add(labelOf(m), winner(o))
+		add("barred", crashedText(s, contests[i:i+1]))
+		if !s.IsComm() { // which trains nothing
+			add("loss", lossText(o))
+		}
+		for _, text := range dataTexts(o) {
+			add("data", text)
+		}
+		add("limit", limitText(o))
+		add("bound", boundText(o))
+	}
+	if m.Name == model.Throughput {
+		batch, _ := model.MetricOf(model.TimePerBatch)
+		for i, o := range verdict.Contests(s, batch) {
+			if i < mostWorks {
+				add("batch time", winner(o))
+			}
+		}
+	}
+	if goal != nil {
+		out = append(out, reach(s, *goal)...)
+	}
+	barred := map[*model.Cell]bool{} // which cannot be best
+	for _, o := range contests {
+		for _, c := range o.Barred {
+			barred[c] = true
+		}
+	}
+	duels := verdict.DuelsOf(s, m, barred)
+	add("matters", matters(s, m, duels))
+	for _, text := range changesTexts(s, duels) {
+		add("changes", text)
+	}
+	return out, nil
+}
+
+// labelOf is what a metric is called before its sentences.
+func labelOf(m model.Metric) string {
+	if len(m.Name) > 11 {
+		return "winner"
+	}
+	return strings.ReplaceAll(m.Name, "_", " ")
+}
+
+// nothing says why nothing can be said.
+func nothing(s *model.Study, m model.Metric) string {
+	switch done, failed, waiting := s.Counts(); {
+	case done > 0:
+		return fmt.Sprintf("nothing can be said: none of %s has a %s", screen.Count(done, "run"), worded(m))
+	case failed == 1 && waiting == 0:
+		return "nothing can be said: the only run failed"
+	case failed > 0 && waiting == 0:
+		return fmt.Sprintf("nothing can be said: all of %s failed", screen.Count(failed, "run"))
+	default:
+		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %s failed, %s waiting", screen.Thousands(int64(failed)), screen.Thousands(int64(waiting)))
+	}
+}
+
+// winner says which cell is best and how sure that is.
+func winner(o *verdict.Contest) string {
+	work := ""
+	if o.Name != "" {
+		work = o.Name + ": "
+	}
+	if o.Best == nil {
+		return work + "nothing can win: every cell is barred " + whyBarred(o)
+	}
+	open := o.Open()
+	by := ""
+	if o.Metric.Name != model.Throughput {
+		by = " by " + worded(o.Metric)
+	}
+	switch {
+	case o.Study.OneRun():
+		return work + value(o, o.Best)
+	case alone(o):
+		return fmt.Sprintf("%s%s: with one cell there is nothing to compare it with", work, value(o, o.Best))
+	case len(o.Cells) == 1 && len(o.Bounds) > 0:
+		return fmt.Sprintf("%sthere is nothing to compare: only the trainers of %s exchange anything, %s", work, o.Best.Name, value(o, o.Best))
+	case len(o.Cells) == 1:
+		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.Best.Name, value(o, o.Best))
+	case len(o.Rivals) == 0:
+		return fmt.Sprintf("%sonly %s can win%s, with %s: every other cell is barred %s", work, title(o, o.Best), by, value(o, o.Best), whyBarred(o))
+	case len(open) == 0:
+		second := o.Rivals[0]
+		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, title(o, o.Best), by, value(o, o.Best), moreText(o.Metric, second.Change), second.Cell.Name, proof(o, second.Change))
+	}
+	return work + undecided(o, by, open)
+}
+
+// alone says that all runs are of one cell, whose name says nothing.
+func alone(o *verdict.Contest) bool { return len(o.Study.Cells) == 1 }
+
+// title is the name of a cell, with those that are of the same experiment.
+func title(o *verdict.Contest, c *model.Cell) string {
+	var same []string
+	for _, other := range o.Study.Cells {
+		if other.Same == c.ID {
+			same = append(same, other.Name)
+		}
+	}
+	if len(same) == 0 {
+		return c.Name
+	}
+	return fmt.Sprintf("%s (the same experiment as %s)", c.Name, named(same))
+}
+
+// value is the median of a cell, how sure it is, and of how many runs.
+func value(o *verdict.Contest, c *model.Cell) string {
+	e := judge.Of(o.Runs(c))
+	if !e.HasInterval {
+		return fmt.Sprintf("%s (%s)", quantity(o.Metric, e.Median), counted(o, c, e.N))
+	}
+	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", quantity(o.Metric, e.Median), number(e.Low), number(e.High), counted(o, c, e.N))
+}
+
+// proof is what stands behind a change that is proven.
+func proof(o *verdict.Contest, c judge.Change) string {
+	text := fmt.Sprintf("interval %s, %s", endsText(o.Metric, c), probability(c.Adjusted))
+	if n := o.Comparisons; n > 1 {
+		text += fmt.Sprintf(" adjusted for %s", screen.Count(n, "comparison"))
+	}
+	return text + ", floor " + floorOf(o.Yardstick, c)
+}
+
+// undecided says who leads, who might be better, and what it would take to tell.
+func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
+	next := open[0]
+	text := fmt.Sprintf("cannot tell which is best%s: %s leads with %s, ", by, o.Best.Name, value(o, o.Best))
+	if len(open) == 1 {
+		text += "but is not proven to be better than " + next.Cell.Name
+	} else {
+		var names []string
+		for _, r := range open {
+			names = append(names, r.Cell.Name)
+		}
+		text += fmt.Sprintf("but is not proven to be better than %s", named(names))
+	}
+	if change := changeText(o.Metric, next.Change); change != "-" {
+		of := ""
+		if len(open) > 1 {
+			of = " over the first"
+		}
+		floor := ""
+		if next.Change.Adjusted < judge.Alpha { // so it is the floor that keeps it from being proven
+			floor = ", floor " + floorOf(o.Yardstick, next.Change)
+		}
+		text += fmt.Sprintf(" (%s%s, %s%s)", change, of, probability(next.Change.Adjusted), floor)
+	}
+	if worse := len(o.Rivals) - len(open); worse > 0 {
+		text += fmt.Sprintf("; %s ruled out", are(worse, "other"))
+	}
+	return text + "; " + toTell(o, next)
+}
+
+// toTell says how many runs would tell the best cell from a rival.
+func toTell(o *verdict.Contest, r verdict.Rival) string {
+	best, other := len(r.Pair.New.Values), len(r.Pair.Old.Values)
+	have := min(best, other)
+	needed := r.Change.Needed
+	if r.Pair.Old.InRounds() && r.Change.Rounds == 0 {
+		return "they have no run in the same round, so nothing is proven"
+	}
+	if ok, fewest := r.Pair.Provable(o.Comparisons); !ok && have < fewest {
+		few := few(o, best, other)
+		switch {
+		case needed > judge.MostNeeded:
+			return few + ", and a proof is not within reach: the difference is too small beside the noise"
+		case needed > fewest:
+			return fmt.Sprintf("%s; some %s of each would tell, if the difference is there", few, screen.Count(needed, "run"))
+		}
+		return fmt.Sprintf("%s, which takes %d of each", few, fewest)
+	}
+	switch {
+	case o.None != nil:
+		return "nothing is proven: " + o.None.Error()
+	case r.Change.Change == 0:
+		return "they are equal, which more runs do not tell apart"
+	case needed > judge.MostNeeded:
+		return "a proof is not within reach: the difference is too small beside the noise"
+	case needed > 0:
+		return fmt.Sprintf("some %s of each would tell, if the difference is there (now %d)", screen.Count(needed, "run"), have)
+	}
+	return "how many runs would tell cannot be estimated"
+}
+
+// few says that so many runs of two cells prove nothing.
+func few(o *verdict.Contest, best, other int) string {
+	runs := screen.Count(best, "run") + " of each are"
+	switch {
+	case best != other:
+		runs = fmt.Sprintf("%s and %d are", screen.Count(best, "run"), other)
+	case best == 1:
+		runs = "1 run of each is"
+	}
+	return fmt.Sprintf("%s too few to prove anything in %s", runs, screen.Count(o.Comparisons, "comparison"))
+}
+
+// are is "1 other is" or "7 others are".
+func are(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, thing)
+}

@@ -1,0 +1,75 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// priceText is e.g. "1.234 s and 5.6 MB (9 of 10 runs reached it)".
+func priceText(p verdict.Price) string {
+	counts := fmt.Sprintf("%d of %s reached it", p.Reached, screen.Count(p.Runs, "run"))
+	if p.Failed > 0 {
+		counts += fmt.Sprintf(" beside %d that failed", p.Failed)
+	}
+	if p.Barred {
+		counts += ", for which the cell is barred"
+	}
+	if math.IsInf(verdict.Middle(p.Seconds), 1) {
+		return counts + ", too few for a median"
+	}
+	return fmt.Sprintf("%s s and %s of gradients, %s", number(verdict.Middle(p.Seconds)), megabytes(verdict.Middle(p.Bytes)), counts)
+}
+
+// reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
+func reach(s *model.Study, g verdict.Goal) []Sentence {
+	label := "target"
+	what := fmt.Sprintf("%s of %s", worded(g.Metric), strconv.FormatFloat(g.Value, 'f', -1, 64))
+	prices := verdict.Prices(s, g)
+	if len(prices) == 0 {
+		return []Sentence{{label, "nothing can be said of a " + what + ": no run was evaluated on held-out samples"}}
+	}
+	first := prices[0]
+	if math.IsInf(verdict.Middle(first.Seconds), 1) {
+		none := "no cell"
+		if prices[len(prices)-1].Barred && !first.Barred {
+			none = "no cell that is not barred"
+		}
+		return []Sentence{{label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none, what, first.Cell.Name, priceText(first))}}
+	}
+	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.Cell.Name, what, priceText(first), leadText(verdict.LeadOf(s, prices)))}}
+	for i, p := range prices[1:] {
+		if i == mostWorks {
+			out = append(out, Sentence{label, fmt.Sprintf("and %s", screen.Count(len(prices)-1-i, "slower cell"))})
+			break
+		}
+		out = append(out, Sentence{label, p.Cell.Name + ": " + priceText(p)})
+	}
+	return out
+}
+
+// leadText says how sure a lead is; "" without one.
+func leadText(l *verdict.Lead) string {
+	switch {
+	case l == nil:
+		return ""
+	case len(l.Open) > 0:
+		return "; it is not proven to be sooner than " + named(l.Open)
+	}
+	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", l.Second.Name, probability(l.Change.Adjusted), yardstickText(l.Yardstick))
+}
+
+// megabytes is an amount of bytes for people.
+func megabytes(bytes float64) string {
+	switch {
+	case bytes >= 1e9:
+		return number(bytes/1e9) + " GB"
+	case bytes >= 1e6:
+		return number(bytes/1e6) + " MB"
+	}
+	return number(bytes/1e3) + " kB"
+}

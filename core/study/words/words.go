@@ -1,0 +1,89 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/screen"
+)
+
+// number shows a value with four digits or more, and all those before the point.
+func number(x float64) string {
+	size := math.Abs(x)
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return "-"
+	case x == 0:
+		return "0"
+	case size >= 1e9 || size < 1e-4:
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
+	return screen.Grouped(strconv.FormatFloat(x, 'f', decimals, 64))
+}
+
+// signed is a relative change with its sign, of which the minus is that of numbers: −1.5 %.
+func signed(change float64) string {
+	if math.IsNaN(change) {
+		return "-"
+	}
+	sign, text := "+", screen.Percent(math.Abs(change))
+	if change < 0 {
+		sign = "−"
+	}
+	return sign + text
+}
+
+// worded is the name of a metric in words: time per batch, held-out AUC.
+func worded(m model.Metric) string { return inWords.Replace(m.Name) }
+
+var inWords = strings.NewReplacer("held_out_", "held-out ", "auc", "AUC", "_", " ")
+
+// placed is a place on an axis in words: transport shm.
+func placed(axis, value string) string { return axis + " " + value }
+
+// quantity is a value with its unit.
+func quantity(m model.Metric, x float64) string {
+	if m.Unit == "loss" || m.Unit == "share" {
+		return number(x)
+	}
+	return number(x) + " " + m.Unit
+}
+
+// mostNamed bounds the cells that a sentence names.
+const mostNamed = 3
+
+// named are names, of many the first ones and how many more there are.
+func named(names []string) string {
+	if len(names) <= mostNamed {
+		return listed(names)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+}
+
+// listed is "a", "a and b" or "a, b and c".
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// probability is p as it is told in a sentence.
+func probability(p float64) string {
+	if text := short(p); strings.HasPrefix(text, "<") {
+		return "p " + text
+	}
+	return "p = " + short(p)
+}
+
+// short is p as it stands in a table.
+func short(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
