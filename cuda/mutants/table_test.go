@@ -47,8 +47,8 @@ const (
 	spannedFile   = "cuda/compute/device/spanned.go"
 	acrossFile    = "cuda/compute/device/across.go"
 	ncclFile      = "cuda/library/nccl.go"
-	groupFile     = "internal/comm/shared/group.go"
-	lentFile      = "internal/comm/shared/lentgroup.go"
+	groupFile     = "internal/comm/shared/group/group.go"
+	lentFile      = "internal/comm/shared/group/lent.go"
 )
 
 // handmade are the mutants of the engine, of its parts and of what the driver's functions are given.
@@ -106,9 +106,9 @@ var handmade = []mutant{
 	{"a sum marks its end", sumFile, "return e.done[bucket].Record(e.lane.Stream)", "return nil", "compute", shares},
 	{"TakeRows waits for the sums of peers", sumFile, "if err := e.lane.Stream.Wait(p.done[bucket]); err != nil {", "if err := error(nil); p == nil {", "compute", shares},
 	{"who closes what it has opened waits for its work there", shareFile, "err := e.device.drain()", "err := error(nil)", "compute/device", "EndsClose"},
-	{"an owner waits until peers have closed its buckets", "internal/comm/shared/lent.go", "!l.look(func() { names = missing() }) || len(names) == 0", "true", "../internal/comm/shared", "OwnersWait"},
-	{"TakeRows comes once all have summed", lentFile, "if err := g.await(s, allHalved); err != nil {", never, "../internal/comm/shared", "RowsAreTaken"},
-	{"who sums a bucket waits until all have posted it", lentFile, "func (g *group) sumOnDevice(s *step) error {\n\tif err := g.waitPosted(s); err != nil {", "func (g *group) sumOnDevice(s *step) error {\n\t" + never, "../internal/comm/shared", "GroupsOfLentBuckets"},
+	{"an owner waits until peers have closed its buckets", "internal/comm/shared/lent/lent.go", "!l.Look(func() { names = missing() }) || len(names) == 0", "true", "../internal/comm/shared/serverlink ../internal/comm/shared/group", "OwnersWait"},
+	{"TakeRows comes once all have summed", lentFile, "if err := g.await(s, allHalved); err != nil {", never, "../internal/comm/shared/group", "RowsAreTaken"},
+	{"who sums a bucket waits until all have posted it", lentFile, "func (g *group) sumOnDevice(s *step) error {\n\tif err := g.waitPosted(s); err != nil {", "func (g *group) sumOnDevice(s *step) error {\n\t" + never, "../internal/comm/shared/group", "GroupsOfLentBuckets"},
 	{"and ends when all have summed it", lentFile, "return g.endTogether(s)\n}\n\n// partsOnDevice", "g.end(s)\n\treturn nil\n}\n\n// partsOnDevice", "compute", shares},
 	{"a backward pass waits for shared buckets", "sdk/dataparallel/reducer.go", "err = r.parts.AwaitShared()", "err = nil", "compute", shares},
 	{"a bucket is reduced once it has come out", stagingFile, "s.waitCopy(s.copied[bucket])", "error(nil)", "../sdk/dataparallel", "StagedGradients"},
@@ -128,8 +128,8 @@ var handmade = []mutant{
 	{"so is work that hangs", spannedFile, "err = e.overdue()", "err = nil", "compute", broken},
 	{"an all-reduce is marked for that", spannedFile, "if err := e.mark(bucket); err != nil {", never, "compute", broken},
 	{"what hangs is aborted", acrossFile, "_ = e.comm.Abort() }) // what", "_ = e.comm }) // what", "compute", broken},
-	{"a group that fails aborts what devices do for it", groupFile, "if g.Fail(err) {\n\t\tg.lent.abort()", "if g.Fail(err) {", "../internal/comm/shared", "AreAborted"},
-	{"so does one that is closed", groupFile, "if !orderly {\n\t\tg.lent.abort()", "if !orderly {", "../internal/comm/shared", "AreAborted"},
+	{"a group that fails aborts what devices do for it", groupFile, "if g.Fail(err) {\n\t\tg.lent.Abort()", "if g.Fail(err) {", "../internal/comm/shared/group", "AreAborted"},
+	{"so does one that is closed", groupFile, "if !orderly {\n\t\tg.lent.Abort()", "if !orderly {", "../internal/comm/shared/group", "AreAborted"},
 	{"streams do not wait for the default one", "cuda/driver/stream.go", "cu.MakeStream(cu.NonBlocking)", "cu.MakeStream(cu.DefaultStream)", "driver", ""},
 	{"a call stays on the thread whose context it set", "cuda/driver/context.go", "\truntime.LockOSThread()\n\tdefer runtime.UnlockOSThread()", "\tdefer runtime.KeepAlive(c)", "driver", ""},
 	{"a call sets its context", "cuda/driver/context.go", "if err := cu.SetCurrentContext(c.cu); err != nil {", never, "driver", ""},

@@ -145,6 +145,24 @@ func FootprintNow(t commtest.TB) Footprint {
 	return Footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
 }
 
+// RequireNothingLeft requires that a hundred calls of use, each with a clean-up of its own, leave nothing. What is in
+// use at once stays far below what a leak would add up to.
+func RequireNothingLeft(t *testing.T, use func(t *testing.T)) {
+	t.Helper()
+	once := func() { t.Run("", use) }
+	once()
+	before := FootprintNow(t)
+	for range 100 {
+		once()
+	}
+	after := FootprintNow(t)
+	const slack = 10 // of the runtime and the test itself
+	if after.Descriptors > before.Descriptors+slack || after.Mappings > before.Mappings ||
+		after.Goroutines > before.Goroutines+slack {
+		t.Errorf("100 uses more took %+v, before them it was %+v", after, before)
+	}
+}
+
 // DialBare connects to a listener without a hello, in TLS where it is on such an address.
 func DialBare(l *wire.Listener) (net.Conn, error) {
 	nc, err := DialSocket(l)

@@ -2,6 +2,7 @@ package linktest
 
 import (
 	"sync"
+	"testing"
 
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
@@ -45,4 +46,19 @@ func (p *Together) Close() {
 		close(start)
 	}
 	p.wg.Wait()
+}
+
+// RequireNoAllocation requires that the ranks' steps, each of the next batch, allocate nothing after the first.
+func RequireNoAllocation(t *testing.T, ranks int, step func(rank int, batch int64) error) {
+	t.Helper()
+	batches := make([]int64, ranks)
+	p := NewTogether(ranks, func(rank int) error {
+		batches[rank]++
+		return step(rank, batches[rank])
+	})
+	t.Cleanup(p.Close)
+	p.Round(t)
+	if allocs := testing.AllocsPerRun(50, func() { p.Round(t) }); allocs != 0 {
+		t.Errorf("a round allocates %g times, want 0", allocs)
+	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/hosts"
-	"github.com/psbench/psbench/internal/comm/shared"
+	"github.com/psbench/psbench/internal/comm/shared/group"
 	"github.com/psbench/psbench/internal/comm/stream"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
@@ -18,7 +18,7 @@ type aggregate struct{ group comm.GroupLink }
 // its pushes as those of a single trainer and must do with a sum what it would do with its parts. All of them
 // must push the same buckets in the same order. The connections are the link's from now on, also after an error.
 //
-// It is the all-reduce of a group on several hosts (shared.Relay) with a push in the place of the ring: the first
+// It is the all-reduce of a group on several hosts (group.Relay) with a push in the place of the ring: the first
 // trainer sums a chunk in everybody's memory, sends it while it sums the next, and writes each chunk of the
 // answer to everybody. With n trainers on the host a bucket of S bytes costs n*S bytes read and n*S written in
 // memory, and S that leave the host and S that come, in one step each way: of n links n*S would leave and n*S come.
@@ -28,7 +28,7 @@ func (p Provider) NewAggregate(
 ) (comm.ServerLink, error) {
 	on := make([]int, len(here.Conns)+1)
 	on[len(here.Conns)] = 1 // the server
-	var sums shared.Summer
+	var sums group.Summer
 	if server != nil {
 		sums = stream.NewPushRelay(server, store.Specs(), here.Timeout)
 	}

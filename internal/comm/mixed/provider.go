@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/hosts"
 	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/shared"
+	"github.com/psbench/psbench/internal/comm/shared/group"
 	"github.com/psbench/psbench/internal/comm/stream"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
@@ -87,7 +88,7 @@ func (Provider) GroupPeers(position int, on []int) []int {
 }
 
 // NewGroup joins a group that is hierarchical where some host has several members and there are
-// several hosts: see shared.Relay.
+// several hosts: see group.Relay.
 func (p Provider) NewGroup(members wire.Links, on []int, position int, store *comm.Store) (comm.GroupLink, error) {
 	at := hosts.Of(on, position)
 	switch len(at.Members) {
@@ -96,7 +97,7 @@ func (p Provider) NewGroup(members wire.Links, on []int, position int, store *co
 	case at.Size:
 		return p.between.NewGroup(members, on, position, store)
 	}
-	var relay shared.Relay
+	var relay group.Relay
 	if at.OnRail() {
 		relay = stream.NewRelay(some(members, at.Rail()), at, store.Specs())
 	}

@@ -1,4 +1,5 @@
-// Package shared makes links of memory that ranks of one host map.
+// Package shared makes links of memory that ranks of one host map: package serverlink those of trainers
+// to their servers, package group those of a group. Package layout has what lies where in the segments.
 //
 // Buckets live in a segment of their owner (Store), which its neighbours
 // map. A push stores a sequence number into a slot and looks at the server's
@@ -7,7 +8,7 @@
 // elsewhere, chunk by chunk in slots. The servers of tables write the columns that a trainer
 // looks up into its LookupStore.
 //
-// Where both ends share the memory of a device (comm.Device), values of buckets may stay there (lent.go): slots,
+// Where both ends share the memory of a device (comm.Device), values of buckets may stay there (package lent): slots,
 // sequences and bells say of them what they say of all others, and rows are in the segment, but nobody here
 // reads or writes a value. What is handed over is the right to give the device work on it.
 //

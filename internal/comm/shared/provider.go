@@ -1,14 +1,15 @@
 package shared
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/hosts"
 	"github.com/psbench/psbench/internal/comm/provider"
+	"github.com/psbench/psbench/internal/comm/shared/group"
 	"github.com/psbench/psbench/internal/comm/shared/layout"
+	"github.com/psbench/psbench/internal/comm/shared/serverlink"
 	"github.com/psbench/psbench/internal/comm/shm"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
@@ -56,19 +57,19 @@ func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.Lookup
 
 // NewServerLink starts a link whose pushes are stores into slots.
 func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
-	return newLink(conn, store, timeout, p.Device)
+	return serverlink.New(conn, store, timeout, p.Device)
 }
 
 // NewPort makes a port that hands over gradients where they are, never in chunks. Who takes chunks
 // is handed large ones in ordinary memory of the trainers in pieces.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
-	return newPort(trainers, specs, chunked, false, p.Device)
+	return serverlink.NewPort(trainers, specs, serverlink.Chunking{InPieces: chunked}, p.Device)
 }
 
 // NewPortBeside makes a port that hands over gradients as NewPort does, or in chunks, of the trainers
 // that there are connections to; others' pushes come to another port in chunks, too.
 func (Provider) NewPortBeside(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
-	return newPort(trainers, specs, false, chunked, nil)
+	return serverlink.NewPort(trainers, specs, serverlink.Chunking{InChunks: chunked}, nil)
 }
 
 // GroupPeers lists all others, whose memory each member maps.
@@ -84,31 +85,25 @@ func (Provider) GroupPeers(position int, hosts []int) []int {
 
 // NewGroup joins a group whose members work in each other's memory.
 func (p Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.Store) (comm.GroupLink, error) {
-	return newGroup(members, position, store, p.Device)
+	return group.New(members, position, store, p.Device)
 }
 
 // NewGroupAcross joins a group whose members on this host, which here has connections to, work in each
 // other's memory, and are joined to those of others by the relays that some of them have: nil at the
 // others. With a Summer that is no Relay the group can do nothing but sum. It is the group's from now on, also after
 // an error.
-func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums Summer) (comm.GroupLink, error) {
-	return newGroupOf(here, at, store, sums, nil)
+func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums group.Summer) (comm.GroupLink, error) {
+	return group.NewAcross(here, at, store, sums)
 }
 
 // NewTableLink joins a server that works in the trainer's store.
-func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
-	if err := store.CheckTable(table); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
-	}
-	return newTableLink(conn, store, table, timeout)
+func (Provider) NewTableLink(
+	conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
+) (comm.TableLink, error) {
+	return serverlink.NewTableLink(conn, store, table, timeout)
 }
 
 // NewTablePort makes a port that works in the trainers' stores.
 func (Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
-	if err := spec.CheckTable(table); err != nil {
-		_ = trainers.Close()
-		return nil, fmt.Errorf("%s: %w", trainers.Self, err)
-	}
-	return newTablePort(trainers, spec, table)
+	return serverlink.NewTablePort(trainers, spec, table)
 }

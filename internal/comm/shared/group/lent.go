@@ -1,0 +1,239 @@
+package group
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/shared/layout"
+	"github.com/psbench/psbench/internal/comm/shared/lent"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// join makes the group's end of a device. Where devices are to be spanned it is an error if there is none.
+func (g *group) join(device comm.Device, specs []tensor.BucketSpec, buckets []*tensor.Bucket) (err error) {
+	across, spans := device.(comm.Spanner)
+	if !spans {
+		g.lent.Join(device, specs, buckets)
+		return nil
+	}
+	if g.lent.Device, err = across.Join(specs, buckets); err != nil {
+		g.lent.Device = nil
+		return fmt.Errorf("%s cannot join its group: %w", g.Self, err)
+	}
+	if g.lent.Spans, spans = g.lent.Device.(comm.SpanningEnd); !spans {
+		return fmt.Errorf("%s cannot join its group: %s gives no end of a group", g.Self, across.Library())
+	}
+	g.lent.Library = across.Library()
+	return nil
+}
+
+// lend settles whether the members' buckets stay in the memory of a device, which all of them must
+// have: they exchange offers if all lend, then what each made of the others'. So all come to the same.
+// Where devices are spanned their library joins the members then.
+func (g *group) lend(specs []tensor.BucketSpec) error {
+	if err := g.settle(specs); err != nil || g.lent.Spans == nil {
+		return err
+	}
+	if g.lent.Staged != "" {
+		g.lent.Spans, g.lent.Library = nil, ""
+		return g.lent.Close()
+	}
+	names := make([]string, len(g.members))
+	for i, m := range g.members {
+		names[i] = m.name
+	}
+	if err := g.lent.Spans.Span(names, g.position, g.Timeout); err != nil {
+		return fmt.Errorf("%s cannot join its group: %w", g.Self, err)
+	}
+	return nil
+}
+
+func (g *group) settle(specs []tensor.BucketSpec) error {
+	for _, m := range g.members {
+		if m.begun.Mark.Load() == 0 {
+			g.lent.Refuse("%s does not share its memory of a device", m.name)
+			return nil
+		}
+	}
+	own := ""
+	err := g.swapOffers(len(specs), g.lent.Device.Offer(), func() string { return "" }, func(i int, offer []byte, _ string) {
+		values, err := g.lent.Device.Import(i, offer)
+		if err == nil && g.lent.Spans != nil {
+			values = g.ownValues() // stand for the peer's, of which nobody here reads any
+		}
+		if err == nil && len(values) != len(specs) {
+			err = fmt.Errorf("%d buckets are offered, of %d", len(values), len(specs))
+		}
+		if err != nil {
+			own = fmt.Sprintf("%s and %s: %v", g.Self, g.members[i].name, err)
+			return
+		}
+		m := g.members[i]
+		for k, spec := range specs {
+			m.lent = append(m.lent, tensor.BucketIn(values[k], m.stores[0].Buckets[k].Shown, spec))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	verdicts := make([]string, len(g.members))
+	err = g.swapOffers(len(specs), nil, func() string { return own }, func(i int, _ []byte, why string) { verdicts[i] = why })
+	if err != nil {
+		return err
+	}
+	verdicts[g.position] = own
+	for _, why := range verdicts {
+		if why != "" {
+			g.lent.Refuse("%s", why)
+			return g.lent.Close()
+		}
+	}
+	return nil
+}
+
+// ownValues are those of the own buckets on the device, with all their room.
+func (g *group) ownValues() (values [][]float32) {
+	for _, b := range g.own.stores[layout.InStore].Lent {
+		values = append(values, b.Gradient.Values[:cap(b.Gradient.Values)])
+	}
+	return values
+}
+
+// swapOffers sends an offer, or why there is none, to each of the others and takes theirs, in the order
+// of exchange.
+func (g *group) swapOffers(buckets int, offer []byte, why func() string, take func(i int, offer []byte, why string)) error {
+	for i, conn := range g.conns {
+		if i == g.position {
+			continue
+		}
+		if err := conn.Bound(g.Timeout); err != nil {
+			return err
+		}
+		if err := g.swapOffer(i, conn, buckets, offer, why(), take); err != nil {
+			return err
+		}
+		if err := conn.Lift(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *group) swapOffer(i int, conn *wire.Conn, buckets int, offer []byte, why string, take func(i int, offer []byte, why string)) error {
+	if g.position < i {
+		if err := lent.SendOffer(conn, offer, why); err != nil {
+			return err
+		}
+	}
+	theirs, reason, err := lent.ReceiveOffer(conn, buckets)
+	if err != nil {
+		return err
+	}
+	take(i, theirs, reason)
+	if g.position > i {
+		return lent.SendOffer(conn, offer, why)
+	}
+	return nil
+}
+
+// give hands the own bucket over on the device.
+func (g *group) give(s *step) error {
+	if s.kind != stepAllReduce && s.kind != stepAverage {
+		return fmt.Errorf("%s cannot be carried out in the memory of a device: only sums can", stepNames[s.kind])
+	}
+	return g.lent.Device.Give(s.ordinal)
+}
+
+// sumOnDevice is sumSlices, or sumRows, of buckets in the memory of a device, in the same order and
+// with the same waits of the members for each other. What they wait for is that work was given to the
+// device; there it waits for the members' marks. Across devices each member has all of its own bucket
+// summed, which waits there for the others to do the same.
+func (g *group) sumOnDevice(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	if s.op.Spec.Sparse {
+		return g.sumRowsOnDevice(s)
+	}
+	if parts := g.partsOnDevice(s); len(parts[0]) > 0 {
+		if err := g.lent.Device.Sum(s.ordinal, parts, s.kind == stepAverage); err != nil {
+			return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+		}
+	}
+	return g.endTogether(s)
+}
+
+// partsOnDevice are what this member sums of a dense bucket.
+func (g *group) partsOnDevice(s *step) [][]float32 {
+	if g.lent.Spans != nil {
+		g.parts[0] = s.values(g.own)
+		return g.parts[:1]
+	}
+	from, to := slice(s.op.Spec.Elements, len(g.members), g.position)
+	for i, m := range g.members {
+		g.parts[i] = s.values(m)[from:to]
+	}
+	return g.parts
+}
+
+// sumRowsOnDevice has each member sum all rows, from where they are to memory of its own, and take
+// that once nobody reads its rows any more. With R rows in all gradients together and U in the union it
+// reads and writes R + U rows, which the T members of a device do T times.
+func (g *group) sumRowsOnDevice(s *step) error {
+	if err := g.mergeRows(s); err != nil {
+		return err
+	}
+	gradients := g.gradients
+	for i, m := range g.members {
+		gradients[i] = &s.of(m).Gradient
+		if m == g.own {
+			gradients[i] = s.op.Gradient
+		}
+	}
+	if g.lent.Spans != nil {
+		gradients = gradients[g.position : g.position+1]
+	}
+	if err := g.lent.Device.SumRows(s.ordinal, gradients, g.union, s.kind == stepAverage); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+	}
+	g.own.halved.Store(s.number + 1)
+	g.ring()
+	if err := g.await(s, allHalved); err != nil {
+		return err
+	}
+	out := &s.Bucket().Gradient
+	if err := out.SetRows(len(g.union)); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+	}
+	copy(out.Rows, g.union)
+	if err := g.lent.Device.TakeRows(s.ordinal, out.Values); err != nil {
+		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
+	}
+	g.end(s)
+	return nil
+}
+
+// Staged implements comm.DeviceLink.
+func (g *group) Staged(int) string { return g.lent.Staged }
+
+// Library implements comm.DeviceLink.
+func (g *group) Library() string { return g.lent.Library }
+
+// Release implements comm.DeviceLink.
+func (g *group) Release(timeout time.Duration) error {
+	err := g.lent.Close()
+	if !g.lent.Look(func() { g.own.ended.Mark.Store(1) }) {
+		return err
+	}
+	return errors.Join(err, g.lent.AwaitReturn(g.Self, timeout, g.Ended, func() (names []string) {
+		for _, m := range g.members {
+			if m != g.own && m.begun.Mark.Load() == 1 && m.ended.Mark.Load() == 0 && !m.left.Load() {
+				names = append(names, m.name)
+			}
+		}
+		return names
+	}))
+}

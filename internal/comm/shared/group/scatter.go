@@ -1,0 +1,107 @@
+package group
+
+import (
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/comm/op"
+)
+
+// ReduceScatter implements Group; errors are those of AllReduce.
+func (g *group) ReduceScatter(batch int64, b *tensor.Bucket) *comm.Future {
+	return g.startDense(stepReduceScatter, batch, b)
+}
+
+// AllGather implements Group; errors are those of AllReduce.
+func (g *group) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
+	return g.startDense(stepAllGather, batch, b)
+}
+
+// AllToAll implements Group; errors are those of AllReduce.
+func (g *group) AllToAll(batch int64, b *tensor.Bucket) *comm.Future {
+	return g.startDense(stepAllToAll, batch, b)
+}
+
+func (g *group) startDense(kind int32, batch int64, b *tensor.Bucket) *comm.Future {
+	if err := op.RequireDense(g.Self, stepNames[kind], b); err != nil {
+		return comm.Completed(err)
+	}
+	return g.start(kind, batch, b, 0)
+}
+
+// reduceScatter is the first half of sumSlices: once all have posted, each member sums its
+// shard of everybody's bucket, in the order of positions, into its own. It reads S and
+// writes S/T bytes; over all members that is T*S and S.
+func (g *group) reduceScatter(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	own := s.values(g.own)
+	from, to := tensor.Shard(len(own), len(g.members), g.position)
+	for ; from < to; from += comm.BlockElements {
+		end := min(from+comm.BlockElements, to)
+		sum := g.block[:end-from]
+		copy(sum, s.values(g.members[0])[from:end])
+		for _, m := range g.members[1:] {
+			vec.Add(sum, s.values(m)[from:end])
+		}
+		copy(own[from:end], sum)
+	}
+	return g.endTogether(s)
+}
+
+// allGather is one step: each member copies the others' shards, (T-1)/T*S bytes read and
+// written each, and waits until nobody reads its own any more. It begins with the member
+// after it, so that they do not all read from the same one at once.
+func (g *group) allGather(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	own, size := s.values(g.own), len(g.members)
+	for k := 1; k < size; k++ {
+		i := (g.position + k) % size
+		from, to := tensor.Shard(len(own), size, i)
+		copy(own[from:to], s.values(g.members[i])[from:to])
+	}
+	return g.endTogether(s)
+}
+
+// allToAll is one step in place: block j of member i and block i of member j change places,
+// of which the member at the lower position does the first half and the other the second.
+// A member reads and writes (T-1)/T*S bytes; no two write the same element.
+func (g *group) allToAll(s *step) error {
+	if err := g.waitPosted(s); err != nil {
+		return err
+	}
+	g.swapBlocks(s)
+	return g.endTogether(s)
+}
+
+// swapBlocks has this member's blocks change places with those of the others of its host.
+func (g *group) swapBlocks(s *step) {
+	own, size, positions := s.values(g.own), g.Size(), g.layout.Here()
+	here, hereEnd := tensor.Block(len(own), size, g.Position())
+	for k := 1; k < len(g.members); k++ {
+		i := (g.position + k) % len(g.members)
+		from, to := tensor.Block(len(own), size, positions[i])
+		mine, theirs := own[from:to], s.values(g.members[i])[here:hereEnd]
+		half := len(mine) / 2
+		if g.position < i {
+			g.swap(mine[:half], theirs[:half])
+		} else {
+			g.swap(mine[half:], theirs[half:])
+		}
+	}
+}
+
+// swap has two slices of one length change places, block by block.
+func (g *group) swap(a, b []float32) {
+	for len(a) > 0 {
+		n := min(len(a), comm.BlockElements)
+		kept := g.block[:n]
+		copy(kept, a[:n])
+		copy(a[:n], b[:n])
+		copy(b[:n], kept)
+		a, b = a[n:], b[n:]
+	}
+}

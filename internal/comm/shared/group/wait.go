@@ -1,0 +1,95 @@
+package group
+
+import (
+	"slices"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/comm/op"
+)
+
+// condition is what a step waits for of every other member.
+type condition int
+
+const (
+	allPosted condition = iota
+	allBegun
+	allHalved
+	allEnded
+	allEndedBefore
+	allFilled // their slots of this turn
+)
+
+// wait is the one wait of a group at a time: its driver's.
+type wait struct {
+	g      *group
+	what   condition
+	number uint32      // of the operation, or of the turn
+	ready  func() bool // it is over, or the group has ended
+}
+
+func (w *wait) init(g *group) {
+	w.g = g
+	w.ready = func() bool { return w.g.Ended() || w.over() }
+}
+
+// over says whether the wait has an end: all are there, but for those that have
+// left.
+func (w *wait) over() bool {
+	for _, m := range w.g.members {
+		if !w.reached(m) && !m.left.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *wait) reached(m *member) bool {
+	var at uint32
+	switch w.what {
+	case allPosted:
+		at = m.line(w.number).Posted.Load()
+	case allBegun:
+		at = m.begun.Load()
+	case allHalved:
+		at = m.halved.Load()
+	case allEnded:
+		at = m.ended.Load()
+	case allEndedBefore:
+		at = m.ended.Load() + 1
+	case allFilled:
+		at = m.filled.Load()
+	}
+	return int32(at-(w.number+1)) >= 0 // #nosec G115 -- counters wrap
+}
+
+// await waits until every other member has come as far as what says.
+func (g *group) await(s *step, what condition) error {
+	w := &g.waits
+	w.what, w.number = what, s.number
+	if what == allFilled {
+		w.number = g.turn
+	}
+	deadline := s.op.Deadline
+	if g.isAcross() && (what == allEnded || what == allFilled) {
+		deadline = deadline.Add(relayGrace)
+	}
+	inTime := g.own.bell.Wait(w.ready, deadline)
+	var missing []string
+	for _, m := range g.members {
+		if m == g.own || w.reached(m) {
+			continue
+		}
+		if m.left.Load() {
+			return &comm.PeerError{Waiter: g.Self, Peer: m.name, What: s.describe(), Err: op.ErrLeft}
+		}
+		missing = append(missing, m.name)
+	}
+	switch {
+	case g.Ended():
+		return g.Closed() // the cause is known already
+	case !inTime && len(missing) > 0:
+		slices.Sort(missing)
+		return g.Late(s.describe(), missing...)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package serverlink
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+)
+
+// chunk is a chunk of a slot's dense push, where other trainers' pushes come chunk by chunk: all of
+// it is there at once, and is answered when all of its chunks are.
+type chunk struct {
+	comm.Arrival
+	of         *arrival
+	spec       tensor.BucketSpec  // of so many elements
+	places     [2]tensor.Gradient // it in each place of the bucket
+	pending    atomic.Bool        // handed over and not yet answered
+	unanswered *atomic.Int32      // of all chunks
+}
+
+func newChunks(a *arrival) []*chunk {
+	chunks := make([]*chunk, comm.Chunks(a.spec.Elements))
+	unanswered := new(atomic.Int32)
+	for k := range chunks {
+		c := &chunk{of: a, spec: *a.spec, unanswered: unanswered}
+		from := k * comm.ChunkElements
+		to := min(from+comm.ChunkElements, a.spec.Elements)
+		for place, b := range a.places {
+			c.places[place] = tensor.Gradient{Values: b.Gradient.Values[from:to:to]}
+		}
+		c.spec.Elements = to - from
+		c.Arrival = comm.Arrival{Bucket: a.Bucket, Trainer: a.Trainer, Chunk: k, Chunks: len(chunks), InPlace: true, Answer: c.answer}
+		chunks[k] = c
+	}
+	return chunks
+}
+
+// handOver calls handle with a push that is valid, or with each of its chunks.
+func (a *arrival) handOver(handle func(*comm.Arrival) error) error {
+	if a.chunks == nil {
+		return handle(&a.Arrival)
+	}
+	place := 0
+	if a.bucket != a.places[place] {
+		place = 1
+	}
+	a.chunks[0].unanswered.Store(int32(len(a.chunks))) // #nosec G115 -- far fewer than 2^31
+	batch, atNS, more := a.Batch, a.AtNS, a.More
+	for _, c := range a.chunks { // of the last one the answer may be followed by the next push
+		c.Batch, c.AtNS, c.More, c.Gradient = batch, atNS, more, &c.places[place]
+		c.pending.Store(true)
+		if err := handle(&c.Arrival); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer is the chunk's Answer: that of the push, in place unless it is copied there.
+func (c *chunk) answer(g *tensor.Gradient) error {
+	a, p := c.of, c.of.port
+	if p.Ended() {
+		return a.refused()
+	}
+	if err := c.spec.Check(g); err != nil {
+		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
+	}
+	if !c.pending.CompareAndSwap(true, false) {
+		return fmt.Errorf("%s answered chunk %d of bucket %d to %s, which has no push of it in flight", p.Self, c.Chunk, c.Bucket, a.from())
+	}
+	if !g.SameValues(c.Gradient) {
+		if err := c.Gradient.CopyFrom(g); err != nil {
+			return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
+		}
+	}
+	if c.unanswered.Add(-1) == 0 {
+		a.tell()
+	}
+	return nil
+}

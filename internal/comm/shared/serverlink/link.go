@@ -1,0 +1,211 @@
+// Package serverlink has both ends of the links of trainers to their servers: the pushes of buckets, and the calls
+// of tables.
+package serverlink
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/op"
+	"github.com/psbench/psbench/internal/comm/shared/layout"
+	"github.com/psbench/psbench/internal/comm/shared/lent"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// link is the trainer's side of a push/pull link through shared memory. A
+// push is a store into its slot and a look at the server's bell; the server finds
+// the gradient where it is and writes the answer there.
+//
+// A push in place moves no bytes by itself. One whose gradient lies outside the
+// store goes through the link's own segment: piece by piece if it is large and the server works
+// so, else it is copied there and back.
+type link struct {
+	op.Buckets
+	client client
+	mover  mover
+	lent   lent.End
+	pushes []*push // by bucket index
+	pushed uint32  // pushes of the link; guarded by Mu
+}
+
+// push is the pushes of one bucket, one after the other.
+type push struct {
+	layout.Window
+	link   *link
+	op     *op.Reduction
+	line   *layout.PushLine
+	posted bool          // the push in flight is in its slot
+	seq    atomic.Uint32 // of the last push
+	pieces *passing      // nil where it never goes in pieces
+	// Of a bucket whose values may be left on a device: its place among the specs.
+	ordinal int
+	ready   func() bool
+}
+
+// New starts a trainer's link to its server, whose pushes are stores into slots. The connection is the link's, also
+// after an error. With a device values stay in its memory where the server shares it, too.
+func New(
+	conn *wire.Conn, store *comm.Store, timeout time.Duration, device comm.Device,
+) (comm.ServerLink, error) {
+	return newLink(conn, store, timeout, device)
+}
+
+func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device comm.Device) (*link, error) {
+	specs := store.Specs()
+	l := &link{}
+	l.client = client{Life: &l.Life, link: l, terms: l, carrier: &l.mover, conn: conn}
+	l.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, func(r *op.Reduction) func() {
+		return func() {
+			l.mover.attend()
+			l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready)
+			l.mover.leave()
+		}
+	})
+	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
+	l.lent.Join(device, specs, store.Lent)
+	if err := l.open(store, specs); err != nil {
+		_ = l.lent.Close() // what failed first is told
+		l.client.unmap()
+		_ = conn.Close()
+		return nil, err
+	}
+	lines, pieceLines := layout.PushLines(l.client.control, len(specs)), layout.PieceLines(l.client.control, len(specs))
+	offered := layout.PushTerms(l.client.control).TakesPieces.Load()
+	i := -1
+	l.pushes = op.ByIndex(specs, func(spec tensor.BucketSpec) *push {
+		i++
+		p := &push{link: l, op: l.Of(spec.Index), line: &lines[i]}
+		p.Stored, p.Copied = store.Buckets[i], l.client.copies.Buckets[i]
+		if store.Segment == nil {
+			p.Stored = p.Copied
+		}
+		if l.lent.Staged == "" {
+			p.Lent, p.ordinal = store.Lent[i], i
+		}
+		if offered > 0 && layout.GoesInPieces(&spec) {
+			p.pieces = newPassing(&pieceLines[i], layout.SlotsOf(offered))
+		}
+		// In this order: while another waiter takes the last piece, first that can be moved and then
+		// all is answered. Looked at the other way round, both could be missed, and nobody rings again.
+		p.ready = func() bool { return l.mover.canMove() || l.Ended() || p.answered() }
+		return p
+	})
+	l.client.start()
+	l.mover.start(l)
+	return l, nil
+}
+
+// open exchanges the link's segments for the server's doorbell.
+func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
+	if l.client.copies, err = layout.NewStore(l.Self+" copies", specs, false); err != nil {
+		return err
+	}
+	stored := store.Segment
+	if stored == nil {
+		stored = l.client.copies.Segment
+	}
+	return l.client.open(layout.PushControlBytes(len(specs)), stored, l.client.copies.Segment)
+}
+
+// PushPull implements PushPuller. The future's error is a *WaitError at the
+// deadline and a *PeerError if the server is gone; either ends the link.
+func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
+	if p := op.At(l.pushes, b.Index); p != nil {
+		p.reap() // nobody may have waited for the last answer
+	}
+	op, err := l.Begin(batch, b)
+	if err != nil {
+		return comm.Completed(err)
+	}
+	p := l.pushes[b.Index]
+	if err := p.show(b); err != nil {
+		l.Complete(&op.Operation)
+		return comm.Completed(fmt.Errorf("%s, %s: %w", l.Self, op, err))
+	}
+	p.post(batch, len(b.Gradient.Rows))
+	return op.Future()
+}
+
+// show puts where the server looks for b what it is to find there at once.
+func (p *push) show(b *tensor.Bucket) error {
+	p.Locate(&b.Gradient)
+	if p.Place == layout.InCopies && p.pieces != nil {
+		p.Place = layout.InPieces
+		return p.passFirst()
+	}
+	if p.Place == layout.OnDevice {
+		if err := p.link.lent.Device.Give(p.ordinal); err != nil {
+			return err
+		}
+	}
+	return p.Show(p.link.Self, &b.Gradient)
+}
+
+// post tells the server of the push.
+func (p *push) post(batch int64, rows int) {
+	l := p.link
+	l.Mu.Lock() // a push is there before those of a higher order
+	defer l.Mu.Unlock()
+	p.posted = true
+	p.line.Order = l.pushed
+	l.pushed++
+	p.line.Place, p.line.Rows, p.line.Batch = p.Place, int32(rows), batch // #nosec G115 -- rows are int32
+	p.line.PushedNS = comm.Now()
+	p.line.Pushed.Store(p.seq.Add(1))
+	l.client.server.Ring()
+}
+
+// answered says that all of the answer to the last push is there.
+func (p *push) answered() bool {
+	return p.line.Answered.Load() == p.seq.Load() && (p.pieces == nil || !p.pieces.underway.Load())
+}
+
+// reap ends the push if its answer is there, as of when the server gave it, however late
+// anybody looks.
+func (p *push) reap() {
+	l, op := p.link, p.op
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if !op.Pending() || !p.posted || l.Err() != nil || !p.answered() {
+		return
+	}
+	p.posted = false
+	endNS := p.line.AnswerNS
+	err := p.pull(op.Gradient)
+	switch p.Place {
+	case layout.InCopies:
+		endNS = comm.Now()
+	case layout.InPieces:
+		endNS = max(endNS, p.pieces.takenNS)
+	}
+	l.End(&op.Operation, err, endNS)
+}
+
+// pull makes g the answer.
+func (p *push) pull(g *tensor.Gradient) error {
+	if g.Sparse() {
+		if err := p.Bucket().TakeRows(int(p.line.Rows)); err != nil {
+			return fmt.Errorf("%s answered %s: %w", p.link.client.conn.Peer(), p.op, err)
+		}
+	}
+	return p.Fetch(g)
+}
+
+// reap carries on what is passed in pieces, and ends the pushes whose answers are there.
+func (l *link) reap() {
+	l.mover.carry()
+	for _, p := range l.pushes {
+		if p != nil {
+			p.reap()
+		}
+	}
+}
+
+// Close implements ServerLink. Closing again does nothing.
+func (l *link) Close() error {
+	l.lent.Over()
+	return l.client.Close()
+}

@@ -1,0 +1,113 @@
+package serverlink
+
+import (
+	"sync/atomic"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/vec"
+	"github.com/psbench/psbench/internal/comm/shared/layout"
+)
+
+// Large gradients in ordinary memory are passed in pieces to a server that reduces piece by piece.
+// The trainer copies pieces into slots of shared memory; the server takes the pieces that all
+// trainers have there through its steps and leaves the answers in the slots; the trainer copies an
+// answer to where it has read that piece, and the next piece into the slot. So a gradient of S bytes costs 2*S
+// read and 2*S written by each trainer, of which half is in its second-level cache, as is all that
+// the server touches. Through copies of the whole gradient it costs as much, but all of it in
+// memory; by the kernel's single copy less is copied, but every page is looked up twice.
+//
+// Pieces go on whoever waits for which push, and if nobody does: the mover sees to that.
+
+// passing is how the push of a bucket that is in flight is passed in pieces. Who begins the push
+// sends the first pieces, so that the server can begin; from then on who holds the mover's lock
+// carries it on, and alone writes here. Whoever else looks sees the atomic fields.
+type passing struct {
+	line     *layout.PieceLine
+	slots    int           // there are
+	reserved bool          // there is room for the slots
+	passed   uint32        // pieces of the pushes before this one
+	sent     int           // pieces of this one
+	taken    int           // whose answers are in the gradient
+	due      atomic.Uint32 // of Given, when the next answer is there
+	room     atomic.Bool   // there is a free slot for the next piece
+	underway atomic.Bool   // some answer is not in the gradient
+	takenNS  int64         // when the last one was
+}
+
+func newPassing(line *layout.PieceLine, slots int) *passing {
+	line.Slots.Store(uint32(slots)) // #nosec G115 -- few
+	return &passing{line: line, slots: slots}
+}
+
+// passFirst sends the first pieces of a push.
+func (p *push) passFirst() error {
+	w := p.pieces
+	if !w.reserved {
+		if err := layout.ReservePieces(p.link.Self, &p.op.Spec, w.slots); err != nil {
+			return err
+		}
+		w.reserved = true
+	}
+	w.sent, w.taken = 0, 0
+	for range layout.FirstPieces {
+		p.send()
+	}
+	w.due.Store(w.passed + 1)
+	p.link.mover.take(p)
+	return nil
+}
+
+// send puts the next piece into its slot.
+func (p *push) send() {
+	w := p.pieces
+	here, slot := p.piece(w.sent)
+	vec.Copy(slot, here)
+	w.sent++
+	w.line.Sent.Store(w.passed + uint32(w.sent)) // #nosec G115 -- counters wrap
+	w.room.Store(w.sent < comm.PieceCount(p.op.Spec.Elements) && w.sent-w.taken < w.slots)
+}
+
+// piece is piece k in the gradient and in its slot.
+func (p *push) piece(k int) (here, slot []float32) {
+	from, to := comm.PieceOf(p.op.Spec.Elements, k)
+	return p.op.Gradient.Values[from:to], layout.Slot(p.Copied.Gradient.Values, k, p.pieces.slots)
+}
+
+// canMove says whether there is an answer to be taken or a free slot to be filled. Both stay so until
+// it is done: passOn raises due, and send lowers room, last.
+func (w *passing) canMove() bool {
+	return w.underway.Load() && (w.room.Load() || w.isAnswered())
+}
+
+// isAnswered says whether an answer is there to be taken.
+func (w *passing) isAnswered() bool {
+	return int32(w.line.Given.Load()-w.due.Load()) >= 0 // #nosec G115 -- counters wrap
+}
+
+// passOn takes the answer that is there, and sends the next piece, unless there is none. It is
+// true if that was the last answer. While no answer is there, it fills a free slot.
+func (p *push) passOn() (over bool) {
+	w, pieces := p.pieces, comm.PieceCount(p.op.Spec.Elements)
+	if !w.isAnswered() {
+		if w.room.Load() { // or the server has taken an answer back
+			p.send()
+			p.link.client.server.Ring()
+		}
+		return false
+	}
+	here, slot := p.piece(w.taken)
+	copy(here, slot)
+	w.taken++
+	if w.sent < pieces {
+		p.send()
+		p.link.client.server.Ring()
+	}
+	if w.taken < pieces {
+		w.due.Add(1)
+		return false
+	}
+	w.passed += uint32(pieces) // #nosec G115 -- counters wrap
+	w.takenNS = comm.Now()
+	w.underway.Store(false)
+	return true
+}

@@ -1,0 +1,99 @@
+package serverlink
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/comm/op"
+	"github.com/psbench/psbench/internal/comm/shared/layout"
+	"github.com/psbench/psbench/internal/comm/wire"
+)
+
+// tableLink is a TableLink through shared memory. A call is a store into its
+// slot and a look at the server's bell; the server works in the trainer's
+// LookupStore.
+type tableLink struct {
+	op.Calls
+	client client
+	line   *layout.CallLine
+	seq    atomic.Uint32 // of the last call
+	ready  func() bool
+}
+
+// NewTableLink joins the server of a table, its place in store.Tables, which works in the store.
+func NewTableLink(
+	conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
+) (comm.TableLink, error) {
+	if err := store.CheckTable(table); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
+	}
+	return newTableLink(conn, store, table, timeout)
+}
+
+func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (*tableLink, error) {
+	l := &tableLink{}
+	l.client = client{Life: &l.Life, link: l, conn: conn}
+	l.Init(conn, store, table, timeout, func(kind op.CallKind) func() {
+		return func() { l.client.await(l.Call(kind), l.ready) }
+	})
+	if err := l.open(); err != nil {
+		l.client.unmap()
+		_ = conn.Close()
+		return nil, err
+	}
+	l.line = layout.CallLineOf(l.client.control)
+	l.ready = func() bool { return l.line.Answered.Load() == l.seq.Load() || l.Ended() }
+	l.client.start()
+	return l, nil
+}
+
+// open exchanges the store for the server's doorbell.
+func (l *tableLink) open() error {
+	if l.Store.Segment == nil {
+		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)
+	}
+	return l.client.open(layout.CallControlBytes(), l.Store.Segment)
+}
+
+// Lookup implements TableLink.
+func (l *tableLink) Lookup(batch int64) *comm.Future { return l.start(op.CallLookup, batch) }
+
+// Update implements TableLink.
+func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpdate, batch) }
+
+func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.reapLocked() // nobody may have waited for the last answer
+	call, err := l.Begin(kind, batch)
+	if err != nil {
+		return comm.Completed(err)
+	}
+	line := l.line
+	line.Kind, line.Batch = int32(kind), batch
+	line.Bags, line.Indices = int64(l.Store.BagsAsked()), int64(len(l.Store.BagIndices))
+	line.PostedNS = comm.Now()
+	line.Posted.Store(l.seq.Add(1))
+	l.client.server.Ring()
+	return call.Future()
+}
+
+// reap ends the call if its answer is there, as of when the server gave it, however late
+// anybody looks.
+func (l *tableLink) reap() {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	l.reapLocked()
+}
+
+func (l *tableLink) reapLocked() {
+	if call, _ := l.InFlight(); call != nil && l.Err() == nil && l.line.Answered.Load() == l.seq.Load() {
+		l.End(call, nil, l.line.AnswerNS)
+	}
+}
+
+// Close implements TableLink. Closing again does nothing.
+func (l *tableLink) Close() error { return l.client.Close() }
