@@ -35,6 +35,9 @@ func measured() (*view.Document, view.Live) {
 func TestMetrics(t *testing.T) {
 	d, l := measured()
 	golden.Require(t, "testdata/metrics.txt", string(metrics(d, l)))
+	if want := "text/plain; version=0.0.4; charset=utf-8"; string(textFormat) != want {
+		t.Errorf("their type is %q, not %q", textFormat, want)
+	}
 }
 
 // What promtool check metrics says of them.

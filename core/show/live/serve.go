@@ -83,7 +83,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	case known && name == "events":
 		s.stream(w, r)
 	case known && name == "metrics":
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		w.Header().Set("Content-Type", string(textFormat))
 		now := s.state()
 		_, _ = w.Write(metrics(now.document, now.progress))
 	case known && name == "" && strings.HasSuffix(r.URL.Path, "/"):
