@@ -18,8 +18,11 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/launchers/submit"
 	"github.com/psbench/psbench/core/process/monitor"
+	"github.com/psbench/psbench/core/process/team"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
@@ -39,23 +42,18 @@ const (
 type app struct {
 	stdout, stderr io.Writer
 	environ        []string
-	args           []string // the command line
-	submitted      bool     // psbench has submitted the job that this is a task of
-	remote         *remote  // nil elsewhere
-	beats          *os.File // to tell by how far a run is, nil where nobody asks
-	called         string   // of the agents that whoever conducts this run holds, "" elsewhere
+	args           []string       // the command line
+	submitted      bool           // psbench has submitted the job that this is a task of
+	remote         *submit.Remote // nil elsewhere
+	beats          *os.File       // to tell by how far a run is, nil where nobody asks
+	called         string         // of the agents that whoever conducts this run holds, "" elsewhere
 	cuda           cuda.Finder
-	team           *team  // nil on one host
-	lone           string // a warning: what tells of other tasks, though this process runs alone
+	team           *team.Team // nil on one host
+	lone           string     // a warning: what tells of other tasks, though this process runs alone
 }
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
-
-// saidError is one that the user has been told already.
-type saidError struct{ error }
-
-func (e saidError) Unwrap() error { return e.error }
 
 // statusError is the exit status of a command that ran elsewhere, and said why.
 type statusError int
@@ -86,7 +84,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.As(err, &output) && errors.Is(err, syscall.EPIPE) {
 		return exitPipe // who left wants no words
 	}
-	if said := (saidError{}); !errors.As(err, &said) {
+	if !errors.As(err, new(team.ToldError)) {
 		a.fail(err)
 	}
 	var usage usageError
@@ -116,7 +114,7 @@ func (a *app) quit() {
 	}()
 	select {
 	case <-said:
-	case <-time.After(stallLimit / 10):
+	case <-time.After(interrupt.StallLimit / 10):
 	}
 	os.Exit(exitSignal)
 }
@@ -140,7 +138,7 @@ win over the environment, the environment over the file.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	a.addFlags(root)
-	for _, name := range append([]string{"dry-run", listFlag, coreFlag, secretFileFlag}, submissionFlags...) {
+	for _, name := range append([]string{"dry-run", team.HostsFlag, team.CoreFlag, team.SecretFileFlag}, submissionFlags...) {
 		root.Flags().AddFlag(run.Flags().Lookup(name))
 	}
 	root.Version = result.Build()
@@ -244,7 +242,7 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	if _, err := simd.Chosen(); err != nil {
 		return nil, nil, err
 	}
-	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(), CUDA: a.finder()})
+	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(), CUDA: a.team.Finder(&a.cuda)})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/plugins"
 	"github.com/psbench/psbench/sdk"
 )
@@ -19,7 +20,7 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) 
 	if plugin.Name == registry.Builtin {
 		return plugins.Builtin(), nil
 	}
-	defer hold(ctx)()
+	defer interrupt.Hold(ctx)()
 	said, err := launch.Describe(ctx, plugin)
 	return said.Parts, err
 }

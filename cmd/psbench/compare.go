@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,6 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/draft"
-	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -194,44 +192,3 @@ func failAbove(c *verdict.Comparison, above percentage) error {
 
 // undecidedError is a question that the runs do not answer.
 type undecidedError struct{ error }
-
-// percentType is the type of flags that are percentages.
-const percentType = "PERCENT"
-
-// partType is that of parts of a whole.
-const partType = "PART"
-
-// percentage is a flag such as 5%.
-type percentage struct {
-	share float64
-	given bool
-	part  bool // of a whole, so that it is 100% at most
-}
-
-func (p *percentage) String() string {
-	if *p == (percentage{}) {
-		return "" // so that help names no default
-	}
-	return strconv.FormatFloat(100*p.share, 'g', 6, 64) + "%"
-}
-
-func (p *percentage) Type() string {
-	if p.part {
-		return partType
-	}
-	return percentType
-}
-
-func (p *percentage) Set(text string) error {
-	number, ok := strings.CutSuffix(text, "%")
-	v, err := numeral.Float(number, 64)
-	most := 1000.0
-	if p.part {
-		most = 100
-	}
-	if !ok || err != nil || !(v >= 0 && v <= most) {
-		return fmt.Errorf("%s must be %s", quote.String(text), flagTypes[p.Type()])
-	}
-	p.share, p.given = v/100, true
-	return nil
-}

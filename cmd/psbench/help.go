@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -99,3 +100,14 @@ func printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, for
 
 // lines joins the lines of an example.
 func lines(l ...string) string { return "  " + strings.Join(l, "\n  ") }
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and the commit",
+		Args:  noArguments,
+		Run: func(*cobra.Command, []string) {
+			printf(a.stdout, "psbench %s\n", result.Build())
+		},
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/internal/interrupt"
 )
 
 // liveRuns is what --live shows of runs that go on: a page, and a board on the terminal. The nil one
@@ -138,7 +139,7 @@ func (l *liveRuns) close(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
 	}
-	defer bounded(ctx)() // a slow reader has two seconds
+	defer interrupt.Bounded(ctx)() // a slow reader has two seconds
 	close(l.quit)
 	l.owned.Wait()
 	l.mu.Lock()

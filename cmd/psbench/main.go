@@ -8,7 +8,12 @@ import (
 	"syscall"
 
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/delivery"
+	"github.com/psbench/psbench/core/process/launchers/submit"
+	"github.com/psbench/psbench/core/process/team"
 	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/plugins"
 )
 
@@ -21,20 +26,20 @@ func main() {
 
 func main1() int {
 	// The pipe and the agents first: their variables are not for what psbench starts.
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), called: inheritedAgents(), args: os.Args[1:]}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), called: team.Inherited(), args: os.Args[1:]}
 	a.environ = os.Environ()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, interrupts()...)
+	signal.Notify(signals, interrupt.Signals()...)
 	// A reader of the tables that leaves is an error of write, not the end of a run.
 	// The signal is caught and not ignored, since plugins would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	w := &watch{cpu: cpuTime, quit: a.quit}
-	ctx, stop := w.start(context.Background(), signals)
+	w := &interrupt.Watch{Quit: a.quit}
+	ctx, stop := w.Start(context.Background(), signals)
 	defer stop()
-	if len(a.args) == 0 || a.args[0] != taskArgument && a.args[0] != elementArgument {
+	if len(a.args) == 0 || a.args[0] != submit.TaskArgument && a.args[0] != submit.ElementArgument {
 		return a.run(ctx, a.args)
 	}
-	element := a.args[0] == elementArgument
+	element := a.args[0] == submit.ElementArgument
 	a.args, a.submitted = a.args[1:], true
 	os.Args = append(os.Args[:1:1], a.args...) // which results have
 	if element {
@@ -46,17 +51,20 @@ func main1() int {
 	}
 	status := a.run(ctx, a.args)
 	if a.remote != nil {
-		status = a.remote.end(ctx, status, a.fail)
+		status = a.remote.End(ctx, status, exitFailure, a.fail)
 	}
 	return status
 }
 
-// interrupts are the signals that end a run early. The end of the terminal is one of
-// them, unless nohup has it ignored.
-func interrupts() []os.Signal {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
+// deliver makes this process the remote if it is the first task of its job.
+func (a *app) deliver(signals chan<- os.Signal) error {
+	if f := launchers.Look(team.System(a.environ, "")); f.Err != nil || f.Place.Rank != 0 {
+		return nil // who is at odds with its launcher says so later
 	}
-	return signals
+	about := delivery.Start{Job: a.variable("SLURM_JOB_ID"), Nodes: a.variable("SLURM_STEP_NODELIST")}
+	remote, err := submit.NewRemote(a.stdout, about, signals)
+	if err == nil {
+		a.remote, a.stdout = remote, remote.Stdout
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/core/show/progress"
+	"github.com/psbench/psbench/internal/interrupt"
 )
 
 // outcome is the result of a measurement of either kind, a run or comm.
@@ -48,8 +49,8 @@ func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m mea
 // those may leave or stop.
 func measure[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) (R, error) {
 	var none R
-	defer hold(ctx)()
-	opts, err := a.redirect(opts)
+	defer interrupt.Hold(ctx)()
+	opts, err := a.remote.Redirect(opts)
 	if err != nil {
 		return none, err
 	}
@@ -63,9 +64,9 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 		return none, err
 	}
 	o := cluster.Options{
-		Output: outputOf(told, opts, out), Ending: func() func() { return bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
+		Output: outputOf(told, opts, out), Ending: func() func() { return interrupt.Bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
 	}
-	a.spread(&o)
+	a.team.Spread(&o)
 	res, err := m.run(ctx, told, o)
 	told.Done()
 	if res == none {

@@ -18,6 +18,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -93,7 +94,7 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 	if err != nil {
 		return err
 	}
-	defer hold(cmd.Context())()
+	defer interrupt.Hold(cmd.Context())()
 	dir := f.out
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "psbench-noise-*"); err != nil {
@@ -135,9 +136,9 @@ func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir 
 				told.Phase(fmt.Sprintf("session %d of %d: run %d of %d", i+1, f.sessions, news.Number, news.Total))
 			}
 		},
-		Ending: func() func() { return bounded(ctx) },
+		Ending: func() func() { return interrupt.Bounded(ctx) },
 	}
-	err := a.conducting(&o)
+	err := o.Over(a.team)
 	if err == nil {
 		err = conduct.Run(ctx, folder, p, o)
 	}

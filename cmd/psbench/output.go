@@ -7,13 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/show/progress"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -139,14 +143,79 @@ func (a *app) leaveFailure(ctx context.Context, path string, r any) {
 
 // save leaves r where --json says.
 func (a *app) save(ctx context.Context, path string, r any) error {
-	moved := func() { headway(ctx) }
+	moved := func() { interrupt.Headway(ctx) }
 	switch {
 	case path == "":
 		return nil
 	case path == toStdout:
 		return result.WriteTo(a.stdout, r, moved)
 	case !result.Direct(path): // a disk may take long for all that it holds back, but does not stop
-		defer bounded(ctx)()
+		defer interrupt.Bounded(ctx)()
 	}
 	return result.Write(path, r, moved)
+}
+
+// nameAfter is the name of a file that is made of what lies at a path, in the current folder.
+func nameAfter(path, fallback, ending string) string {
+	at, err := filepath.Abs(path)
+	if path == "-" || err != nil || filepath.Base(at) == "/" {
+		return fallback + ending
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json") + ending
+}
+
+// checkOutput refuses an empty --output, which would be taken for none: a script's variable may be empty.
+func checkOutput(flags *pflag.FlagSet) error {
+	if f := flags.Lookup("output"); f.Changed && f.Value.String() == "" {
+		return usagef("--output is empty but must name a file, or be - for standard output")
+	}
+	return nil
+}
+
+// outFolder is the folder that --out names, or nil without one.
+type outFolder struct {
+	*folder.Folder
+	ctx context.Context
+}
+
+// begin makes the folder that --out names.
+func begin(ctx context.Context, dir string) (*outFolder, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	f, err := folder.Create(dir)
+	if err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	f.Moved = func() { interrupt.Headway(ctx) }
+	return &outFolder{f, ctx}, nil
+}
+
+// logs is where what processes print goes.
+func (o *outFolder) logs() string {
+	if o == nil {
+		return ""
+	}
+	return o.Logs()
+}
+
+// fail notes why nothing was measured. That is what the user has to know, not what may go wrong here.
+func (o *outFolder) fail(err error) {
+	if o != nil {
+		_ = o.Fail(err.Error())
+	}
+}
+
+// leave leaves r, or the reason why it cannot.
+func (o *outFolder) leave(r folder.Result) error {
+	if o == nil {
+		return nil
+	}
+	defer interrupt.Bounded(o.ctx)() // a disk may take long for all that it holds back, but does not stop
+	err := o.Write(r)
+	if err != nil {
+		o.fail(err)
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
 }

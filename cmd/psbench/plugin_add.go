@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/plugins"
@@ -42,7 +43,7 @@ changed; to add it again accepts a change.`,
 			if err != nil {
 				return err
 			}
-			defer hold(cmd.Context())()
+			defer interrupt.Hold(cmd.Context())()
 			plugin, parts, err := registry.Add(cmd.Context(), path, psbench.Registry, registry.Addition{Name: name, Command: args, Ask: launch.Describe, Internal: plugins.Internal()})
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/show/progress"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -52,7 +53,7 @@ with; --expect says it of one that declares nothing.`,
 			if err != nil {
 				return err
 			}
-			defer hold(cmd.Context())()
+			defer interrupt.Hold(cmd.Context())()
 			printed := progress.New(a.stderr, a.terminal(a.stderr), true)
 			defer printed.Done()
 			o := a.runOptions(run.Silent)

@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/author/develop"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/plugins"
 )
@@ -50,8 +51,8 @@ next change waited for. Ctrl-C ends it all.`,
 			defer release()
 			// What it waits for ends by itself or by the end of its context.
 			ctx := cmd.Context()
-			defer hold(ctx)()
-			defer bounded(ctx)()
+			defer interrupt.Hold(ctx)()
+			defer interrupt.Bounded(ctx)()
 			d := development{app: a, dir: args[0], program: program, registry: path, flags: args[1:]}
 			return develop.Loop{Dir: args[0], Program: program, Turn: d.turn}.Run(ctx)
 		},

@@ -83,7 +83,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	if output == "" {
 		output = reportName(paths)
 	}
-	size, err := writeFile(output, ".html", paths, func(w io.Writer) error { return page.Write(w, d) })
+	size, err := draft.Output(output, ".html", paths, func(w io.Writer) error { return page.Write(w, d) })
 	if err != nil {
 		return fmt.Errorf("the page cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}

@@ -57,7 +57,7 @@ func (a *app) runCommand() *cobra.Command {
 // printPlacement prints where the processes of an experiment would run.
 func (a *app) printPlacement(exp *config.Experiment) error {
 	var o cluster.Options
-	a.spread(&o)
+	a.team.Spread(&o)
 	layout, err := run.Place(exp, o.Hosts)
 	if err != nil {
 		return err

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/psbench/psbench/core/measure/micro"
 	"github.com/psbench/psbench/core/plan/config"
@@ -12,6 +15,10 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/show/comm"
 	"github.com/psbench/psbench/core/show/report"
+	"github.com/psbench/psbench/core/show/sketch"
+	"github.com/psbench/psbench/core/study/model"
+	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -101,4 +108,112 @@ func given(args []string) string {
 		return "none is"
 	}
 	return quote.Message(strings.Join(args, " and ")) + " are"
+}
+
+// studyFlags are the flags of what shows many runs.
+type studyFlags struct {
+	metric, target string
+	mostFailed     mostFailed
+}
+
+func (f *studyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.metric, "metric", "", "`METRIC` that cells of a sweep, or many runs, are compared by; otherwise that of the sweep, or the throughput")
+	cmd.Flags().StringVar(&f.target, "target", "", "`METRIC=VALUE` whose price in seconds and bytes is told, e.g. auc=0.80 or held_out_loss=0.3")
+	f.mostFailed.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("metric", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, m := range model.Metrics {
+			names = append(names, m.Name+"\t"+m.Means)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.RegisterFlagCompletionFunc("target", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"auc=", "accuracy=", "held_out_loss="}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// isStudy says whether paths are a sweep, or several runs.
+func isStudy(paths []string) bool { return len(paths) > 1 || sweep.IsSweep(paths[0]) }
+
+// check refuses flags that mean nothing for what is shown.
+func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
+	many := isStudy(paths)
+	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "report": false, "stats": false} {
+		switch {
+		case !flags.Changed(name) || ofMany == many:
+		case ofMany && missing(paths[0]):
+			return nil // which is what there is to say
+		case ofMany:
+			return usagef("--%s is for a sweep or many runs, but only %s given", name, strings.Replace(given(paths), " are", " is", 1))
+		default:
+			return usagef("--%s is for one run, but a sweep or many runs are given", name)
+		}
+	}
+	return nil
+}
+
+// missing says that nothing is at a path.
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) && path != "-"
+}
+
+// showStudy prints the cells of a sweep, or of many runs, and what they come to.
+func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) error {
+	s, err := f.mostFailed.loader().Load(paths)
+	if err != nil {
+		return err
+	}
+	if err := a.drawStudy(s, f.metric, pictures); err != nil {
+		return err
+	}
+	return words.WriteStudy(a.stdout, s, words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})
+}
+
+// picturesFlag says whether psbench show draws: by default on a terminal alone, so that what others read stays as it is.
+type picturesFlag struct{ given, on bool }
+
+// style is how pictures are drawn; false if none are.
+func (a *app) style(f picturesFlag) (sketch.Style, bool) {
+	out := a.stdout
+	if o, ok := out.(*output); ok {
+		out = o.w
+	}
+	terminal := isTerminal(out)
+	return sketch.Style{
+		Width:  widthOf(a.stdout),
+		Colour: terminal && a.variable("NO_COLOR") == "" && a.variable("TERM") != "dumb",
+		ASCII:  !a.showsUTF8(),
+	}, f.on || !f.given && terminal
+}
+
+// showsUTF8 says whether the locale has more than ASCII. Where none is set, nobody knows, and psbench writes UTF-8.
+func (a *app) showsUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := strings.ToLower(a.variable(name)); locale != "" {
+			return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+		}
+	}
+	return true
+}
+
+// drawRun draws the iterations of a run.
+func (a *app) drawRun(r *result.Result, f picturesFlag) error {
+	if s, ok := a.style(f); ok {
+		return sketch.Iterations(a.stdout, r, s)
+	}
+	return nil
+}
+
+// drawStudy draws how cells scale.
+func (a *app) drawStudy(s *model.Study, metric string, f picturesFlag) error {
+	style, ok := a.style(f)
+	if !ok {
+		return nil
+	}
+	m, err := s.MetricOr(metric)
+	if err != nil {
+		return err
+	}
+	return sketch.Scaling(a.stdout, s, m, style)
 }

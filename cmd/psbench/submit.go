@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +12,10 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/delivery"
 	"github.com/psbench/psbench/core/process/launchers/submit"
+	"github.com/psbench/psbench/core/process/team"
+	"github.com/psbench/psbench/internal/interrupt"
 )
 
 // submission is what has a command run on nodes of a cluster, from where its jobs are submitted.
@@ -70,7 +71,7 @@ func (a *app) outside() error {
 	if job := a.variable("SLURM_JOB_ID"); job != "" {
 		return usagef("--%s submits a job, but this is in job %s already: start psbench there by srun --mpi=pmi2 --ntasks-per-node=1", launcherFlag, job)
 	}
-	s := a.system("")
+	s := team.System(a.environ, "")
 	s.Environ = slices.DeleteFunc(slices.Clone(s.Environ), func(pair string) bool {
 		return strings.HasPrefix(pair, option.SecretVariable+"=") // it does not travel, so it may be set
 	})
@@ -94,33 +95,47 @@ func (a *app) submit(cmd *cobra.Command, s *submission, merge func() (*config.Co
 			return err
 		}
 	}
-	d, err := newDelivered(cmd.Flags(), c.Options)
+	inbox, err := delivery.NewInbox(filesOf(cmd.Flags(), c.Options))
 	if err != nil {
 		return err
 	}
-	defer d.discard()
-	command, err := a.again(taskArgument)
+	defer inbox.Discard()
+	command, err := submit.Command(submit.TaskArgument, a.args)
 	if err != nil {
 		return err
 	}
 	ctx := cmd.Context()
-	defer hold(ctx)()
-	defer bounded(ctx)() // an interrupted job has a deadline
+	defer interrupt.Hold(ctx)()
+	defer interrupt.Bounded(ctx)() // an interrupted job has a deadline
 	job := submit.Job{
-		Slurm: s.slurm, Command: command, Environ: withoutPlaces(a.environ), Stdout: a.stdout, Stderr: a.stderr,
-		Folder: d.folder, Tell: a.teller(c.Quiet), Timeout: time.Duration(c.RPCTimeout) * time.Second,
+		Slurm: s.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ), Stdout: a.stdout, Stderr: a.stderr,
+		Folder: inbox.Folder, Tell: a.teller(c.Quiet), Timeout: time.Duration(c.RPCTimeout) * time.Second,
 	}
 	status, err := job.Run(ctx)
 	if err != nil {
 		return err
 	}
-	if err := d.publish(); err != nil {
+	if err := inbox.Publish(); err != nil {
 		return err
 	}
 	if status != 0 {
 		return statusError(status)
 	}
 	return nil
+}
+
+// filesOf are the files that the flags of a command name, by flag.
+func filesOf(flags *pflag.FlagSet, opts option.Options) map[string]string {
+	paths := map[string]string{}
+	for flag, path := range map[string]string{delivery.OutFlag: opts.Out, delivery.JSONFlag: opts.JSON, delivery.LogsFlag: opts.LogDir} {
+		if flags.Lookup(flag) != nil && path != "" && path != toStdout {
+			paths[flag] = path
+		}
+	}
+	if f := flags.Lookup(delivery.RecordFlag); f != nil && f.Value.String() != "" {
+		paths[delivery.RecordFlag] = f.Value.String()
+	}
+	return paths
 }
 
 // checkBefore finds what is wrong with a run before it waits for nodes. What devices and interfaces they have is
@@ -135,15 +150,6 @@ func (a *app) checkBefore(cmd *cobra.Command, c *config.Config, reg *registry.Re
 	return err
 }
 
-// again is the command line of this process with another first argument.
-func (a *app) again(first string) ([]string, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, errors.New("psbench does not find itself")
-	}
-	return slices.Concat([]string{program, first}, a.args), nil
-}
-
 // teller tells how a job is.
 func (a *app) teller(quiet bool) func(string) {
 	return func(text string) {
@@ -151,13 +157,4 @@ func (a *app) teller(quiet bool) func(string) {
 			printf(a.stderr, "%s\n", text)
 		}
 	}
-}
-
-// withoutPlaces is an environment without what says where this process is: those of a job are elsewhere. A
-// secret does not travel in it, since jobs have a better one.
-func withoutPlaces(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return slices.Contains(option.StartVariables(), name)
-	})
 }

@@ -23,8 +23,10 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/team"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/words"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/simd"
 )
@@ -134,8 +136,8 @@ func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err er
 		return nil, nil
 	case f.share:
 		return nil, usagef("--share works on a sweep from here, but --%s has nodes do that: give one of the two", launcherFlag)
-	case cmd.Flags().Changed(listFlag):
-		return nil, usagef("--%s has each run go over several hosts, but those of --%s have a node each: give one of the two", listFlag, launcherFlag)
+	case cmd.Flags().Changed(team.HostsFlag):
+		return nil, usagef("--%s has each run go over several hosts, but those of --%s have a node each: give one of the two", team.HostsFlag, launcherFlag)
 	case f.extend:
 		return nil, usagef("--extend changes the plan, which the nodes of --%s must agree on: give one of the two", launcherFlag)
 	}
@@ -232,7 +234,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	if err != nil {
 		return nil, err
 	}
-	finder := a.finder()
+	finder := a.team.Finder(&a.cuda)
 	if across { // a run looks for devices on its hosts
 		finder = cuda.Elsewhere{Finder: &a.cuda}
 	}
@@ -252,9 +254,22 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		return nil, err
 	}
 	if p.Hosts = hosts; a.team != nil {
-		return p, a.team.checkTasks(p, program)
+		return p, p.CheckTasks(program, a.team.Interface)
 	}
-	return p, checkHosts(p)
+	return p, p.CheckHosts()
+}
+
+// hostsOf are the hosts over which the runs of a command go, a line each as files of hosts have it, and whether there
+// are some beside this one.
+func (a *app) hostsOf(cmd *cobra.Command) (lines []string, across bool, err error) {
+	if a.team != nil {
+		return a.team.Names(), true, nil
+	}
+	file, _ := cmd.Flags().GetString(team.HostsFlag)
+	if file == "" {
+		return nil, false, nil
+	}
+	return team.Listed(file, a.environ)
 }
 
 // try begins an experiment, of which nobody is to see more than why that fails. One whose CUDA ranks cannot be on
@@ -263,9 +278,9 @@ func (a *app) try(ctx context.Context, exp *config.Experiment) error {
 	if exp.CUDA != nil && !exp.CUDA.Here() {
 		return nil
 	}
-	defer hold(ctx)()
+	defer interrupt.Hold(ctx)()
 	o := a.runOptions(run.Silent)
-	o.Ending = func() func() { return bounded(ctx) }
+	o.Ending = func() func() { return interrupt.Bounded(ctx) }
 	return run.Try(ctx, exp, o)
 }
 
@@ -274,7 +289,7 @@ func (a *app) effectiveOf(ctx context.Context, program string, values map[string
 	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	defer hold(ctx)()
+	defer interrupt.Hold(ctx)()
 	file, err := os.CreateTemp("", "psbench-*.json")
 	if err != nil {
 		return nil, err

@@ -6,10 +6,13 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/launchers/submit"
 	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
 	"github.com/psbench/psbench/core/study/sweep/journal"
+	"github.com/psbench/psbench/internal/interrupt"
 )
 
 // sweepStep is called wherever psbench may be killed while it runs a sweep. Tests alone set it.
@@ -18,7 +21,7 @@ var sweepStep func(point string)
 // conductSweep runs a plan in the folder of the sweep, or goes on with it; spec is the text of what
 // the plan was made of.
 func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec []byte, o sweepOptions) error {
-	defer hold(ctx)()
+	defer interrupt.Hold(ctx)()
 	told := progress.New(a.stderr, a.terminal(a.stderr), o.Quiet)
 	runs := &progress.Runs{Progress: told}
 	page, err := a.liveSweep(dir, p, told, o)
@@ -40,14 +43,14 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 			page.news(n)
 		},
 		Heartbeat: page.heartbeat(),
-		Ending:    func() func() { return bounded(ctx) },
+		Ending:    func() func() { return interrupt.Bounded(ctx) },
 		Step:      sweepStep,
 	}
-	err = a.conducting(&options)
+	err = options.Over(a.team)
 	switch {
 	case err != nil:
 	case o.Job != nil:
-		err = a.sweepByJob(ctx, dir, p, o, options)
+		err = a.submitSweep(ctx, dir, p, o, options)
 	default:
 		err = conduct.Run(ctx, dir, p, options)
 	}
@@ -59,6 +62,16 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		return err
 	}
 	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}))
+}
+
+// submitSweep has the nodes of a job array share a sweep.
+func (a *app) submitSweep(ctx context.Context, dir string, p *sweep.Plan, o sweepOptions, options conduct.Options) error {
+	command, err := submit.Command(submit.ElementArgument, a.args)
+	if err != nil {
+		return err
+	}
+	array := &submit.Array{Slurm: o.Job.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ), Tell: a.teller(o.Quiet)}
+	return conduct.Submit(ctx, dir, p, array, options)
 }
 
 // tellRun tells of a run that has started or ended.

@@ -111,7 +111,7 @@ func (a *app) trace(path, output string, chosen span) error {
 	if output == "-" {
 		return trace.Write(a.stdout, r, t)
 	}
-	size, err := writeFile(output, ".trace.json", []string{path}, func(w io.Writer) error { return trace.Write(w, r, t) })
+	size, err := draft.Output(output, ".trace.json", []string{path}, func(w io.Writer) error { return trace.Write(w, r, t) })
 	if err != nil {
 		return fmt.Errorf("the trace cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}

@@ -16,8 +16,10 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/process/launchers/delivery"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/show/progress"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -86,7 +88,7 @@ what came of it as a case.`,
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
 	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "backend", "transport", "listen", "interface", "isolate", "registry", "no_user_registry", "rpc_timeout")
-	cmd.Flags().StringVar(&record, recordFlag, "", "`FILE` for the case of the run that --config and the other flags describe")
+	cmd.Flags().StringVar(&record, delivery.RecordFlag, "", "`FILE` for the case of the run that --config and the other flags describe")
 	cmd.Flags().StringVar(&device, "device", "cpu", "`DEVICE` that computes: cpu or cuda")
 	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -100,10 +102,10 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	}
 	options, reg, err := a.merge(cmd)
 	if err == nil {
-		_, err = a.finder().Devices(cmd.Context(), 0)
+		_, err = a.team.Finder(&a.cuda).Devices(cmd.Context(), 0)
 	}
 	if err == nil {
-		_, err = a.finder().Plugin(cmd.Context(), reg, result.Build())
+		_, err = a.team.Finder(&a.cuda).Plugin(cmd.Context(), reg, result.Build())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--device is cuda but %w", err)
@@ -113,11 +115,11 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 
 // caseOptions are those of the runs of cases, which end with done.
 func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
-	release := hold(cmd.Context())
+	release := interrupt.Hold(cmd.Context())
 	printed := progress.New(a.stderr, a.terminal(a.stderr), true)
 	o = a.runOptions(run.Silent)
 	o.Output = launch.Output{Line: printed.Line}
-	a.spread(&o.Options)
+	a.team.Spread(&o.Options)
 	return o, func() {
 		printed.Done()
 		release()
@@ -137,7 +139,7 @@ func (a *app) recordCase(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	at, err := a.at(recordFlag, file)
+	at, err := a.remote.At(delivery.RecordFlag, file)
 	if err == nil {
 		err = result.Write(at, c, func() {})
 	}

@@ -5,7 +5,9 @@ package launchers
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/psbench/psbench/core/plan/config/option"
 )
@@ -80,6 +82,15 @@ const Alone = "none"
 
 // HostsFile is the launcher of a process whose user lists the hosts.
 const HostsFile = "--hosts"
+
+// WithoutPlaces returns an environment without the variables that say how this process was started, for one that starts
+// elsewhere. So a secret does not travel in it: jobs have a better one.
+func WithoutPlaces(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains(option.StartVariables(), name)
+	})
+}
 
 // detector knows one launcher. It returns a place, or why there is none; with an error the
 // launcher has started this process but says what cannot be.

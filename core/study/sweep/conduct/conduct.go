@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/team"
 	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/journal"
@@ -46,6 +48,20 @@ type Options struct {
 	Now func() time.Time
 	// Step is called at every point at which psbench may be killed, by tests; nil calls nobody.
 	Step func(point string)
+}
+
+// Over has the runs call the agents of a team, which this process leads. A nil team has none.
+func (o *Options) Over(t *team.Team) error {
+	if t == nil {
+		return nil
+	}
+	call, err := t.Call()
+	if err != nil {
+		return err
+	}
+	o.Environ = append(launchers.WithoutPlaces(o.Environ), call)
+	o.Led, o.Able = true, t.Present
+	return nil
 }
 
 // News is what Tell is told.

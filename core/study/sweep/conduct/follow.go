@@ -2,20 +2,37 @@ package conduct
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/psbench/psbench/core/process/launchers/submit"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/journal"
 	"github.com/psbench/psbench/core/study/sweep/share"
 	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Prepare makes dir the folder of the plan, which others are to share, and a folder in it for what they print.
+// Submit has the elements of a job array share a sweep, a node for each, and follows it to its end. It chooses
+// where the elements print, and no more nodes than there are rounds.
+func Submit(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array, o Options) error {
+	prints, undo, err := prepare(dir, p)
+	if err != nil {
+		return err
+	}
+	defer undo()
+	array.Prints, array.Nodes = prints, min(array.Nodes, p.Repeats)
+	defer interrupt.Bounded(ctx)() // an interrupted job has a deadline
+	err = follow(ctx, dir, p, array, o)
+	return errors.Join(err, array.Cancel(ctx, err != nil && ctx.Err() == nil))
+}
+
+// prepare makes dir the folder of the plan, which others are to share, and a folder in it for what they print.
 // undo removes what it made and nobody has used since.
-func Prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) {
+func prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) {
 	if err := makeFolder(dir); err != nil {
 		return "", nil, err
 	}
@@ -41,20 +58,12 @@ func Prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) 
 	}, nil
 }
 
-// lookEvery is how often who follows a sweep looks at its folder.
+// lookEvery is how often follow looks at the folder of the sweep.
 const lookEvery = 2 * time.Second
 
-// Others are those who share a sweep that this psbench follows.
-type Others interface {
-	// Start has them begin.
-	Start() error
-	// Working says why nobody goes on, if nobody does.
-	Working() error
-}
-
-// Follow tells how far a sweep is that others share, as Run does of its own runs, until all runs are done or
-// failed. They are started unless that is so already.
-func Follow(ctx context.Context, dir string, p *sweep.Plan, others Others, o Options) error {
+// follow reports how far a sweep is that the elements of array share, as Run does of its own runs, until all runs are
+// done or failed. It submits the array unless that is so already.
+func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array, o Options) error {
 	s := &session{dir: dir, options: o.withDefaults(), plan: p}
 	told := map[string]journal.State{}
 	var err error
@@ -66,11 +75,11 @@ func Follow(ctx context.Context, dir string, p *sweep.Plan, others Others, o Opt
 			return err
 		}
 	}
-	if err := others.Start(); err != nil {
+	if err := array.Submit(ctx); err != nil {
 		return err
 	}
 	for {
-		why := others.Working() // before the folder is read, which so has all that they did
+		why := array.Working(ctx) // before the folder is read, which so has all that they did
 		if sweep.IsSweep(dir) {
 			if over, err := s.glance(told, false, true); over {
 				return err

@@ -1,4 +1,4 @@
-package main
+package delivery
 
 import (
 	"crypto/rand"
@@ -9,57 +9,47 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/pflag"
-
-	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/record/folder"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// delivered are the files that a command leaves on a node, on their way to where its user wants them. In folder
-// each option has a folder of its own, by its flag.
-type delivered struct {
-	folder string
-	paths  map[string]string // by flag
-}
-
-// Flags that name files which a command leaves.
+// Flags of psbench that name the files which a command leaves.
 const (
-	outFlag    = "out"
-	jsonFlag   = "json"
-	logsFlag   = "log-dir"
-	recordFlag = "record"
+	OutFlag    = "out"
+	JSONFlag   = "json"
+	LogsFlag   = "log-dir"
+	RecordFlag = "record"
 )
 
-// newDelivered refuses early what could not be written in the end.
-func newDelivered(flags *pflag.FlagSet, opts option.Options) (*delivered, error) {
-	d := &delivered{folder: filepath.Join(os.TempDir(), ".psbench."+rand.Text()[:8]+".tmp"), paths: map[string]string{}}
-	for flag, path := range map[string]string{outFlag: opts.Out, jsonFlag: opts.JSON, logsFlag: opts.LogDir} {
-		if flags.Lookup(flag) != nil && path != "" && path != toStdout {
-			d.paths[flag] = path
-		}
-	}
-	if f := flags.Lookup(recordFlag); f != nil && f.Value.String() != "" {
-		d.paths[recordFlag] = f.Value.String()
-	}
-	for flag, path := range d.paths {
+// Inbox takes the files that a command leaves on a node, until Publish brings them to where its user wants them.
+type Inbox struct {
+	// Folder has a folder for each flag that names files, by the flag.
+	Folder string
+
+	paths map[string]string // by flag
+}
+
+// NewInbox returns the inbox for the files that flags name, by flag. It refuses early what Publish could not write.
+func NewInbox(paths map[string]string) (*Inbox, error) {
+	b := &Inbox{Folder: filepath.Join(os.TempDir(), ".psbench."+rand.Text()[:8]+".tmp"), paths: paths}
+	for flag, path := range paths {
 		var err error
 		switch flag {
-		case outFlag: // beside which it comes, to be renamed
-			d.folder = filepath.Join(filepath.Dir(filepath.Clean(path)), "."+filepath.Base(path)+"."+rand.Text()[:8]+".tmp")
+		case OutFlag: // Publish renames it, so it must be on the same file system
+			b.Folder = filepath.Join(filepath.Dir(filepath.Clean(path)), "."+filepath.Base(path)+"."+rand.Text()[:8]+".tmp")
 			err = folder.Vacant(path)
-		case jsonFlag, recordFlag:
+		case JSONFlag, RecordFlag:
 			err = writable(path)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %w", flag, err)
 		}
 	}
-	return d, nil
+	return b, nil
 }
 
-// writable says why a file cannot be made at path, unless what is there is no file.
+// writable says why a file cannot be made at path, unless a device or a pipe is there.
 func writable(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
@@ -72,18 +62,18 @@ func writable(path string) error {
 	return nil
 }
 
-// publish has the files be where their user wants them.
-func (d *delivered) publish() error {
-	for flag, path := range d.paths {
-		from := filepath.Join(d.folder, flag)
+// Publish brings the files to where their user wants them.
+func (b *Inbox) Publish() error {
+	for flag, path := range b.paths {
+		from := filepath.Join(b.Folder, flag)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-			continue // the command did not come so far
+			continue // the command ended before it left any
 		}
 		var err error
 		switch flag {
-		case outFlag:
+		case OutFlag:
 			err = moveFolder(from, path)
-		case logsFlag:
+		case LogsFlag:
 			err = copyFiles(from, path)
 		default:
 			err = copyFile(filepath.Join(from, filepath.Base(path)), path)
@@ -94,6 +84,9 @@ func (d *delivered) publish() error {
 	}
 	return nil
 }
+
+// Discard removes the files that Publish has not moved.
+func (b *Inbox) Discard() { _ = os.RemoveAll(b.Folder) }
 
 // moveFolder has a folder appear whole at a path, where nothing is but an empty one.
 func moveFolder(from, to string) error {
@@ -112,7 +105,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	_, err = writeFile(to, "", nil, func(w io.Writer) error {
+	_, err = draft.Output(to, "", nil, func(w io.Writer) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
@@ -131,6 +124,3 @@ func copyFiles(from, to string) error {
 	}
 	return err
 }
-
-// discard removes what is left of them.
-func (d *delivered) discard() { _ = os.RemoveAll(d.folder) }

@@ -1,4 +1,4 @@
-package main
+package interrupt
 
 import (
 	"context"
@@ -21,36 +21,36 @@ func TestWatch(t *testing.T) {
 		secondAt, least, most time.Duration // psbench ends between them
 	}{
 		"nothing to keep":     {most: 0},
-		"blocked":             {held: true, least: stallLimit, most: stallLimit + stallLimit/10},
+		"blocked":             {held: true, least: StallLimit, most: StallLimit + StallLimit/10},
 		"working":             {held: true, computes: 10 * time.Second, least: 11 * time.Second, most: 13 * time.Second},
 		"working and writing": {held: true, computes: 5 * time.Second, moves: 20 * time.Second, least: 21 * time.Second, most: 23 * time.Second},
 		"collecting":          {held: true, waits: 8 * time.Second, least: 9 * time.Second, most: 11 * time.Second},
 		"second signal":       {held: true, computes: never, second: os.Interrupt, secondAt: time.Second, least: time.Second, most: time.Second},
-		"second hang-up":      {held: true, second: syscall.SIGHUP, secondAt: time.Second, least: stallLimit, most: stallLimit + stallLimit/10},
+		"second hang-up":      {held: true, second: syscall.SIGHUP, secondAt: time.Second, least: StallLimit, most: StallLimit + StallLimit/10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				ended := make(chan time.Duration, 1)
-				w := &watch{
-					quit: func() { ended <- time.Since(start) },
+				w := &Watch{
+					Quit: func() { ended <- time.Since(start) },
 					cpu:  func() time.Duration { return min(time.Since(start), test.computes) },
 				}
 				signals := make(chan os.Signal, 2)
-				ctx, stop := w.start(t.Context(), signals)
+				ctx, stop := w.Start(t.Context(), signals)
 				defer stop()
 				if test.held {
-					defer hold(ctx)()
+					defer Hold(ctx)()
 				}
 				signals <- os.Interrupt
 				if test.second != nil {
 					time.AfterFunc(test.secondAt, func() { signals <- test.second })
 				}
-				done := bounded(ctx)
+				done := Bounded(ctx)
 				time.Sleep(test.waits)
 				done()
 				for time.Since(start) < test.moves {
-					headway(ctx)
+					Headway(ctx)
 					time.Sleep(time.Second)
 				}
 				if at := <-ended; at < test.least || at > test.most {
@@ -66,7 +66,7 @@ func TestWatch(t *testing.T) {
 
 // Nobody watches in tests and completions.
 func TestHoldWithoutWatch(t *testing.T) {
-	hold(context.Background())()
-	bounded(context.Background())()
-	headway(context.Background())
+	Hold(context.Background())()
+	Bounded(context.Background())()
+	Headway(context.Background())
 }

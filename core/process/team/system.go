@@ -1,4 +1,4 @@
-package main
+package team
 
 import (
 	"context"
@@ -9,17 +9,20 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/psbench/psbench/core/host/interfaces"
 	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/internal/bom"
+	"github.com/psbench/psbench/internal/draft"
+	"github.com/psbench/psbench/internal/quote"
 )
 
-// system is this one, as the detectors of launchers see it.
-func (a *app) system(hostsFile string) launchers.System {
+// System is this process as the detectors of launchers see it; the user names hostsFile, or "".
+func System(environ []string, hostsFile string) launchers.System {
 	host, _ := os.Hostname() // without one it has no name
-	return launchers.System{Environ: a.environ, Host: host, ReadFile: readBounded, HostsFile: hostsFile, IsHere: isHere}
+	return launchers.System{Environ: environ, Host: host, ReadFile: readBounded, HostsFile: hostsFile, IsHere: isHere}
 }
 
 // mostMiB bounds what is read of a file of hosts: /dev/zero must not fill the memory.
@@ -40,6 +43,57 @@ func readBounded(path string) ([]byte, error) {
 		return nil, err
 	}
 	return bom.Cut(text)
+}
+
+// Listed returns the hosts of a file, a line each as such files have it, and whether there are some beside this one.
+func Listed(file string, environ []string) (lines []string, several bool, err error) {
+	text, err := readBounded(file)
+	if err != nil {
+		return nil, false, fmt.Errorf("--%s: %s cannot be read: %w", HostsFlag, quote.Word(file), draft.Cause(err))
+	}
+	hosts, err := launchers.ParseHosts(string(text))
+	if err != nil {
+		return nil, false, fmt.Errorf("--%s: %s:%w", HostsFlag, quote.Word(file), err)
+	}
+	for _, h := range hosts {
+		lines = append(lines, h.String())
+	}
+	return lines, launchers.Look(System(environ, file)).Place.Several(), nil
+}
+
+// variable is a variable of an environment, or "".
+func variable(environ []string, name string) (value string) {
+	for _, v := range environ {
+		if key, text, _ := strings.Cut(v, "="); key == name {
+			value = text
+		}
+	}
+	return value
+}
+
+// addressHere is the address by which other hosts reach this one; choice is the option interface.
+func addressHere(choice string) (netip.Addr, error) {
+	have, err := interfaces.Here()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	if choice != "" {
+		ip, err := interfaces.Choose(choice, have)
+		if err != nil {
+			return ip, fmt.Errorf("--interface %s %w", choice, err)
+		}
+		return ip, nil
+	}
+	var named []netip.Addr
+	if host, err := os.Hostname(); err == nil {
+		texts, _ := net.LookupHost(host) // a name that stands for nothing has no address
+		for _, text := range texts {
+			if ip, err := netip.ParseAddr(text); err == nil {
+				named = append(named, ip)
+			}
+		}
+	}
+	return interfaces.Default(named, have), nil
 }
 
 // lookupLimit is how long it may take to find out which addresses a name stands for.

@@ -1,4 +1,4 @@
-package main
+package draft
 
 import (
 	"errors"
@@ -9,33 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
-
-	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// nameAfter is the name of a file that is made of what lies at a path, in the current folder.
-func nameAfter(path, fallback, ending string) string {
-	at, err := filepath.Abs(path)
-	if path == "-" || err != nil || filepath.Base(at) == "/" {
-		return fallback + ending
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json") + ending
-}
-
-// checkOutput refuses an empty --output, which would be taken for none: a script's variable may be empty.
-func checkOutput(flags *pflag.FlagSet) error {
-	if f := flags.Lookup("output"); f.Changed && f.Value.String() == "" {
-		return usagef("--output is empty but must name a file, or be - for standard output")
-	}
-	return nil
-}
-
-// writeFile has a file appear at once and whole, and says how large it is. What is no file, a device or a
-// pipe, is written straight. It is none of those that it is made of, and takes the place of none in their
-// folders, unless its name ends in ending, as that of the one before does.
-func writeFile(path, ending string, sources []string, write func(io.Writer) error) (size int64, err error) {
+// Output writes a file that the user names, at once and whole, and returns its size in bytes. It writes
+// straight to a device or a pipe. It refuses to replace one of the sources, from which the output is made,
+// and any file in a folder of theirs, unless its name ends in ending, as that of an earlier output does.
+func Output(path, ending string, sources []string, write func(io.Writer) error) (size int64, err error) {
 	counted := func(w io.Writer) error {
 		c := &counter{Writer: w}
 		err := write(c)
@@ -68,7 +48,7 @@ func writeFile(path, ending string, sources []string, write func(io.Writer) erro
 			}
 		}
 	}
-	err = draft.Stream(path, counted)
+	err = Stream(path, counted)
 	return size, err
 }
 
@@ -84,7 +64,7 @@ func within(path string, folder fs.FileInfo) bool {
 	return false
 }
 
-// counter counts what is written.
+// counter counts the bytes that it writes.
 type counter struct {
 	io.Writer
 	bytes int64

@@ -1,4 +1,4 @@
-package main
+package team
 
 import (
 	"errors"
@@ -65,8 +65,7 @@ func TestNamesThatAreLookedUp(t *testing.T) {
 		"torchrun":  {"nosuch.invalid:29417", "MASTER_ADDR", nil, false},
 		"pod":       {"nosuch.invalid:4555", "PSBENCH_CORE", []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}, false},
 	} {
-		a := &app{environ: test.environ}
-		if err := a.checkHere(t.Context(), test.core, test.from); (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), test.from+" is nosuch.invalid:4555") {
+		if err := checkHere(t.Context(), test.core, test.from, test.environ); (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), test.from+" is nosuch.invalid:4555") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/plan/config/option"
+	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/core/process/agent/ssh"
+	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/team"
+)
+
+// merger reads the configuration of a command with these arguments.
+type merger func(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error)
+
+// mergeOwn is for commands whose configuration is in no argument.
+func (a *app) mergeOwn(cmd *cobra.Command, _ []string) (*config.Config, *registry.Registry, error) {
+	return a.merge(cmd)
+}
+
+// onSeveralHosts has a command run on several hosts: on all on which a launcher has started psbench, a task on each,
+// the first of which is the core and the others are its agents; or on those of a file, where ssh starts agents.
+func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
+	run := cmd.RunE
+	var r team.Rendezvous
+	addRendezvous(cmd, &r)
+	var s submission
+	s.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkGiven(cmd.Flags()); err != nil {
+			return err
+		}
+		asked, err := s.asked(cmd.Flags())
+		lead := func(t *team.Team) error {
+			a.team = t
+			return run(cmd, args)
+		}
+		switch {
+		case err != nil:
+			return err
+		case a.called != "":
+			m, err := a.member(cmd, args, merge)
+			if err != nil {
+				return err
+			}
+			return m.Conducted(cmd.Context(), a.called, lead)
+		case asked && r.HostsFile != "":
+			return usagef("--%s has ssh start psbench on hosts, and --%s has slurm: give one of them", team.HostsFlag, launcherFlag)
+		case asked && r.Flag() != "":
+			return usagef("--%s is given, but the tasks that --%s submits find each other without it: leave it out", r.Flag(), launcherFlag)
+		case asked && !a.submitted:
+			return a.submit(cmd, &s, func() (*config.Config, *registry.Registry, error) { return merge(cmd, args) })
+		}
+		f, err := a.found(r)
+		if err != nil {
+			return err
+		}
+		if !f.Place.Several() {
+			if a.lone = f.Lone; a.lone != "" {
+				printf(a.stderr, "psbench: warning: %s\n", a.lone)
+			}
+			return run(cmd, args)
+		}
+		m, err := a.member(cmd, args, merge)
+		if err != nil {
+			return err
+		}
+		m.Finding, m.Rendezvous = f, r
+		return m.Run(cmd.Context(), lead)
+	}
+	return cmd
+}
+
+// runsOnSeveralHosts is onSeveralHosts for a command whose runs are processes of psbench. Over the hosts of a file each
+// of them goes by itself. On those on which a launcher has started psbench the others are agents for as long as the
+// command lasts, which its runs call one after the other. Those that --share a sweep have a host each for themselves.
+func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	var r team.Rendezvous
+	addRendezvous(cmd, &r)
+	cmd.Flags().Lookup(team.HostsFlag).Usage = "hosts of every run, one a line of a `FILE`; ssh starts an agent on each"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkGiven(cmd.Flags()); err != nil {
+			return err
+		}
+		share, _ := cmd.Flags().GetBool("share")
+		switch {
+		case share && r.HostsFile != "":
+			return usagef("--share has this host run whole rounds by itself, but --%s has each run go over several: give one of the two", team.HostsFlag)
+		case share && r.Flag() != "":
+			return usagef("--share has this host run whole rounds by itself, so that no task seeks another: leave --%s out", r.Flag())
+		case share || cmd.Flags().Changed(launcherFlag):
+			return run(cmd, args)
+		}
+		f, err := a.found(r)
+		if err != nil {
+			return err
+		}
+		if !f.Place.Several() || f.Launcher == launchers.HostsFile {
+			return run(cmd, args)
+		}
+		m, err := a.member(cmd, args, a.mergeOwn)
+		if err != nil {
+			return err
+		}
+		m.Finding, m.Rendezvous, m.OnCUDA = f, r, true // some cells may be
+		return m.Run(cmd.Context(), func(t *team.Team) error {
+			a.team = t
+			return run(cmd, args)
+		})
+	}
+	return cmd
+}
+
+// found is the launcher that has started this process, where what the user gives is of use to it.
+func (a *app) found(r team.Rendezvous) (*launchers.Finding, error) {
+	f := launchers.Look(team.System(a.environ, r.HostsFile))
+	if f.Err != nil {
+		return nil, f.Refusal()
+	}
+	if err := r.Unused(f); err != nil {
+		return nil, usageError{err}
+	}
+	return f, nil
+}
+
+// member is this process as a task of a command.
+func (a *app) member(cmd *cobra.Command, args []string, merge merger) (*team.Member, error) {
+	c, reg, err := merge(cmd, args)
+	if err != nil {
+		return nil, err
+	}
+	device, _ := cmd.Flags().GetString("device")
+	return &team.Member{
+		Environ: a.environ, Config: c, Registry: reg, Report: a.fail,
+		CUDA: &a.cuda, OnCUDA: device == "cuda" || c.NCUDATrainer+c.NCUDAServer > 0,
+	}, nil
+}
+
+// addRendezvous gives a command the flags by which its tasks find each other.
+func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.HostsFile, team.HostsFlag, "", "hosts of the run, one a line of a `FILE`; ssh starts an agent on each")
+	flags.StringVar(&r.SecretFile, team.SecretFileFlag, "",
+		"secret by which the tasks of a launcher without PMI know each other, in a `FILE` of mode 0600; also the value of "+option.SecretVariable)
+	flags.StringVar(&r.Core, team.CoreFlag, "",
+		"where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+option.CoreVariable)
+}
+
+// checkGiven refuses flags that are given empty, as by a variable of a script that is not set.
+func checkGiven(flags *pflag.FlagSet) error {
+	for _, name := range []string{team.HostsFlag, team.SecretFileFlag, team.CoreFlag} {
+		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
+			what := "the name of a file"
+			if name == team.CoreFlag {
+				what = "HOST:PORT, the address of the first task"
+			}
+			return usagef("--%s is \"\" but must be %s", name, what)
+		}
+	}
+	return nil
+}
+
+func (a *app) agentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "agent",
+		Short: "Start processes of a run for another host; run --hosts calls it by ssh",
+		Long: `agent is what psbench run --hosts calls on each host, by ssh. It reads from
+standard input what it is for, among that the secret of the run, says in a line
+who and where it is, and starts, guards and ends the processes of its host as the
+core asks. It ends with its standard input. There is nothing to call by hand:
+docs/launchers.md has how runs come to several hosts.`,
+		Args:   noArguments,
+		Hidden: true, // from who looks for something to call
+		RunE:   func(cmd *cobra.Command, _ []string) error { return a.agent(cmd.Context(), cmd) },
+	}
+}
+
+// agent is the life of one that ssh has started.
+func (a *app) agent(ctx context.Context, cmd *cobra.Command) error {
+	i, gone, err := ssh.Accept(ctx, os.Stdin)
+	if err != nil {
+		return err
+	}
+	for _, v := range i.Variables {
+		name, value, _ := strings.Cut(v, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("the variable %s cannot be set: %w", name, err)
+		}
+	}
+	a.environ = os.Environ()
+	asked := config.Layer{Origin: "the core", Values: map[string]any{"no_user_registry": i.NoUserRegistry, "interface": i.Interface}}
+	if len(i.Registry) > 0 {
+		asked.Values["registry"] = i.Registry
+	}
+	m, err := a.member(cmd, nil, func(cmd *cobra.Command, _ []string) (*config.Config, *registry.Registry, error) {
+		return a.merge(cmd, asked)
+	})
+	if err != nil {
+		return err
+	}
+	m.OnCUDA = i.CUDA
+	return m.Invited(ctx, i, gone, a.stdout)
+}
