@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
 
@@ -68,7 +69,7 @@ func (p *Page) Labelled(label, text string) {
 // Title begins a block of labelled lines.
 func (p *Page) Title(text string) {
 	p.Line(0, text)
-	p.Line(0, strings.Repeat("-", len(text)))
+	p.Line(0, strings.Repeat("-", twwidth.Width(text)))
 }
 
 // Table writes a grid that is ruled, below a blank line and a title.

@@ -145,3 +145,15 @@ func TestGridIsNoWiderThanItsScreen(t *testing.T) {
 		}
 	})
 }
+
+func TestLabelledLinesBelowATitle(t *testing.T) {
+	p := &Page{Width: 30}
+	p.Title("größe")
+	p.Labelled("CPU", "two cores of an old machine")
+	p.Labelled("GPU", "")
+	p.Labelled("", "and more")
+	const want = "größe\n-----\nCPU         two cores of an\n            old machine\n            and more\n"
+	if got := p.String(); got != want {
+		t.Errorf("%q instead of %q", got, want)
+	}
+}

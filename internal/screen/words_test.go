@@ -17,3 +17,19 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+func TestGiveOrTake(t *testing.T) {
+	for ms, want := range map[float64]string{0: "", -1: "", 0.15: " ± 0.15 ms", 12345: " ± 1.23e+04 ms"} {
+		if got := GiveOrTake(ms); got != want {
+			t.Errorf("%v ms: %q instead of %q", ms, got, want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for columns, want := range map[int]string{5: "größe", 4: "grö…", 1: "…", 0: "…"} {
+		if got := Cut("größe", columns); got != want {
+			t.Errorf("%d columns: %q instead of %q", columns, got, want)
+		}
+	}
+}
