@@ -141,7 +141,7 @@ func TestLinksAcrossHostsAreShown(t *testing.T) {
 			continue
 		}
 		var text bytes.Buffer
-		if err := report.Text(&text, res, report.Options{Report: report.ReportFull}); err != nil {
+		if err := report.Text(&text, res, report.Options{Report: report.Full}); err != nil {
 			t.Fatal(err)
 		}
 		raw, err := json.Marshal(res.Links)

@@ -22,14 +22,14 @@ import (
 // and what the columns mean before them in a full report, and no heading in a summary.
 func Text(w io.Writer, r *micro.Result, o report.Options) error {
 	out := &screen.Page{Width: o.Width}
-	if o.Report != report.ReportSummary {
+	if o.Report != report.Summary {
 		heading(out, r)
 	}
 	if !r.Complete {
 		out.Line(0, "")
 		out.Line(2, "INCOMPLETE: "+r.Error)
 	}
-	if o.Report == report.ReportFull {
+	if o.Report == report.Full {
 		if err := background(out, r); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func Text(w io.Writer, r *micro.Result, o report.Options) error {
 	if noise := environment.Noise(r.Noise); noise != "" {
 		closing = append(closing, "noise: "+noise)
 	}
-	if o.Report == "" || o.Report == report.ReportTable {
+	if o.Report == "" || o.Report == report.Table {
 		closing = append(closing, "more: --report full says what the columns mean and what the machine can do")
 	}
 	for _, warning := range r.Warnings {

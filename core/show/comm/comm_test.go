@@ -84,7 +84,7 @@ func TestText(t *testing.T) {
 	}
 	r.Complete, r.Error = false, "server2 died"
 	for file, form := range map[string]string{
-		"comm": report.ReportFull, "table": report.ReportTable, "summary": report.ReportSummary,
+		"comm": report.Full, "table": report.Table, "summary": report.Summary,
 	} {
 		golden.Require(t, "testdata/"+file+".txt", written(t, r, report.Options{Report: form}))
 	}
@@ -92,7 +92,7 @@ func TestText(t *testing.T) {
 	for _, row := range r.Rows {
 		row.Sparse, row.Width, row.Density = true, 128, 0.5
 	}
-	golden.Require(t, "testdata/sparse.txt", written(t, r, report.Options{Report: report.ReportFull}))
+	golden.Require(t, "testdata/sparse.txt", written(t, r, report.Options{Report: report.Full}))
 }
 
 func TestTextFits(t *testing.T) {
@@ -102,7 +102,7 @@ func TestTextFits(t *testing.T) {
 	}
 	for _, width := range []int{60, 80, 100, 160} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			for line := range strings.Lines(written(t, r, report.Options{Report: report.ReportFull, Width: width})) {
+			for line := range strings.Lines(written(t, r, report.Options{Report: report.Full, Width: width})) {
 				if n := len([]rune(line)) - 1; n > width {
 					t.Errorf("a line has %d columns on a screen of %d: %s", n, width, line)
 				}
@@ -144,7 +144,7 @@ func TestTextSaysWhatWasVerified(t *testing.T) {
 				}
 				r.Rows = append(r.Rows, fresh, warm)
 			}
-			text := written(t, r, report.Options{Report: report.ReportFull})
+			text := written(t, r, report.Options{Report: report.Full})
 			if strings.Count(text, "\nverified: "+c.want+"\n") != 3 || strings.Count(text, "\nverified: ") != 3 {
 				t.Errorf("%q does not stand below push-pull and collectives, but for the barrier:\n%s", c.want, text)
 			}
@@ -174,7 +174,7 @@ func TestHostsAreShown(t *testing.T) {
 	const where = "\nhosts: node1 trainer0; node2 trainer1\n"
 	const link = "\nlink node1 – node2: 1.250 GB/s there, 1.240 GB/s back, a round trip of 31.0 µs, by bare sockets\n"
 	for form, want := range map[string]bool{
-		report.ReportTable: true, report.ReportFull: true, report.ReportSummary: false,
+		report.Table: true, report.Full: true, report.Summary: false,
 	} {
 		t.Run(form, func(t *testing.T) {
 			text := written(t, r, report.Options{Report: form})
@@ -182,7 +182,7 @@ func TestHostsAreShown(t *testing.T) {
 				t.Errorf("it shows them: %v\n%s", got, text)
 			}
 			placed := strings.Contains(text, "placement: servers spread, affinity none")
-			if placed != (form == report.ReportFull) {
+			if placed != (form == report.Full) {
 				t.Errorf("it shows the placement: %v", placed)
 			}
 		})

@@ -27,7 +27,7 @@ func onTwoHosts() *result.Result {
 
 // Whatever was taken by the clocks of two hosts says how wrong it may be, and who was last also where.
 func TestTimesBetweenHosts(t *testing.T) {
-	full := text(t, onTwoHosts(), Options{Report: ReportFull})
+	full := text(t, onTwoHosts(), Options{Report: Full})
 	for _, want := range []string{
 		" s ± 0.15 ms)\n", "12.5 ms until the first iteration ± 0.15 ms", "    straggler wait ± 0.15 ms ", "(straggler wait ",
 		"times between hosts are exact to ± 0.15 ms: waits that are not longer count as none; in ",
@@ -41,10 +41,10 @@ func TestTimesBetweenHosts(t *testing.T) {
 	}
 	far := onTwoHosts()
 	far.Clocks[0].BoundNS = 1000
-	if got := text(t, far, Options{Report: ReportSummary}); !strings.Contains(got, " on node2 ") || strings.Contains(got, "too close") {
+	if got := text(t, far, Options{Report: Summary}); !strings.Contains(got, " on node2 ") || strings.Contains(got, "too close") {
 		t.Errorf("with better clocks: %s", got)
 	}
-	if got := text(t, stamped(2, "ddp"), Options{Report: ReportFull}); strings.Contains(got, "±") || strings.Contains(got, " on node") || strings.Contains(got, "placement") {
+	if got := text(t, stamped(2, "ddp"), Options{Report: Full}); strings.Contains(got, "±") || strings.Contains(got, " on node") || strings.Contains(got, "placement") {
 		t.Errorf("on one host: %s", got)
 	}
 }

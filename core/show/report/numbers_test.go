@@ -56,11 +56,11 @@ func numbered(r *result.Result, times int) *result.Result {
 func TestNumbersInReports(t *testing.T) {
 	r := numbered(stamped(2, "ddp"), 1)
 	committed(t, "report_numbers.txt", text(t, r, Options{Width: 80}))
-	committed(t, "summary_numbers.txt", text(t, r, Options{Report: ReportSummary, Width: 80}))
+	committed(t, "summary_numbers.txt", text(t, r, Options{Report: Summary, Width: 80}))
 	r.Processes = append(r.Processes, result.Process{Name: "data", Rank: -1, Kind: "data", Key: "mine", Plugin: "mine", Facts: map[string]string{"rows_dropped": "12 of 400"}})
 	r.Count(-1, metric.Head{Type: "data_metric", Name: "dropped", Unit: "rows"}, 12)
 	r.SeriesOf(-1, "data_metric", "parse").Add(sdk.Measurement{StartNS: 1e9, DurationNS: 2e6})
-	committed(t, "full_numbers.txt", text(t, r, Options{Report: ReportFull, Width: 80}))
+	committed(t, "full_numbers.txt", text(t, r, Options{Report: Full, Width: 80}))
 }
 
 // The original knows no numbers beside durations: its tables are the same with and without them.

@@ -23,7 +23,7 @@ func TestWhatPluginsSayIsQuoted(t *testing.T) {
 	h.Counts[0], h.NaN = 1, 1
 	head.Type += "h"
 	r.Distribute(0, head, h)
-	for _, report := range []string{ReportFull, ReportTable, ReportSummary} {
+	for _, report := range []string{Full, Table, Summary} {
 		for _, width := range []int{0, 80} {
 			got := text(t, r, Options{Report: report, Width: width})
 			for _, line := range strings.Split(got, "\n") {
@@ -31,7 +31,7 @@ func TestWhatPluginsSayIsQuoted(t *testing.T) {
 					t.Errorf("%s, %d columns: %q", report, width, line)
 				}
 			}
-			if want := `k` + `a\x1b[31m\x00\nb\u009b� v`; report == ReportFull && width == 0 && !strings.Contains(got, want) {
+			if want := `k` + `a\x1b[31m\x00\nb\u009b� v`; report == Full && width == 0 && !strings.Contains(got, want) {
 				t.Errorf("there is no %s", want)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 // code of psbench, computes every number of every metric table plainly, and
 // compares with the text that was printed before the file was written.
 func TestTablesFollowFromTheFile(t *testing.T) {
-	printed := text(t, synthetic(), Options{Report: ReportFull})
+	printed := text(t, synthetic(), Options{Report: Full})
 	path := filepath.Join(t.TempDir(), "run.json")
 	if err := result.Write(path, synthetic(), func() {}); err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestTablesFollowFromTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(printed, text(t, read, Options{Report: ReportFull})); diff != "" {
+	if diff := cmp.Diff(printed, text(t, read, Options{Report: Full})); diff != "" {
 		t.Errorf("the text from the file differs:\n%s", diff)
 	}
 
@@ -144,7 +144,7 @@ func TestDocumentedQueryGivesTheTable(t *testing.T) {
 	if err := result.Write(path, synthetic(), func() {}); err != nil {
 		t.Fatal(err)
 	}
-	rows := metricRows(text(t, synthetic(), Options{Report: ReportFull}))
+	rows := metricRows(text(t, synthetic(), Options{Report: Full}))
 	for title, want := range map[string]int{"trainer0": 3, "all trainer": 3, "server4": 2, "all server": 2} {
 		out, err := exec.Command(jq, "-r", "--arg", "table", title, query, path).CombinedOutput()
 		if err != nil {

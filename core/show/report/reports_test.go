@@ -149,10 +149,10 @@ func TestReports(t *testing.T) {
 		"warm_up": failing(stamped(4, "ddp"), result.WarmUp), "hook": withHook(stamped(2, "ddp")),
 	} {
 		committed(t, "report_"+name+".txt", text(t, r, Options{Width: 80}))
-		committed(t, "summary_"+name+".txt", text(t, r, Options{Report: ReportSummary, Width: 80}))
+		committed(t, "summary_"+name+".txt", text(t, r, Options{Report: Summary, Width: 80}))
 	}
-	committed(t, "full_ddp.txt", text(t, stamped(2, "ddp"), Options{Report: ReportFull}))
-	_, times, _ := strings.Cut(text(t, withHook(stamped(2, "ddp")), Options{Report: ReportFull}), "where the time goes")
+	committed(t, "full_ddp.txt", text(t, stamped(2, "ddp"), Options{Report: Full}))
+	_, times, _ := strings.Cut(text(t, withHook(stamped(2, "ddp")), Options{Report: Full}), "where the time goes")
 	committed(t, "times_hook.txt", times)
 	committed(t, "piped_ddp.txt", text(t, warned(stamped(8, "ddp"), 3), Options{}))
 }
@@ -182,7 +182,7 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 				if !strings.Contains(got, "ms, all ranks") || r.Complete && r.Connected != nil && !strings.Contains(got, "\n  forward") {
 					t.Errorf("%s with %d warnings has too little of the table on %d columns:\n%s", name, warnings, width, got)
 				}
-				summary := text(t, copyOf(r), Options{Report: ReportSummary, Width: width})
+				summary := text(t, copyOf(r), Options{Report: Summary, Width: width})
 				answer, _, _ := strings.Cut(summary[strings.Index(summary, "throughput"):], "warning:")
 				answer, _, _ = strings.Cut(answer, "\nnumbers ") // which the table has as rows
 				if !strings.Contains(got, answer) {

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostLines is how many lines of a terminal ReportTable may take: all but one of 25, which is
+// mostLines is how many lines of a terminal Table may take: all but one of 25, which is
 // for the prompt.
 const mostLines = 24
 
@@ -23,7 +23,7 @@ const (
 // what an iteration is made of.
 const leastLines = 9
 
-// tableReport writes ReportTable: what ran, the table of all ranks, the answer. On a terminal
+// tableReport writes Table: what ran, the table of all ranks, the answer. On a terminal
 // it has mostLines lines: the answer comes first, then as many warnings as leave the table
 // leastLines, but at least one, then as many rows of numbers that are no durations as leave it
 // these, but leastNumbers, and then as many rows of the table as there is room for. What was left

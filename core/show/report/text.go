@@ -25,17 +25,17 @@ const (
 
 // The reports.
 const (
-	// ReportTable is a heading, one table of all ranks, and the answer.
-	ReportTable = "table"
-	// ReportFull is all that there is to say, and then what ReportTable is.
-	ReportFull = "full"
-	// ReportSummary is the answer alone.
-	ReportSummary = "summary"
+	// Table is a heading, one table of all ranks, and the answer.
+	Table = "table"
+	// Full is all that there is to say, and then what Table is.
+	Full = "full"
+	// Summary is the answer alone.
+	Summary = "summary"
 )
 
 // Options choose how a result is shown. The zero value is the default.
 type Options struct {
-	// Report is ReportTable (also if empty), ReportFull or ReportSummary.
+	// Report is Table (also if empty), Full or Summary.
 	Report string
 	// Stats is StatsPsbench (also if empty) or StatsOriginal, which is printed as the
 	// original does whatever the report.
@@ -56,14 +56,14 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	switch {
 	case o.Stats == StatsOriginal:
 		err = original(out, r, columns)
-	case o.Report == "" || o.Report == ReportTable:
+	case o.Report == "" || o.Report == Table:
 		tableReport(out, r)
-	case o.Report == ReportFull:
+	case o.Report == Full:
 		err = full(out, r, columns)
-	case o.Report == ReportSummary:
+	case o.Report == Summary:
 		summary(out, r)
 	default:
-		err = fmt.Errorf("report %q is unknown: choose %q, %q or %q", o.Report, ReportTable, ReportFull, ReportSummary)
+		err = fmt.Errorf("report %q is unknown: choose %q, %q or %q", o.Report, Table, Full, Summary)
 	}
 	if err != nil {
 		return err

@@ -191,15 +191,15 @@ func TestText(t *testing.T) {
 		r    *result.Result
 		o    Options
 	}{
-		{"psbench.txt", synthetic(), Options{Report: ReportFull}},
+		{"psbench.txt", synthetic(), Options{Report: Full}},
 		{"original.txt", synthetic(), Options{Stats: StatsOriginal}},
-		{"incomplete.txt", broken, Options{Report: ReportFull}},
-		{"warm_up.txt", warmUp, Options{Report: ReportFull}},
-		{"hybrid.txt", hybrid(), Options{Report: ReportFull}},
-		{"batch_update.txt", updating(2), Options{Report: ReportFull}},
-		{"batch_update_long.txt", updating(7), Options{Report: ReportFull}},
-		{"evaluation.txt", evaluated(3), Options{Report: ReportFull}},
-		{"evaluation_long.txt", evaluated(100), Options{Report: ReportFull}},
+		{"incomplete.txt", broken, Options{Report: Full}},
+		{"warm_up.txt", warmUp, Options{Report: Full}},
+		{"hybrid.txt", hybrid(), Options{Report: Full}},
+		{"batch_update.txt", updating(2), Options{Report: Full}},
+		{"batch_update_long.txt", updating(7), Options{Report: Full}},
+		{"evaluation.txt", evaluated(3), Options{Report: Full}},
+		{"evaluation_long.txt", evaluated(100), Options{Report: Full}},
 	}
 	for _, test := range tests {
 		t.Run(test.file, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestTextFitsTheScreen(t *testing.T) {
 		"ddp": synthetic(), "hybrid": hybrid(), "batch_update": updating(7), "evaluated": evaluated(100),
 	} {
 		for _, width := range []int{60, 80, 100, 160} {
-			for line := range strings.Lines(text(t, r, Options{Report: ReportFull, Width: width})) {
+			for line := range strings.Lines(text(t, r, Options{Report: Full, Width: width})) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 					t.Errorf("%s on a screen of %d columns has a line of %d:\n%s", name, width, n, line)
 				}
@@ -245,7 +245,7 @@ func TestTimeSpentTraining(t *testing.T) {
 		"finish training\ntime spent training: 0.000245 s, and evaluating: 0.000025 s\n": evaluating,
 		"finish training\n\nwhat ran where\n":                                            unfinished,
 	} {
-		if got := text(t, r, Options{Report: ReportFull}); !strings.Contains(got, want) {
+		if got := text(t, r, Options{Report: Full}); !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got[strings.Index(got, "timeline"):])
 		}
 	}
@@ -253,7 +253,7 @@ func TestTimeSpentTraining(t *testing.T) {
 
 func TestTextKeepsTheSamplesInTimeOrder(t *testing.T) {
 	r := synthetic()
-	text(t, r, Options{Report: ReportFull})
+	text(t, r, Options{Report: Full})
 	if diff := cmp.Diff(synthetic(), r); diff != "" {
 		t.Errorf("the result was changed:\n%s", diff)
 	}
