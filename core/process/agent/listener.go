@@ -11,9 +11,25 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/internal/identity"
+	"github.com/psbench/psbench/internal/strangers"
 )
 
 const longestName = 256 // of a process
+
+// Limits of callers that may be strangers: how many at once, and how long each may take to prove that it knows the
+// secret and to say what it wants, alone and while others wait. They are so many, and so long, that the core's own
+// calls to the processes of a busy host, a tunnel for each, are not cut short: gRPC would take the process for lost.
+const (
+	mostStrangers = 64
+	strangerLimit = 10 * time.Second
+	crowdedLimit  = time.Second
+)
+
+// accept takes connections until its listener is closed, once it is over: see [strangers.Accept].
+func accept(l net.Listener, over <-chan struct{}, take func(conn net.Conn, known func())) {
+	limits := strangers.Limits{Most: mostStrangers, Patience: strangerLimit, Crowded: crowdedLimit}
+	strangers.Accept(l, over, limits, take)
+}
 
 // listener takes the connections to an agent and parts calls from tunnels. For gRPC it is the listener of
 // the calls.

@@ -7,67 +7,39 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/psbench/psbench/internal/strangers"
 )
 
-// Whoever reaches the socket of a listener may be a stranger: another user of the
-// host, on TCP; anybody on the network, where it is inside TLS. Until a caller has proved
-// that it knows the secret, it holds a descriptor, readAhead bytes and what a handshake
-// needs, for a bounded time, and there are at most maxGreetings of its kind. The
-// others wait in the kernel's queue, which costs this process nothing, and as long as
-// any wait, each greeting gets less time.
+// Until a caller has proved that it knows the secret, it holds a descriptor, readAhead bytes and what a handshake
+// needs, for a bounded time, and there are at most maxGreetings of its kind.
 const (
 	helloTimeout   = 5 * time.Second // between connect and hello
 	crowdedTimeout = 250 * time.Millisecond
 	maxGreetings   = 32
 )
 
-// greeting is a connection that is not a link yet.
-type greeting struct {
-	since  time.Time
-	proved bool // the caller knows the secret
+// accept begins the greeting of each caller, as soon as there is a place.
+func (l *Listener) accept() {
+	limits := strangers.Limits{Most: maxGreetings, Patience: helloTimeout, Crowded: crowdedTimeout}
+	strangers.Accept(l.ln, l.done, limits, l.begin)
 }
 
-// begin starts the greeting of a caller as soon as there is a place; false means that
-// the listener was closed meanwhile.
-func (l *Listener) begin(socket net.Conn) bool {
-	select {
-	case l.places <- struct{}{}:
-	default:
-		l.hurry()
-		select {
-		case l.places <- struct{}{}:
-		case <-l.done:
-			return false
-		}
-	}
+// begin starts the greeting of a caller.
+func (l *Listener) begin(socket net.Conn, known func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return false
+		_ = socket.Close()
+		return
 	}
-	g := &greeting{since: time.Now()}
-	if socket.SetDeadline(g.since.Add(helloTimeout)) != nil {
-		_ = socket.Close() // its greeting ends at once
-	}
-	l.greetings[socket] = g
-	l.workers.Go(func() { l.greet(socket) })
-	return true
-}
-
-// hurry shortens the time of those who may be strangers.
-func (l *Listener) hurry() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for socket, g := range l.greetings {
-		if !g.proved {
-			_ = socket.SetDeadline(g.since.Add(crowdedTimeout))
-		}
-	}
+	l.greetings[socket] = true
+	l.workers.Go(func() { l.greet(socket, known) })
 }
 
 // greet reads the hello that comes over socket and files the link, or says why
 // not and hangs up. Whom TLS does not let in is told nothing.
-func (l *Listener) greet(socket net.Conn) {
+func (l *Listener) greet(socket net.Conn, known func()) {
 	defer func() {
 		l.mu.Lock()
 		delete(l.greetings, socket)
@@ -75,12 +47,12 @@ func (l *Listener) greet(socket net.Conn) {
 	}()
 	c := NewConn(socket, l.self, "an unknown caller")
 	if l.keys.tls != nil && c.seal(tls.Server, l.keys.tls.Server()) != nil {
-		<-l.places
+		known()
 		_ = c.Close()
 		return
 	}
-	link, err := l.admit(c, socket)
-	<-l.places
+	link, err := l.admit(c, socket, known)
+	known() // or hung up on
 	if err == nil {
 		err = c.raise(l.at.network.accepted, time.Now().Add(helloTimeout))
 	}
@@ -97,13 +69,13 @@ func (l *Listener) greet(socket net.Conn) {
 
 // admit reads the hello of c, which runs over socket, and acknowledges it. It gives the
 // place of the link.
-func (l *Listener) admit(c *Conn, socket net.Conn) (*expectedLink, error) {
+func (l *Listener) admit(c *Conn, socket net.Conn, known func()) (*expectedLink, error) {
 	m, err := l.readHello(c)
 	if err != nil {
 		return nil, err
 	}
 	c.peer = m.from
-	return l.acknowledge(c, m, socket)
+	return l.acknowledge(c, m, socket, known)
 }
 
 func (l *Listener) readHello(c *Conn) (m hello, err error) {
@@ -129,7 +101,7 @@ func (l *Listener) readHello(c *Conn) (m hello, err error) {
 
 // acknowledge tells a caller that knows the secret that it has its link. The
 // acknowledgement fits the empty socket buffer and so does not hold the lock up.
-func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn) (*expectedLink, error) {
+func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn, known func()) (*expectedLink, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -147,11 +119,12 @@ func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn) (*expectedLink
 		return nil, err
 	}
 	c.adopt(number, false)
+	known() // so that nobody sets another deadline
 	if err := c.Lift(); err != nil {
 		return nil, err
 	}
 	tune(socket)
-	l.greetings[socket].proved, link.came = true, true
+	link.came = true
 	return link, nil
 }
 

@@ -3,7 +3,6 @@ package wire
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -24,8 +23,7 @@ type Listener struct {
 
 	mu        sync.Mutex
 	closed    bool
-	greetings map[net.Conn]*greeting // connected, not yet links
-	places    chan struct{}          // taken by the greetings of callers that may be strangers
+	greetings map[net.Conn]bool // connected, not yet links
 	links     map[linkKey]*expectedLink
 	done      chan struct{}  // closed by Close
 	workers   sync.WaitGroup // the accept loop and the greetings
@@ -53,7 +51,7 @@ func (n *Network) Listen(address, self string, secret []byte) (*Listener, error)
 
 func (n *Network) listen(address, self string, secret [SecretSize]byte) (*Listener, error) {
 	l := &Listener{
-		self: self, secret: secret, greetings: map[net.Conn]*greeting{}, places: make(chan struct{}, maxGreetings),
+		self: self, secret: secret, greetings: map[net.Conn]bool{},
 		links: map[linkKey]*expectedLink{}, done: make(chan struct{}),
 	}
 	var err error
@@ -142,28 +140,6 @@ func (l *Listener) link(key linkKey) *expectedLink {
 		l.links[key] = &expectedLink{ready: make(chan *Conn, 1)}
 	}
 	return l.links[key]
-}
-
-func (l *Listener) accept() {
-	for {
-		socket, err := l.ln.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			// Out of descriptors, most likely: those in use will be freed.
-			select {
-			case <-l.done:
-				return
-			case <-time.After(10 * time.Millisecond):
-				continue
-			}
-		}
-		if !l.begin(socket) {
-			_ = socket.Close()
-			return
-		}
-	}
 }
 
 func randomNumber() uint64 {
