@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/process/monitor"
-	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/core/show/live"
 	"github.com/psbench/psbench/core/show/page"
 	"github.com/psbench/psbench/core/show/progress"
@@ -53,7 +52,7 @@ func (a *app) openLive(name string, runs int) (*liveRuns, error) {
 }
 
 // follow has every second told, and what beat says at each if it is not nil, until close.
-func (l *liveRuns) follow(p *progress.Progress, beat func() heartbeat.Beat) {
+func (l *liveRuns) follow(p *progress.Progress, beat func() monitor.Beat) {
 	if l == nil {
 		return
 	}
@@ -86,7 +85,7 @@ func (l *liveRuns) follow(p *progress.Progress, beat func() heartbeat.Beat) {
 const mostRates = 40
 
 // beat tells how far the run is that goes on.
-func (l *liveRuns) beat(b heartbeat.Beat) {
+func (l *liveRuns) beat(b monitor.Beat) {
 	l.tell(func() {
 		if l.now.Running == nil {
 			return // it is late

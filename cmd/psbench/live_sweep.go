@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/model"
@@ -42,7 +42,7 @@ func (a *app) liveSweep(dir string, p *sweep.Plan, told *progress.Progress, o sw
 }
 
 // heartbeat hears how far runs are, nil if nobody wants to know.
-func (l *liveSweep) heartbeat() func(heartbeat.Beat) {
+func (l *liveSweep) heartbeat() func(monitor.Beat) {
 	if l == nil {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/core/process/launchers/delivery"
 	"github.com/psbench/psbench/core/process/launchers/submit"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/process/team"
-	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/plugins"
 )
@@ -26,7 +26,7 @@ func main() {
 
 func main1() int {
 	// The pipe and the agents first: their variables are not for what psbench starts.
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: heartbeat.Inherited(), called: team.Inherited(), args: os.Args[1:]}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: monitor.BeatPipe(), called: team.Inherited(), args: os.Args[1:]}
 	a.environ = os.Environ()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interrupt.Signals()...)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
-	"github.com/psbench/psbench/core/process/pythonpath"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -159,7 +158,7 @@ themselves; it is for tests, editors and help.`,
 		),
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			folder, err := pythonpath.Cached()
+			folder, err := launch.PythonFolder()
 			if err != nil {
 				return fmt.Errorf("the Python package psbench has no place: %w", err)
 			}

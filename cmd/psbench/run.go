@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/process/cluster"
-	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/show/environment"
 	"github.com/psbench/psbench/core/show/progress"
@@ -87,7 +87,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			o.Progress, o.Options = p, c
 			switch {
 			case a.beats != nil:
-				defer heartbeat.Send(a.beats, time.Second, p.Beat)()
+				defer monitor.SendBeats(a.beats, time.Second, p.Beat)()
 			case page == nil && opts.Quiet:
 				o.Progress = run.Silent // so that nobody is asked either
 			}

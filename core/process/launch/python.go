@@ -1,12 +1,18 @@
 package launch
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/psbench/psbench/core/process/pythonpath"
+	"github.com/psbench/psbench/core/host/executable"
+	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/python"
 )
 
 // pythonVariable is where Python looks for modules before it looks where it is installed.
@@ -17,8 +23,8 @@ const pythonVariable = "PYTHONPATH"
 // in the run's folder where that has no place for it, or one that is not to be trusted.
 func (l *Launcher) pythonPath() (string, error) {
 	l.python.Do(func() {
-		if l.pythonFolder, l.pythonError = pythonpath.Cached(); l.pythonError != nil {
-			l.pythonFolder, l.pythonError = pythonpath.In(l.directory)
+		if l.pythonFolder, l.pythonError = PythonFolder(); l.pythonError != nil {
+			l.pythonFolder, l.pythonError = pythonIn(l.directory)
 		}
 	})
 	if l.pythonError != nil {
@@ -34,3 +40,126 @@ func (l *Launcher) pythonPath() (string, error) {
 // isPythonPath says whether a variable, with its value, is that one. Of two of them Python would take
 // the first.
 func isPythonPath(variable string) bool { return strings.HasPrefix(variable, pythonVariable+"=") }
+
+// compiled is where Python keeps what it made of the sources beside it.
+const compiled = "__pycache__"
+
+// PythonFolder is the folder of the user's cache in which Python finds the package, which is written
+// where it is not there. One that is there is used only if it holds the package and nothing else
+// but what Python compiled of it, and if nobody but the user and root could change that.
+func PythonFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsAbs(cache) {
+		return "", fmt.Errorf("the folder for caches, %s, is no absolute path", quote.Word(cache))
+	}
+	return cachedPython(filepath.Join(cache, "psbench"), python.Files)
+}
+
+// pythonIn is a folder of a run's own in which Python finds the package.
+func pythonIn(dir string) (string, error) {
+	folder := filepath.Join(dir, "python")
+	return folder, writePython(folder, python.Files)
+}
+
+// cachedPython is PythonFolder of files, below a folder of psbench's own. Who writes does so beside, so that others
+// find all of it or nothing; of two at once the second finds the first one's.
+func cachedPython(cache string, files fs.FS) (string, error) {
+	name, err := pythonName(files)
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(cache, name)
+	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			return "", err
+		}
+		beside, err := os.MkdirTemp(cache, ".python-*")
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = os.RemoveAll(beside) }() // which is not there any more if all went well
+		if err := writePython(beside, files); err != nil {
+			return "", err
+		}
+		if err := os.Rename(beside, folder); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	if folder, err = executable.Resolve(folder); err != nil {
+		return "", err
+	}
+	return folder, checkPython(folder, files)
+}
+
+// pythonName is the name of a folder of files: paths and contents make it.
+func pythonName(files fs.FS) (string, error) {
+	hash := sha256.New()
+	err := eachFile(files, func(path string, text []byte) error {
+		_, err := fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	return fmt.Sprintf("python-%x", hash.Sum(nil)[:8]), err
+}
+
+// eachFile visits files in the order of their paths.
+func eachFile(files fs.FS, visit func(path string, text []byte) error) error {
+	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		return visit(path, text)
+	})
+}
+
+// writePython writes files into a folder, whatever the umask is, with places for what Python compiles.
+func writePython(folder string, files fs.FS) error {
+	return eachFile(files, func(path string, text []byte) error {
+		path = filepath.Join(folder, path)
+		if err := os.MkdirAll(filepath.Join(filepath.Dir(path), compiled), 0o700); err != nil {
+			return err
+		}
+		return os.WriteFile(path, text, 0o600)
+	})
+}
+
+// checkPython says why a folder, a resolved path, must not be used: that it does not hold files, or something
+// else, or that others could change it.
+func checkPython(folder string, files fs.FS) error {
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		if !entry.IsDir() && filepath.Base(filepath.Dir(path)) != compiled {
+			if _, err := fs.Stat(files, inside); err != nil || !entry.Type().IsRegular() {
+				return pythonDiffers(folder, inside)
+			}
+		}
+		return executable.Guard(path)
+	})
+	if err != nil {
+		return err
+	}
+	return eachFile(files, func(path string, want []byte) error {
+		text, err := os.ReadFile(filepath.Join(folder, path)) // #nosec G304 -- guarded above
+		if err != nil || !bytes.Equal(text, want) {
+			return pythonDiffers(folder, path)
+		}
+		return nil
+	})
+}
+
+func pythonDiffers(folder, path string) error {
+	return fmt.Errorf("%s is not what this psbench put there, %s differs: remove that folder",
+		quote.Word(folder), quote.Word(path))
+}

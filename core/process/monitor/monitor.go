@@ -1,5 +1,5 @@
 // Package monitor watches the plugin processes of a run and finds the failure that
-// explains the others.
+// explains the others. It also tells the psbench that started this one how far the run is.
 package monitor
 
 import (

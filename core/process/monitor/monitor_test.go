@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,14 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test executable a child that sends beats, where the environment says so.
+func TestMain(m *testing.M) {
+	if os.Getenv("PSBENCH_TEST_CHILD") != "" {
+		beBeating()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func waits(from string, about ...string) blame {
 	return blame{from: from, failure: fault.Failure{Cause: fault.Wait, Message: from + " waited", About: about}}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -18,7 +18,7 @@ type Board struct {
 	Runs, RunsDone, Failed int
 	Left                   time.Duration // until the last run ends, 0 if nothing tells
 	Medians                []Median      // the best first
-	Now                    heartbeat.Beat
+	Now                    monitor.Beat
 	// Rates are samples per second, one for each second of late.
 	Rates []float64
 }
@@ -175,10 +175,10 @@ func sparkline(values []float64) string {
 }
 
 // Beat is how far the run is that this tells of.
-func (p *Progress) Beat() heartbeat.Beat {
+func (p *Progress) Beat() monitor.Beat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := heartbeat.Beat{Phase: p.phase}
+	b := monitor.Beat{Phase: p.phase}
 	if p.pass == nil {
 		return b
 	}
@@ -186,10 +186,10 @@ func (p *Progress) Beat() heartbeat.Beat {
 	b.Iterations, b.Of = p.pass.done, p.pass.total
 	b.Rate = p.pass.rate(now) * p.pass.samples
 	if p.pass.done > 0 {
-		b.Loss = heartbeat.Finite(p.pass.loss)
+		b.Loss = monitor.Finite(p.pass.loss)
 	}
 	if left, ok := p.pass.left(now); ok {
-		b.SecondsLeft = heartbeat.Finite(left.Seconds())
+		b.SecondsLeft = monitor.Finite(left.Seconds())
 	}
 	return b
 }

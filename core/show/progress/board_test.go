@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/internal/golden"
 )
 
@@ -21,7 +21,7 @@ func boardOf(cells int) Board {
 	loss := 0.693147
 	b := Board{
 		Cells: cells, CellsDone: cells - 1, Runs: 6 * cells, RunsDone: 5, Failed: 1, Left: 200 * time.Second,
-		Now: heartbeat.Beat{Phase: "measured pass", Iterations: 1234, Of: 4000, Loss: &loss},
+		Now: monitor.Beat{Phase: "measured pass", Iterations: 1234, Of: 4000, Loss: &loss},
 	}
 	for i := range cells {
 		b.Medians = append(b.Medians, Median{Cell: fmt.Sprintf("server=average ntrainer=%d\x1b[2J", 1<<i), Value: 15000 / float64(i*i*i+1), Unit: "samples/s", Runs: 6 - i})
@@ -229,7 +229,7 @@ func TestBoardAfterOthers(t *testing.T) {
 func TestBeat(t *testing.T) {
 	for _, quiet := range []bool{true, false} {
 		p, c := on(&bytes.Buffer{}, 0, false, quiet)
-		if b := p.Beat(); b != (heartbeat.Beat{}) {
+		if b := p.Beat(); b != (monitor.Beat{}) {
 			t.Errorf("before it begins it tells %+v", b)
 		}
 		p.Phase("measured pass")

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/process/monitor"
 )
 
 // beats is the pipe over which one run tells how far it is.
@@ -26,10 +26,10 @@ func (s *session) listen(cmd *exec.Cmd) (*beats, error) {
 	if b.from, b.to, err = os.Pipe(); err != nil {
 		return nil, err
 	}
-	cmd.Env, cmd.ExtraFiles = append(slices.Clone(cmd.Env), heartbeat.Variable()), []*os.File{b.to}
+	cmd.Env, cmd.ExtraFiles = append(slices.Clone(cmd.Env), monitor.BeatVariable()), []*os.File{b.to}
 	go func() {
 		defer close(b.heard)
-		heartbeat.Read(b.from, s.options.Heartbeat)
+		monitor.ReadBeats(b.from, s.options.Heartbeat)
 	}()
 	return b, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/psbench/psbench/core/record/heartbeat"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
@@ -23,7 +23,7 @@ func TestHeartbeats(t *testing.T) {
 			t.Errorf("of run %d of %d %d are left: %v", n.Number, n.Total, left, n.Counts)
 		}
 	}
-	o.Heartbeat = func(b heartbeat.Beat) {
+	o.Heartbeat = func(b monitor.Beat) {
 		if b.Phase != "measured pass" || b.Iterations != heard[running]+1 {
 			t.Errorf("%q tells %+v", running, b)
 		}

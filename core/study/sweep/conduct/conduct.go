@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/core/process/launchers"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/process/team"
-	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/journal"
 	"github.com/psbench/psbench/core/study/sweep/share"
@@ -39,7 +39,7 @@ type Options struct {
 	// Tell is told when a run starts and when it ends.
 	Tell func(News)
 	// Heartbeat is told once a second how far the run is that Tell was told of last; nil asks no run.
-	Heartbeat func(heartbeat.Beat)
+	Heartbeat func(monitor.Beat)
 	// Ending is called when a run is told to end, and the func that it returns once it has.
 	Ending func() func()
 	// Grace is how long a run may take to end once it is told to, a minute if it is 0.

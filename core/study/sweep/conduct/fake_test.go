@@ -18,8 +18,8 @@ import (
 
 	"github.com/psbench/psbench/core/host/executable"
 	"github.com/psbench/psbench/core/host/jsonfile"
+	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/folder"
-	"github.com/psbench/psbench/core/record/heartbeat"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/journal"
@@ -84,17 +84,17 @@ func fakeRun(args []string) int {
 			return 1
 		}
 	case "beat":
-		f := heartbeat.Inherited()
+		f := monitor.BeatPipe()
 		if f == nil {
 			fmt.Fprintln(os.Stderr, "psbench: nobody listens")
 			return 1
 		}
 		beats, told := int64(0), make(chan struct{})
-		stop := heartbeat.Send(f, time.Millisecond, func() heartbeat.Beat {
+		stop := monitor.SendBeats(f, time.Millisecond, func() monitor.Beat {
 			if beats++; beats == 4 {
 				close(told)
 			}
-			return heartbeat.Beat{Phase: "measured pass", Iterations: beats}
+			return monitor.Beat{Phase: "measured pass", Iterations: beats}
 		})
 		<-told
 		stop()

@@ -1,4 +1,4 @@
-package heartbeat
+package monitor
 
 import (
 	"bytes"
@@ -11,22 +11,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 )
 
-// TestMain makes the test executable a child that tells how far it is.
-func TestMain(m *testing.M) {
-	if os.Getenv("PSBENCH_TEST_CHILD") == "" {
-		goleak.VerifyTestMain(m)
-		return
-	}
-	f := Inherited()
+// beBeating is the child that tells how far it is.
+func beBeating() {
+	f := BeatPipe()
 	if f == nil {
 		os.Exit(3)
 	}
 	told := make(chan struct{})
 	n := int64(0)
-	stop := Send(f, time.Millisecond, func() Beat {
+	stop := SendBeats(f, time.Millisecond, func() Beat {
 		if n++; n == 3 {
 			close(told)
 		}
@@ -41,20 +36,20 @@ func TestMain(m *testing.M) {
 	stop()
 }
 
-func TestChild(t *testing.T) {
+func TestBeatsOfAChild(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
 	var said bytes.Buffer
-	cmd.Env, cmd.ExtraFiles, cmd.Stderr = append(os.Environ(), Variable(), "PSBENCH_TEST_CHILD=1"), []*os.File{w}, &said
+	cmd.Env, cmd.ExtraFiles, cmd.Stderr = append(os.Environ(), BeatVariable(), "PSBENCH_TEST_CHILD=1"), []*os.File{w}, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	_ = w.Close()
 	var beats []Beat
-	Read(r, func(b Beat) { beats = append(beats, b) })
+	ReadBeats(r, func(b Beat) { beats = append(beats, b) })
 	if err := cmd.Wait(); err != nil || said.Len() > 0 {
 		t.Fatalf("%v: %s", err, &said)
 	}
@@ -68,13 +63,13 @@ func TestChild(t *testing.T) {
 }
 
 // Who has no pipe, or a file that is none, tells nobody.
-func TestNoPipe(t *testing.T) {
+func TestNoBeatPipe(t *testing.T) {
 	for _, value := range []string{"", "0", "3", "4", "x"} {
-		t.Setenv(variable, value)
+		t.Setenv(beatVariable, value)
 		cmd := exec.Command(os.Args[0]) // whose file 3 is closed
 		cmd.Env = append(os.Environ(), "PSBENCH_TEST_CHILD=1")
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
-			t.Errorf("%s=%s: %v", variable, value, err)
+			t.Errorf("%s=%s: %v", beatVariable, value, err)
 		}
 	}
 }
@@ -90,7 +85,7 @@ func TestNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := make(chan struct{}, 100)
-	stop := Send(w, time.Millisecond, func() Beat {
+	stop := SendBeats(w, time.Millisecond, func() Beat {
 		select {
 		case tried <- struct{}{}:
 		default:
@@ -102,7 +97,7 @@ func TestNobodyReads(t *testing.T) {
 	stop()
 }
 
-func TestRead(t *testing.T) {
+func TestReadBeats(t *testing.T) {
 	for text, want := range map[string]int{
 		"":                             0,
 		"{\"phase\":\"a\"}\n{}":        2,
@@ -113,17 +108,17 @@ func TestRead(t *testing.T) {
 		strings.Repeat("x", 1<<20):     0,
 	} {
 		heard := 0
-		Read(strings.NewReader(text), func(Beat) { heard++ })
+		ReadBeats(strings.NewReader(text), func(Beat) { heard++ })
 		if heard != want {
 			t.Errorf("%.40q has %d beats, want %d", text, heard, want)
 		}
 	}
 }
 
-func FuzzRead(f *testing.F) {
+func FuzzReadBeats(f *testing.F) {
 	f.Add(`{"phase":"measured pass","iterations":1,"of":2,"rate":3,"loss":4}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		Read(strings.NewReader(text), func(b Beat) {
+		ReadBeats(strings.NewReader(text), func(b Beat) {
 			if b.Iterations < 0 || b.Of < 0 || b.Rate < 0 || math.IsNaN(b.Rate) {
 				t.Errorf("a beat is %+v", b)
 			}

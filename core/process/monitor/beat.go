@@ -1,6 +1,4 @@
-// Package heartbeat passes on how far a run is, once a second, from the psbench that runs it to the
-// one that started that: over a pipe that the child inherits and an older psbench takes no notice of.
-package heartbeat
+package monitor
 
 import (
 	"bufio"
@@ -14,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Beat is how far a run is.
+// Beat is how far a run is. The psbench that runs it tells the one that started that, once a second, over a pipe
+// that the child inherits and an older psbench takes no notice of.
 type Beat struct {
 	Phase string `json:"phase"` // e.g. measured pass
 	// Iterations of the first trainer in this pass, and how many it will have; 0 where nobody knows.
@@ -36,34 +35,34 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// variable says in the environment of a child which file is the pipe. It does not begin as options
+// beatVariable says in the environment of a child which file is the pipe. It does not begin as options
 // do, since an older psbench refuses those that it does not know.
-const variable = "_PSBENCH_HEARTBEAT"
+const beatVariable = "_PSBENCH_HEARTBEAT"
 
-// file is that of the pipe: the first after the standard ones, as exec.Cmd.ExtraFiles has it.
-const file = 3
+// beatFile is that of the pipe: the first after the standard ones, as exec.Cmd.ExtraFiles has it.
+const beatFile = 3
 
-// Variable is what the environment of a child needs whose first extra file is the pipe.
-func Variable() string { return variable + "=" + strconv.Itoa(file) }
+// BeatVariable is what the environment of a child needs whose first extra file is the pipe.
+func BeatVariable() string { return beatVariable + "=" + strconv.Itoa(beatFile) }
 
-// Inherited is the pipe that this process was given to tell by, or nil. Processes that it starts
+// BeatPipe is the pipe that this process was given to tell by, or nil. Processes that it starts
 // inherit neither the pipe nor the variable.
-func Inherited() *os.File {
-	value := os.Getenv(variable)
-	_ = os.Unsetenv(variable)
+func BeatPipe() *os.File {
+	value := os.Getenv(beatVariable)
+	_ = os.Unsetenv(beatVariable)
 	var info unix.Stat_t
-	if value != strconv.Itoa(file) || unix.Fstat(file, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
+	if value != strconv.Itoa(beatFile) || unix.Fstat(beatFile, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return nil
 	}
-	unix.CloseOnExec(file)
-	if unix.SetNonblock(file, true) != nil { // so that writes have a deadline
+	unix.CloseOnExec(beatFile)
+	if unix.SetNonblock(beatFile, true) != nil { // so that writes have a deadline
 		return nil
 	}
-	return os.NewFile(file, "the pipe of heartbeats")
+	return os.NewFile(beatFile, "the pipe of heartbeats")
 }
 
-// writeLimit is how long a reader may keep a beat waiting, which is lost then.
-const writeLimit = 100 * time.Millisecond
+// beatLimit is how long a reader may keep a beat waiting, which is lost then.
+const beatLimit = 100 * time.Millisecond
 
 // mostPhase bounds a phase, so that a beat is written as a whole or not at all; mostLine a beat.
 const (
@@ -71,9 +70,9 @@ const (
 	mostLine  = 4096 // which a pipe takes at once
 )
 
-// Send tells w, every so often, how far the run is, until stop is called, which waits for that and
+// SendBeats tells w, every so often, how far the run is, until stop is called, which waits for that and
 // closes w.
-func Send(w *os.File, every time.Duration, now func() Beat) (stop func()) {
+func SendBeats(w *os.File, every time.Duration, now func() Beat) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -84,8 +83,8 @@ func Send(w *os.File, every time.Duration, now func() Beat) (stop func()) {
 			case <-quit:
 				return
 			case at := <-tick.C:
-				_ = w.SetWriteDeadline(at.Add(writeLimit)) // a beat that nobody hears harms nobody
-				_, _ = w.Write(lineOf(now()))
+				_ = w.SetWriteDeadline(at.Add(beatLimit)) // a beat that nobody hears harms nobody
+				_, _ = w.Write(beatLine(now()))
 			}
 		}
 	}()
@@ -96,7 +95,7 @@ func Send(w *os.File, every time.Duration, now func() Beat) (stop func()) {
 	}
 }
 
-func lineOf(b Beat) []byte {
+func beatLine(b Beat) []byte {
 	if len(b.Phase) > mostPhase {
 		b.Phase = b.Phase[:mostPhase]
 	}
@@ -107,8 +106,8 @@ func lineOf(b Beat) []byte {
 	return append(text, '\n')
 }
 
-// Read gives hear every beat that comes over r, until that ends. What is no beat is passed over.
-func Read(r io.Reader, hear func(Beat)) {
+// ReadBeats gives hear every beat that comes over r, until that ends. What is no beat is passed over.
+func ReadBeats(r io.Reader, hear func(Beat)) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, mostLine), mostLine)
 	for lines.Scan() {

@@ -1,4 +1,4 @@
-package pythonpath
+package launch
 
 import (
 	"io/fs"
@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/python"
 )
 
-var files = fstest.MapFS{
+var pythonFiles = fstest.MapFS{
 	"psbench/__init__.py":      {Data: []byte("a = 1\n")},
 	"psbench/deep/__init__.py": {Data: []byte("b = 1\n")},
 }
@@ -43,12 +43,12 @@ func TestAllOfThePackageIsCarried(t *testing.T) {
 
 // However many put the package into a cache at once, each finds all of it, and what Python compiles
 // there does no harm.
-func TestManyAtOnce(t *testing.T) {
+func TestManyCachePythonAtOnce(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "not", "there")
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			folder, err := in(cache, files)
+			folder, err := cachedPython(cache, pythonFiles)
 			if err != nil {
 				t.Error(err)
 				return
@@ -66,7 +66,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // A folder that is not what was put there, or that others could change, is not used.
-func TestWhatIsNotUsed(t *testing.T) {
+func TestPythonFolderThatIsNotUsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, folder string) error
 		want  string
@@ -103,9 +103,9 @@ func TestWhatIsNotUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := t.TempDir()
-			folder, err := in(cache, files)
+			folder, err := cachedPython(cache, pythonFiles)
 			if err == nil {
-				_, err = in(cache, files)
+				_, err = cachedPython(cache, pythonFiles)
 			}
 			if err == nil {
 				err = c.spoil(t, folder)
@@ -113,7 +113,7 @@ func TestWhatIsNotUsed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := in(cache, files); err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+",") {
+			if _, err := cachedPython(cache, pythonFiles); err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+",") {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -121,10 +121,10 @@ func TestWhatIsNotUsed(t *testing.T) {
 }
 
 // Another package is in another folder.
-func TestContentsNameTheFolder(t *testing.T) {
+func TestContentsNameThePythonFolder(t *testing.T) {
 	names := map[string]bool{}
-	for _, f := range []fstest.MapFS{files, {"psbench/__init__.py": {}}, {"psbench/__init__": {Data: []byte("py")}}, {}} {
-		name, err := nameOf(f)
+	for _, f := range []fstest.MapFS{pythonFiles, {"psbench/__init__.py": {}}, {"psbench/__init__": {Data: []byte("py")}}, {}} {
+		name, err := pythonName(f)
 		if err != nil || names[name] {
 			t.Errorf("%s again, %v", name, err)
 		}
