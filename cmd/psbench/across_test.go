@@ -20,7 +20,6 @@ import (
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/measure/verify"
 	"github.com/psbench/psbench/core/plan/config"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/show/comm"
@@ -191,7 +190,7 @@ func TestOperationsAcrossHostsAreVerified(t *testing.T) {
 	e := resolved(t, "--ntrainer", "4")
 	p := &micro.Plan{
 		Operations: bench.Operations, Fabrics: []*fabric.Fabric{fabricOf(t, "shm+tcp"), fabricOf(t, "tcp")},
-		Modes: []micro.Mode{micro.Fresh}, Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 1, World: topology.World{Trainers: 4, Servers: 1},
+		Modes: []micro.Mode{micro.Fresh}, Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 1, World: config.World{Trainers: 4, Servers: 1},
 		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook], HookLinks: e.Links, HookExpect: micro.Mean, Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	if err := p.Check(); err != nil {
@@ -218,7 +217,7 @@ func TestCommChoosesTheTransport(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
 		Operations: []*bench.Operation{bench.PushPull}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace}, Sizes: []int{4096}, Width: 1, Density: 1,
-		World: topology.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Expect: micro.Mean, Rounds: 1, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
+		World: config.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Expect: micro.Mean, Rounds: 1, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	for want, o := range map[string]cluster.Options{"shm": {}, "shm+tcp": acrossHosts().Options} {
 		res, err := micro.Run(t.Context(), p, micro.Options{Options: o, Progress: micro.Silent})

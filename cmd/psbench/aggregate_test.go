@@ -14,7 +14,6 @@ import (
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/measure/verify"
 	"github.com/psbench/psbench/core/plan/config"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -123,7 +122,7 @@ func TestCommAggregates(t *testing.T) {
 	e := resolved(t, "--ntrainer", "4")
 	p := &micro.Plan{
 		Operations: []*bench.Operation{bench.PushPull, bench.Hook}, Modes: []micro.Mode{micro.Fresh, micro.Warm}, Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 0.5,
-		World: topology.World{Trainers: 4, Servers: 2}, Aggregate: true,
+		World: config.World{Trainers: 4, Servers: 2}, Aggregate: true,
 		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook], HookLinks: e.Links, HookExpect: micro.Mean, Expect: micro.Mean, Rounds: 5, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	for _, sparse := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/measure/micro"
-	"github.com/psbench/psbench/core/plan/topology"
+	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -177,7 +177,7 @@ func between(b *testing.B, l line, insecure bool, transports []string, o *bench.
 	p := &micro.Plan{
 		Operations: []*bench.Operation{o}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
 		Sizes: []int{4 << 10, 1 << 20, 8 << 20}, Width: 4, Density: 1, Expect: micro.Any, HookExpect: micro.Any,
-		World: topology.World{Trainers: 1, Servers: 1}, Seconds: 0.3, Repeat: 3, Timeout: patience,
+		World: config.World{Trainers: 1, Servers: 1}, Seconds: 0.3, Repeat: 3, Timeout: patience,
 		InsecureNetwork: insecure,
 	}
 	for _, name := range transports {
@@ -188,7 +188,7 @@ func between(b *testing.B, l line, insecure bool, transports []string, o *bench.
 		p.Fabrics = append(p.Fabrics, f)
 	}
 	if o == bench.AllReduce {
-		p.World = topology.World{Trainers: 2}
+		p.World = config.World{Trainers: 2}
 	}
 	e := resolved(b, "--ntrainer", fmt.Sprint(p.World.Trainers))
 	p.Server, p.Hook = e.Parts[sdk.KindServer], e.Parts[sdk.KindHook]

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/measure/micro"
 	"github.com/psbench/psbench/core/measure/run"
-	"github.com/psbench/psbench/core/plan/topology"
+	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/internal/comm/bench"
@@ -185,7 +185,7 @@ func TestCommBetweenProcessesApart(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
 		Operations: bench.Operations, Fabrics: []*fabric.Fabric{fabricOf(t, "unix"), fabricOf(t, "tcp")}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
-		Sizes: []int{4096}, Width: 4, Density: 1, World: topology.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook],
+		Sizes: []int{4096}, Width: 4, Density: 1, World: config.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook],
 		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	if err := p.Check(); err != nil {

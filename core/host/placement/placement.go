@@ -1,5 +1,5 @@
 // Package placement says which process of a run goes to which host, and on which CPUs of it: pure functions
-// of the hosts and the processes.
+// of the hosts and the processes. It also chooses the address on which the processes of a host listen.
 package placement
 
 import (
@@ -110,7 +110,8 @@ func Plan(hosts []Host, processes []Process, policy Policy) (map[string]int, err
 			usable = withGPU(hosts, usable)
 		}
 		if len(usable) == 0 {
-			return nil, fmt.Errorf("%s computes on a CUDA device, but %s that CUDA_VISIBLE_DEVICES leaves visible", r.names[0], noneHas(hosts, r.kind, policy))
+			return nil, fmt.Errorf("%s computes on a CUDA device, but %s that CUDA_VISIBLE_DEVICES leaves visible",
+				r.names[0], noneHas(hosts, r.kind, policy))
 		}
 		if r.kind == Server && policy == Packed {
 			usable = pack(hosts, usable, r)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/internal/comm/bench"
 	"github.com/psbench/psbench/internal/comm/fabric"
@@ -22,7 +21,7 @@ func TestPartsBesideThoseThatMeasure(t *testing.T) {
 	theirs := registry.Plugin{Name: "theirs", Command: []string{"theirs"}}
 	p := &Plan{
 		Operations: []*bench.Operation{bench.PushPull, bench.Hook}, Fabrics: []*fabric.Fabric{fabric.Default()}, Sizes: []int{4},
-		World: topology.World{Trainers: 2, Servers: 1}, Expect: Part, HookExpect: Part, HookLinks: registry.Links{Group: true},
+		World: config.World{Trainers: 2, Servers: 1}, Expect: Part, HookExpect: Part, HookLinks: registry.Links{Group: true},
 		Server: config.Part{Key: "s", Plugin: theirs, Protocol: true}, Hook: config.Part{Key: "h", Plugin: theirs, Protocol: true},
 	}
 	s := newSession(p)

@@ -12,7 +12,6 @@ import (
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/comm/bench"
 	"github.com/psbench/psbench/internal/comm/fabric"
@@ -72,7 +71,7 @@ type Plan struct {
 	Width   int
 	Density float64
 
-	World       topology.World
+	World       config.World
 	ServerPlace placement.Policy
 	Affinity    placement.Affinity // "" is none
 	Aggregate   bool               // trainers of a host other than the server's push as one

@@ -13,7 +13,6 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/internal/comm/bench"
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
@@ -41,7 +40,7 @@ func planOf(trainers, servers int, operations ...*bench.Operation) *Plan {
 	return &Plan{
 		Operations: operations, Fabrics: fabricsOf("shm", "tcp"), Modes: []Mode{Fresh, Warm}, Places: []Place{InPlace, Copied},
 		Sizes: []int{4096, 1 << 20}, Width: 128, Density: 0.5,
-		World: topology.World{Trainers: trainers, Servers: servers}, Server: config.Part{Key: "average", Elementwise: true},
+		World: config.World{Trainers: trainers, Servers: servers}, Server: config.Part{Key: "average", Elementwise: true},
 		Expect: Mean, Seconds: 1, Repeat: 3, Limits: true, Timeout: time.Minute,
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/sdk"
 )
@@ -33,7 +32,7 @@ func TestMemoryOfDevices(t *testing.T) {
 		"tables":          {sdk.ServiceTables, []int64{39 * mib}, "cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 41943040 bytes at least, but 40894464 are free: choose a smaller model, or end what else uses the device"},
 	} {
 		e := experiment(0, 0, registry.Links{Server: true})
-		e.World, e.Service = topology.World{CUDATrainers: 2, CUDAServers: 1}, c.service
+		e.World, e.Service = config.World{CUDATrainers: 2, CUDAServers: 1}, c.service
 		e.CUDA = &config.CUDA{Devices: &devices.List{}}
 		for i, free := range c.free {
 			e.CUDA.Devices.Devices = append(e.CUDA.Devices.Devices, devices.Device{Ordinal: i, Name: "Card", MemoryMiB: 64, FreeBytes: free})
@@ -64,7 +63,7 @@ func TestMemoryOfDevices(t *testing.T) {
 // The core's host needs no device for ranks that are placed on others.
 func TestDevicesOfOtherHosts(t *testing.T) {
 	e := experiment(0, 0, registry.Links{Server: true})
-	e.World, e.CUDA = topology.World{CUDATrainers: 2, CUDAServers: 1}, &config.CUDA{Devices: &devices.List{}}
+	e.World, e.CUDA = config.World{CUDATrainers: 2, CUDAServers: 1}, &config.CUDA{Devices: &devices.List{}}
 	r := laidOut(&run{e: e})
 	layout, err := place(e, r.processes, []placement.Host{{Name: "core"}, {Name: "node2", GPUs: 2}})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/host/stop"
 	"github.com/psbench/psbench/sdk"
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind) *config.Experiment {
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{
-		World: topology.World{Trainers: trainers, Servers: servers}, Links: links,
+		World: config.World{Trainers: trainers, Servers: servers}, Links: links,
 		Service: sdk.ServiceGradients, Length: stop.Length{Epochs: 3}, WarmUp: stop.Length{Epochs: 3}, Fabric: fabric.Default(),
 		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/plan/config"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -18,7 +17,7 @@ func OnCUDA(cases []Case, backend string) (all []Case) {
 		h := c.Head()
 		for _, trainers := range parts(h.NTrainer) {
 			for _, servers := range parts(h.NServer) {
-				p := &placed{c, *h, topology.World{
+				p := &placed{c, *h, config.World{
 					Trainers: h.NTrainer - trainers, CUDATrainers: trainers, Servers: h.NServer - servers, CUDAServers: servers,
 					EveryServer: h.Trainer == tableTrainer,
 				}}
@@ -47,7 +46,7 @@ func parts(n int) (list []int) {
 type placed struct {
 	Case
 	head  Header
-	world topology.World
+	world config.World
 }
 
 // possible says that the rules allow the world, and that each trainer has the server that it has without CUDA.
@@ -55,7 +54,7 @@ func (p *placed) possible() bool {
 	if p.world.Check() != nil {
 		return false
 	}
-	plain := topology.World{Trainers: p.head.NTrainer, Servers: p.head.NServer, EveryServer: p.world.EveryServer}
+	plain := config.World{Trainers: p.head.NTrainer, Servers: p.head.NServer, EveryServer: p.world.EveryServer}
 	return !slices.ContainsFunc(plain.TrainerRanks(), func(t int) bool {
 		server, _ := plain.ServerOf(t)
 		other, _ := p.world.ServerOf(t)

@@ -10,7 +10,6 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
-	"github.com/psbench/psbench/internal/settings"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
 )
@@ -102,7 +101,8 @@ func assignmentsOf(byKind map[string]any) ([]assignment, error) {
 		}
 		values, ok := byKind[kind].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("has %s as %s but must have an object of settings there", option.Show(byKind[kind]), kind)
+			return nil, fmt.Errorf("has %s as %s but must have an object of settings there",
+				option.Show(byKind[kind]), kind)
 		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			out = append(out, assignment{kind: k, name: name, value: values[name]})
@@ -118,7 +118,8 @@ func parseAssignment(item string) (assignment, error) {
 	target = strings.TrimSpace(target)
 	kind, name, dotted := strings.Cut(target, ".")
 	if !ok || target == "" || dotted && name == "" {
-		return assignment{}, fmt.Errorf("is %s but must be kind.setting=value, as in trainer.lr=0.1", quote.String(item))
+		return assignment{}, fmt.Errorf("is %s but must be kind.setting=value, as in trainer.lr=0.1",
+			quote.String(item))
 	}
 	if !dotted {
 		return assignment{name: target, value: option.Text(value)}, nil
@@ -166,7 +167,8 @@ func cutAssignment(list string) (item, rest string, err error) {
 	end := start + place(int(dec.InputOffset()))
 	after, comma := strings.CutPrefix(strings.TrimSpace(list[end:]), ",")
 	if !comma && after != "" {
-		return "", "", fmt.Errorf("has %s after %s but must have a comma there", quote.String(after), quote.Text(list[:end]))
+		return "", "", fmt.Errorf("has %s after %s but must have a comma there",
+			quote.String(after), quote.Text(list[:end]))
 	}
 	return list[:end], after, nil
 }
@@ -179,84 +181,21 @@ func parseKind(name string) (sdk.Kind, error) {
 	for _, k := range settable {
 		kinds = append(kinds, string(k))
 	}
-	return "", fmt.Errorf("names the unknown kind %s%s", quote.String(name), spelling.Hint(name, kinds, "kinds with settings", "psbench list shows all"))
+	return "", fmt.Errorf("names the unknown kind %s%s",
+		quote.String(name), spelling.Hint(name, kinds, "kinds with settings", "psbench list shows all"))
 }
 
-// asType reads the value of an assignment as the type of a setting.
-func (a assignment) asType(typ string) (any, error) {
-	value := a.value
-	var why error
-	if t, ok := value.(option.Text); ok {
-		value = t.Value()
-		if _, isString := value.(string); typ == "string" && !isString {
-			return string(t), nil
-		}
-		value, why = plainValue(string(t), value, typ)
+// withBrackets says, where what follows a comma is no assignment, how a list is written that it may be of.
+func withBrackets(err error, before []assignment, item string) error {
+	kind, _, dotted := strings.Cut(item, ".")
+	if _, unknown := parseKind(strings.TrimSpace(kind)); len(before) == 0 || strings.Contains(item, "=") || dotted && unknown == nil {
+		return err
 	}
-	if n, ok := value.(json.Number); ok && typ == "integer" {
-		if digits, err := numeral.Whole(string(n)); err == nil {
-			value = json.Number(digits)
-		}
+	last := before[len(before)-1]
+	list := option.ListOf(option.Text(fmt.Sprintf("%s,%s", last.value, item)))
+	if list == "" {
+		return err
 	}
-	if fits(value, typ) {
-		if err := settings.CheckValue(value); err != nil {
-			return nil, fmt.Errorf("%s %w", a.label, err)
-		}
-		return value, nil
-	}
-	if list := listOf(a.value); typ == "list" && list != "" && why == nil {
-		return nil, fmt.Errorf("%s is %s but must be a list: write %s", a.label, option.Show(a.value), list)
-	}
-	return nil, fmt.Errorf("%s is %s but must be %s%s", a.label, option.Show(a.value), typeNames[typ], numeral.Why(why))
-}
-
-// plainValue is the value of a text that JSON does not have as a value of the type, if it is one of numeral; otherwise
-// the value that JSON has.
-func plainValue(text string, value any, typ string) (any, error) {
-	switch typ {
-	case "integer", "number":
-		number, err := numeral.JSON(text)
-		if err == nil {
-			return json.Number(number), nil
-		}
-		return value, err
-	case "list":
-		if _, is := value.([]any); !is && numeral.Grouped(text) {
-			return value, numeral.ErrComma
-		}
-	case "bool":
-		if truth := numeral.Truth(text); truth != text { // 1 itself is a number
-			return truth == "1", nil
-		}
-	}
-	return value, nil
-}
-
-var typeNames = map[string]string{
-	"bool": "true or false", "integer": "a whole number", "number": "a number",
-	"string": "a string", "list": "a list", "object": "an object",
-}
-
-func fits(value any, typ string) bool {
-	switch v := value.(type) {
-	case bool:
-		return typ == "bool"
-	case string:
-		return typ == "string"
-	case []any:
-		return typ == "list"
-	case map[string]any:
-		return typ == "object"
-	case json.Number:
-		return typ == "number" || typ == "integer" && isInteger(v)
-	default:
-		return false
-	}
-}
-
-// isInteger accepts what fits in 64 bits, with a sign or without.
-func isInteger(n json.Number) bool {
-	var i int64
-	var u uint64
-	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
+	return fmt.Errorf("%w; a list has brackets: %s=%s",
+		err, strings.TrimPrefix(string(last.kind)+"."+last.name, "."), list)
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/host"
@@ -180,7 +179,7 @@ func TestDefaults(t *testing.T) {
 	exp := mustResolve(t, nil, nil)
 	builtin := registry.Plugin{Name: registry.Builtin}
 	want := &Experiment{
-		World: topology.World{Trainers: 2, Servers: 1},
+		World: World{Trainers: 2, Servers: 1},
 		Parts: map[sdk.Kind]Part{
 			sdk.KindTrainer:   {Key: "ddp", Plugin: builtin, Settings: json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
 			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true, OnArrival: true, Adds: true, Answers: sdk.AnswersMean},

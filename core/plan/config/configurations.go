@@ -92,7 +92,8 @@ func parseConfigurations(kind sdk.Kind, name string, data []byte) (map[string]co
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
 		entry, ok := entries[id].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s in %s is %s but must be an object", quote.Word(id), quote.Word(name), option.Show(entries[id]))
+			return nil, fmt.Errorf("%s in %s is %s but must be an object",
+				quote.Word(id), quote.Word(name), option.Show(entries[id]))
 		}
 		c, err := parseConfiguration(string(kind)+"_class", entry)
 		if err != nil {
@@ -115,10 +116,12 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 		case settingsKey:
 			c.settings, ok = entry[key].(map[string]any)
 		default:
-			return c, fmt.Errorf("has the unknown key %s%s", quote.String(key), spelling.Hint(key, []string{classKey, settingsKey}, "", ""))
+			return c, fmt.Errorf("has the unknown key %s%s",
+				quote.String(key), spelling.Hint(key, []string{classKey, settingsKey}, "", ""))
 		}
 		if !ok {
-			return c, fmt.Errorf("has %s as %s, which must be a string for %s and an object for %s", option.Show(entry[key]), key, classKey, settingsKey)
+			return c, fmt.Errorf("has %s as %s, which must be a string for %s and an object for %s",
+				option.Show(entry[key]), key, classKey, settingsKey)
 		}
 	}
 	if c.class == "" {
@@ -144,12 +147,14 @@ func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[strin
 			return nil, fmt.Errorf("%s: %w", quote.Word(file), err)
 		}
 		if other, twice := seen[found.Key]; twice {
-			return nil, fmt.Errorf("%s has settings for %s and for %s, which are the same %s", quote.Word(file), other, key, kind)
+			return nil, fmt.Errorf("%s has settings for %s and for %s, which are the same %s",
+				quote.Word(file), other, key, kind)
 		}
 		seen[found.Key] = key
 		settings, ok := entries[key].(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("%s in %s is %s but must be an object of settings", key, quote.Word(file), option.Show(entries[key]))
+			return nil, fmt.Errorf("%s in %s is %s but must be an object of settings",
+				key, quote.Word(file), option.Show(entries[key]))
 		}
 		out[found.Key] = assignmentsFrom(kind, settings, quote.Word(file)+", "+key)
 	}
@@ -167,8 +172,3 @@ func assignmentsFrom(kind sdk.Kind, settings map[string]any, place string) []ass
 	}
 	return out
 }
-
-// UnknownSettingError says that a part has no setting of a name.
-type UnknownSettingError struct{ text string }
-
-func (e *UnknownSettingError) Error() string { return e.text }

@@ -13,13 +13,12 @@ import (
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/sdk"
 )
 
 // A server that is asynchronous connects none of its trainers, which a group still does.
 func TestConnected(t *testing.T) {
-	world := topology.World{Trainers: 4, Servers: 2}
+	world := World{Trainers: 4, Servers: 2}
 	for _, c := range []struct {
 		links        registry.Links
 		asynchronous bool

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/sdk"
 )
@@ -30,7 +29,7 @@ func TestTrainerDefaults(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if want := (topology.World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != sdk.ServiceTables {
+	if want := (World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != sdk.ServiceTables {
 		t.Errorf("world %+v, servers of %s", exp.World, exp.Service)
 	}
 

@@ -1,21 +1,30 @@
+// Package config turns defaults, a JSON file, the environment and flags into
+// one Experiment. Every value keeps where it came from, and an unknown key is
+// an error in every layer.
 package config
+
+//go:generate go test -run TestSchemas -update .
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/host/stop"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
 
 // Experiment is a configuration with every key resolved: all that a run needs.
 type Experiment struct {
-	World topology.World
+	World World
 	// Parts holds the chosen part of each kind that has a process or can have
 	// one; KindServer only if the world has servers.
 	Parts map[sdk.Kind]Part
@@ -116,4 +125,42 @@ func (e *Experiment) Connected() [][]int {
 	links := e.Links
 	links.Server = links.Server && !e.Parts[sdk.KindServer].Asynchronous
 	return e.World.Sets(links)
+}
+
+// inputPaths are the paths of standard input.
+var inputPaths = []string{"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
+
+// ReadsInput says whether a setting of the part names standard input.
+func (p Part) ReadsInput() bool {
+	_, path := p.findText(func(text string) bool { return slices.Contains(inputPaths, text) })
+	return path != ""
+}
+
+// OneTime is the name of a setting that names standard input or a pipe, and what that is, in words; "" if none does.
+// What one run has read there the next one does not find.
+func (p Part) OneTime() (setting, what string) {
+	setting, path := p.findText(func(text string) bool {
+		info, err := os.Stat(text)
+		return slices.Contains(inputPaths, text) || err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+	})
+	switch {
+	case path == "":
+		return "", ""
+	case slices.Contains(inputPaths, path):
+		return setting, fmt.Sprintf("%s, standard input", quote.Word(path))
+	default:
+		return setting, fmt.Sprintf("%s, a pipe", quote.Word(path))
+	}
+}
+
+// findText finds a setting whose value is such a text.
+func (p Part) findText(such func(string) bool) (setting, text string) {
+	var values map[string]any
+	_ = json.Unmarshal(p.Settings, &values) // an object that was written here
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if text, ok := values[name].(string); ok && text != "" && such(text) {
+			return name, text
+		}
+	}
+	return "", ""
 }

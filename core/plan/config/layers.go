@@ -119,7 +119,8 @@ func (c *Config) chooseReport() error {
 	switch {
 	case c.Stats != "original" || c.Report == "full":
 	case c.given("report"):
-		return fmt.Errorf("%s is %s but %s is original, which is printed in full: leave %s out", c.name("report"), c.Report, c.name("stats"), c.name("report"))
+		return fmt.Errorf("%s is %s but %s is original, which is printed in full: leave %s out",
+			c.name("report"), c.Report, c.name("stats"), c.name("report"))
 	default:
 		c.Report = "full"
 	}
@@ -220,7 +221,8 @@ func readFile(path string) (layer, error) {
 	}
 	delete(values, "$schema")
 	if _, nested := values["config"]; nested {
-		return l, fmt.Errorf("%s has the key config, but a configuration file cannot name another one", quote.Word(path))
+		return l, fmt.Errorf("%s has the key config, but a configuration file cannot name another one",
+			quote.Word(path))
 	}
 	l.values = values
 	return l, nil
@@ -237,4 +239,23 @@ func plain(l Layer) (layer, error) {
 	var values map[string]any
 	err = dec.Decode(&values)
 	return layer{source: source{sort: fromPlace, place: l.Origin}, values: values}, err
+}
+
+// standIn gives what the option o of a layer stands for its value.
+func (c *Config) standIn(l layer, o option.Option, values map[string]any) error {
+	value := values[o.Key]
+	delete(values, o.Key)
+	if kind, name, ok := strings.Cut(o.Stands, "."); ok {
+		c.settings = append(c.settings, assignment{
+			kind: sdk.Kind(kind), name: name, value: json.Number(fmt.Sprint(value)), label: l.name(o.Key), origin: l.origin(o.Key), stood: l.source,
+		})
+		return nil
+	}
+	if _, twice := values[o.Stands]; twice {
+		return fmt.Errorf("and %s are both given, but are the same", l.name(o.Stands))
+	}
+	given := l.source
+	given.as = o.Key
+	values[o.Stands], c.sources[o.Stands] = value, given
+	return nil
 }

@@ -161,7 +161,7 @@ func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 		if !ok {
 			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), spelling.Hint(a.name, names, "", fmt.Sprintf("psbench list %s shows all", d.Kind)))}
 		}
-		value, err := a.asType(d.Settings[i].Type)
+		value, err := option.Setting(a.label, a.value, d.Settings[i].Type)
 		if err != nil {
 			return nil, err
 		}

@@ -8,11 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/psbench/psbench/core/host/interfaces"
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/plan/topology"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -101,7 +99,7 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 		described: map[string][]sdk.Part{},
 		chosen:    map[sdk.Kind]choice{},
 		exp: &Experiment{
-			World:     topology.World{Trainers: c.NTrainer, CUDATrainers: c.NCUDATrainer, Servers: c.NServer, CUDAServers: c.NCUDAServer},
+			World:     World{Trainers: c.NTrainer, CUDATrainers: c.NCUDATrainer, Servers: c.NServer, CUDAServers: c.NCUDAServer},
 			Parts:     map[sdk.Kind]Part{},
 			InTrainer: map[sdk.Kind]string{},
 			Isolate:   isolated(c.Isolate),
@@ -205,11 +203,11 @@ func (r *resolver) chooseAddress() error {
 
 // addressOf is the address of this host that an interface or a network stands for.
 func addressOf(want string) (netip.Addr, error) {
-	have, err := interfaces.Here()
+	have, err := placement.Interfaces()
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	return interfaces.Choose(want, have)
+	return placement.ChooseAddress(want, have)
 }
 
 func (r *resolver) servers() int { return r.NServer + r.NCUDAServer }

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/psbench/psbench/core/host/interfaces"
+	"github.com/psbench/psbench/core/host/placement"
 )
 
 // CheckListen reports that processes are to listen on an address that this host does not have, or in a warning that
@@ -18,11 +18,11 @@ func CheckListen[M member](name, address string, members []M) (warning string, e
 	if err != nil {
 		return "", err
 	}
-	have, err := interfaces.Here()
+	have, err := placement.Interfaces()
 	if err != nil {
 		return "", err
 	}
-	if err := interfaces.Check(ip, have); err != nil {
+	if err := placement.CheckAddress(ip, have); err != nil {
 		return "", fmt.Errorf("%s is %s, which %w", name, ip, err)
 	}
 	return "", nil

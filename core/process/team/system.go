@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/psbench/psbench/core/host/interfaces"
+	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/internal/bom"
 	"github.com/psbench/psbench/internal/draft"
@@ -73,12 +73,12 @@ func variable(environ []string, name string) (value string) {
 
 // addressHere is the address by which other hosts reach this one; choice is the option interface.
 func addressHere(choice string) (netip.Addr, error) {
-	have, err := interfaces.Here()
+	have, err := placement.Interfaces()
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	if choice != "" {
-		ip, err := interfaces.Choose(choice, have)
+		ip, err := placement.ChooseAddress(choice, have)
 		if err != nil {
 			return ip, fmt.Errorf("--interface %s %w", choice, err)
 		}
@@ -93,7 +93,7 @@ func addressHere(choice string) (netip.Addr, error) {
 			}
 		}
 	}
-	return interfaces.Default(named, have), nil
+	return placement.DefaultAddress(named, have), nil
 }
 
 // lookupLimit is how long it may take to find out which addresses a name stands for.
@@ -127,6 +127,6 @@ func lookupCause(err error) error {
 
 // isOwn says whether an address is one of this host.
 func isOwn(a netip.Addr) bool {
-	have, _ := interfaces.Here()
-	return a.IsLoopback() || slices.ContainsFunc(have, func(i interfaces.Interface) bool { return slices.Contains(i.Addresses, a) })
+	have, _ := placement.Interfaces()
+	return a.IsLoopback() || slices.ContainsFunc(have, func(i placement.Interface) bool { return slices.Contains(i.Addresses, a) })
 }

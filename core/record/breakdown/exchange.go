@@ -169,7 +169,7 @@ func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
 	}
 }
 
-// ServerOf is the rank of the server that a trainer has, as core/plan/topology shares them out, or -1.
+// ServerOf is the rank of the server that a trainer has, as config.World shares them out, or -1.
 func ServerOf(r *result.Result, rank int) int {
 	var trainers, servers []int
 	for _, p := range r.Processes {

@@ -19,13 +19,13 @@ import (
 func TestNobodyComparesNames(t *testing.T) {
 	const root = "../../.."
 	rooms := []string{"internal/comm/fabric/", "internal/comm/wire/", "internal/comm/linktest/", "internal/host/hosttest/",
-		"internal/host/protocol/protocoltest/",   // package net has the same names
-		"core/process/agent/",                    // so do its connections
-		"core/study/sweep/share/share.go",        // a socket without a file names a network of package net
-		"core/host/interfaces/interfaces.go",     // an address is tried on a network of package net
-		"core/process/launch/child.go",           // go-plugin's handshake names a network of package net
-		"core/process/launchers/servicelinks.go", // a variable of Docker's links names a protocol of IP
-		"core/host/executable/modules.go"}        // a package of Python has the name of one
+		"internal/host/protocol/protocoltest/",    // package net has the same names
+		"core/process/agent/",                     // so do its connections
+		"core/study/sweep/share/share.go",         // a socket without a file names a network of package net
+		"core/host/placement/address.go",          // an address is tried on a network of package net
+		"core/process/launch/child.go",            // go-plugin's handshake names a network of package net
+		"core/plan/config/option/servicelinks.go", // a variable of Docker's links names a protocol of IP
+		"core/host/executable/modules.go"}         // a package of Python has the name of one
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(root, path)
 		switch {

@@ -18,3 +18,8 @@ func rule(step func(context.Context) error) func(context.Context) error {
 		return nil
 	}
 }
+
+// UnknownSettingError says that a part has no setting of a name.
+type UnknownSettingError struct{ text string }
+
+func (e *UnknownSettingError) Error() string { return e.text }

@@ -1,5 +1,4 @@
-// Package interfaces chooses the address of a host on which its processes listen.
-package interfaces
+package placement
 
 import (
 	"errors"
@@ -21,8 +20,8 @@ type Interface struct {
 	Addresses []netip.Addr
 }
 
-// Here are the interfaces of this host, in the order of the kernel.
-func Here() ([]Interface, error) {
+// Interfaces are the interfaces of this host, in the order of the kernel.
+func Interfaces() ([]Interface, error) {
 	list, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("the network interfaces of this host cannot be read: %w", err)
@@ -43,10 +42,10 @@ func Here() ([]Interface, error) {
 	return all, nil
 }
 
-// Choose is the address that is meant by the name of an interface, or by a network as in 10.0.0.0/8: the one
+// ChooseAddress is the address that is meant by the name of an interface, or by a network as in 10.0.0.0/8: the one
 // address of an interface that is up. Of an interface with one of IPv4 it is that, whatever it has of IPv6. The
 // error says in a sentence what there is instead.
-func Choose(want string, have []Interface) (netip.Addr, error) {
+func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 	network, err := netip.ParsePrefix(want)
 	byNetwork := err == nil
 	i := slices.IndexFunc(have, func(i Interface) bool { return i.Name == want })
@@ -76,27 +75,29 @@ func Choose(want string, have []Interface) (netip.Addr, error) {
 	case len(chosen) == 1:
 		return chosen[0], nil
 	case len(chosen) > 1 && byNetwork:
-		return netip.Addr{}, fmt.Errorf("has %s here, but must be one: name a smaller network, or an interface", strings.Join(found, " and "))
+		return netip.Addr{}, fmt.Errorf("has %s here, but must be one: name a smaller network, or an interface",
+			strings.Join(found, " and "))
 	case len(chosen) > 1:
 		return netip.Addr{}, fmt.Errorf("has the addresses %s, but must have one: give a network that has one of them, as in %s/%d",
 			strings.Join(found, " and "), chosen[0], chosen[0].BitLen())
 	case byNetwork:
-		return netip.Addr{}, fmt.Errorf("has no address here: there are %s", list(have))
+		return netip.Addr{}, fmt.Errorf("has no address here: there are %s", listed(have))
 	case i < 0:
-		return netip.Addr{}, fmt.Errorf("is neither an interface of this host nor a network as in 10.0.0.0/8: there are %s", list(have))
+		return netip.Addr{}, fmt.Errorf("is neither an interface of this host nor a network as in 10.0.0.0/8: there are %s",
+			listed(have))
 	case !have[i].Up:
-		return netip.Addr{}, fmt.Errorf("is down: there are %s", list(have))
+		return netip.Addr{}, fmt.Errorf("is down: there are %s", listed(have))
 	default:
-		return netip.Addr{}, fmt.Errorf("has no address: there are %s", list(have))
+		return netip.Addr{}, fmt.Errorf("has no address: there are %s", listed(have))
 	}
 }
 
-// Check reports that processes of this host cannot listen on an address. The error says in a sentence what there
+// CheckAddress reports that processes of this host cannot listen on an address. The error says in a sentence what there
 // is instead.
-func Check(ip netip.Addr, have []Interface) error {
+func CheckAddress(ip netip.Addr, have []Interface) error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()) // since all of 127.0.0.0/8 can be listened on
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
-		return fmt.Errorf("is no address of this host: there are %s", list(have))
+		return fmt.Errorf("is no address of this host: there are %s", listed(have))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot be listened on: %w", err)
@@ -114,16 +115,16 @@ func of4(all []netip.Addr) (some []netip.Addr) {
 	return some
 }
 
-// most is how many interfaces a sentence lists.
-const most = 8
+// mostListed is how many interfaces a sentence lists.
+const mostListed = 8
 
-// list says what there is: "lo (127.0.0.1), eth0 (down)".
-func list(have []Interface) string {
+// listed says what there is: "lo (127.0.0.1), eth0 (down)".
+func listed(have []Interface) string {
 	if len(have) == 0 {
 		return "none"
 	}
 	var parts []string
-	for _, i := range have[:min(most, len(have))] {
+	for _, i := range have[:min(mostListed, len(have))] {
 		var what []string
 		for _, a := range i.Addresses {
 			what = append(what, a.String())
@@ -142,9 +143,9 @@ func list(have []Interface) string {
 	return strings.Join(parts, ", ")
 }
 
-// Default is the address by which a host is known where nobody chooses one: the first that its name stands
+// DefaultAddress is the address by which a host is known where nobody chooses one: the first that its name stands
 // for and that it has, which is not loopback; else the first such of any interface that is up; else 127.0.0.1.
-func Default(named []netip.Addr, have []Interface) netip.Addr {
+func DefaultAddress(named []netip.Addr, have []Interface) netip.Addr {
 	var all []netip.Addr
 	for _, i := range have {
 		if i.Up {

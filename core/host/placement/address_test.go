@@ -1,4 +1,4 @@
-package interfaces
+package placement
 
 import (
 	"net/netip"
@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 		"203.0.113.77": "is no address of this host: there are lo (127.0.0.1)",
 	} {
 		got := ""
-		if err := Check(netip.MustParseAddr(address), []Interface{of("lo", "127.0.0.1")}); err != nil {
+		if err := CheckAddress(netip.MustParseAddr(address), []Interface{of("lo", "127.0.0.1")}); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -39,7 +39,7 @@ func TestChoose(t *testing.T) {
 		"lo": "127.0.0.1", "127.0.0.0/8": "127.0.0.1", "::1/128": "::1", "eth0": "10.0.0.5", "10.0.0.0/8": "10.0.0.5", "10.9.9.9/8": "10.0.0.5",
 		"192.168.2.0/24": "192.168.2.2", "six": "2001:db8:1::1", "2001:db8::/48": "2001:db8::5",
 	} {
-		if got, err := Choose(want, have); err != nil || got.String() != address {
+		if got, err := ChooseAddress(want, have); err != nil || got.String() != address {
 			t.Errorf("%s is %v (%v), want %s", want, got, err, address)
 		}
 	}
@@ -52,26 +52,26 @@ func TestChoose(t *testing.T) {
 		"ib0":            "is down: there are " + all,
 		"bare":           "has no address: there are " + all,
 	} {
-		if got, err := Choose(want, have); err == nil || err.Error() != sentence {
+		if got, err := ChooseAddress(want, have); err == nil || err.Error() != sentence {
 			t.Errorf("%s is %v, and the error is\n%v\nwant\n%s", want, got, err, sentence)
 		}
 	}
-	if _, err := Choose("lo", nil); err == nil || err.Error() != "is neither an interface of this host nor a network as in 10.0.0.0/8: there are none" {
+	if _, err := ChooseAddress("lo", nil); err == nil || err.Error() != "is neither an interface of this host nor a network as in 10.0.0.0/8: there are none" {
 		t.Errorf("of no interfaces: %v", err)
 	}
-	many := make([]Interface, most+2)
-	if got := list(many); got != list(many[:most])+", and 2 more" {
+	many := make([]Interface, mostListed+2)
+	if got := listed(many); got != listed(many[:mostListed])+", and 2 more" {
 		t.Errorf("many are %s", got)
 	}
 }
 
 // This host has a loopback interface.
-func TestHere(t *testing.T) {
-	have, err := Here()
+func TestInterfaces(t *testing.T) {
+	have, err := Interfaces()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Choose("lo", have); err != nil || !got.IsLoopback() {
+	if got, err := ChooseAddress("lo", have); err != nil || !got.IsLoopback() {
 		t.Errorf("lo is %v (%v) of %v", got, err, have)
 	}
 }

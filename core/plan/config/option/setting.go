@@ -1,0 +1,148 @@
+package option
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/psbench/psbench/internal/numeral"
+	"github.com/psbench/psbench/internal/settings"
+)
+
+// Setting reads a value as a part's setting of a type. Errors begin with label, which is what they call it.
+func Setting(label string, given any, typ string) (any, error) {
+	value := given
+	var why error
+	if t, ok := value.(Text); ok {
+		value = t.Value()
+		if _, isString := value.(string); typ == "string" && !isString {
+			return string(t), nil
+		}
+		value, why = plainValue(string(t), value, typ)
+	}
+	if n, ok := value.(json.Number); ok && typ == "integer" {
+		if digits, err := numeral.Whole(string(n)); err == nil {
+			value = json.Number(digits)
+		}
+	}
+	if fits(value, typ) {
+		if err := settings.CheckValue(value); err != nil {
+			return nil, fmt.Errorf("%s %w", label, err)
+		}
+		return value, nil
+	}
+	if list := ListOf(given); typ == "list" && list != "" && why == nil {
+		return nil, fmt.Errorf("%s is %s but must be a list: write %s", label, Show(given), list)
+	}
+	return nil, fmt.Errorf("%s is %s but must be %s%s", label, Show(given), typeNames[typ], numeral.Why(why))
+}
+
+// plainValue is the value of a text that JSON does not have as a value of the type, if it is one of numeral; otherwise
+// the value that JSON has.
+func plainValue(text string, value any, typ string) (any, error) {
+	switch typ {
+	case "integer", "number":
+		number, err := numeral.JSON(text)
+		if err == nil {
+			return json.Number(number), nil
+		}
+		return value, err
+	case "list":
+		if _, is := value.([]any); !is && numeral.Grouped(text) {
+			return value, numeral.ErrComma
+		}
+	case "bool":
+		if truth := numeral.Truth(text); truth != text { // 1 itself is a number
+			return truth == "1", nil
+		}
+	}
+	return value, nil
+}
+
+var typeNames = map[string]string{
+	"bool": "true or false", "integer": "a whole number", "number": "a number",
+	"string": "a string", "list": "a list", "object": "an object",
+}
+
+func fits(value any, typ string) bool {
+	switch v := value.(type) {
+	case bool:
+		return typ == "bool"
+	case string:
+		return typ == "string"
+	case []any:
+		return typ == "list"
+	case map[string]any:
+		return typ == "object"
+	case json.Number:
+		return typ == "number" || typ == "integer" && isInteger(v)
+	default:
+		return false
+	}
+}
+
+// isInteger accepts what fits in 64 bits, with a sign or without.
+func isInteger(n json.Number) bool {
+	var i int64
+	var u uint64
+	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
+}
+
+// ListOf is the list that a text without brackets stands for, as JSON has it: [64,128] of 64,128. It is "" of
+// what is no text, begins as something of JSON, or has pieces that itemsOf cannot tell.
+func ListOf(value any) string {
+	text := ""
+	switch v := value.(type) {
+	case Text:
+		text = string(v)
+	case string:
+		text = v
+	}
+	if text = strings.TrimSpace(text); text == "" || text == "null" || strings.ContainsRune(`[{"`, rune(text[0])) {
+		return ""
+	}
+	var items []string
+	for _, item := range itemsOf(text) {
+		written, err := json.Marshal(Text(item).Value())
+		if err != nil {
+			return ""
+		}
+		items = append(items, string(written))
+	}
+	if len(items) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(items, ",") + "]"
+}
+
+// itemsOf splits a text at commas, semicolons and spaces if all pieces are numbers, else at commas alone. It returns
+// nil if an item then still holds a semicolon or a space, which may be a separator or belong to the item.
+func itemsOf(text string) []string {
+	separates := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
+	if numbers := numbersIn(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || separates(r) })); numbers != nil {
+		return numbers
+	}
+	var items []string
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
+		if strings.ContainsFunc(item, separates) {
+			return nil
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// numbersIn writes the pieces as JSON has them; nil unless all are numbers.
+func numbersIn(pieces []string) []string {
+	var numbers []string
+	for _, piece := range pieces {
+		number, err := numeral.JSON(piece)
+		if err != nil {
+			return nil
+		}
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
