@@ -13,7 +13,11 @@
 // addition, or sum in as many lanes as the level has, so levels differ in the last bits.
 package vec
 
-import "github.com/psbench/psbench/internal/simd"
+import (
+	"math"
+
+	"github.com/psbench/psbench/internal/simd"
+)
 
 //go:generate go run -C asm . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg vec
 
@@ -61,3 +65,25 @@ func Copy(dst, src []float32) {
 
 // sideElements is what copyPages takes side by side, four pages of 4 KiB.
 const sideElements = 4 << 10
+
+// finiteBlock is how many values AllFinite looks at before it may stop.
+const finiteBlock = 4096
+
+// AllFinite says whether x has no NaN and no infinite value.
+func AllFinite(x []float32) bool {
+	const exponent, one = 0x7f800000, 1 << 23
+	for len(x) > 0 {
+		block := x[:min(len(x), finiteBlock)]
+		x = x[len(block):]
+		// One added to an exponent of all ones, which no finite value has, carries into the
+		// sign.
+		carried := uint32(0)
+		for _, v := range block {
+			carried |= math.Float32bits(v)&exponent + one
+		}
+		if carried>>31 != 0 {
+			return false
+		}
+	}
+	return true
+}

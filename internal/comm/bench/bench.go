@@ -1,5 +1,5 @@
-// Package bench has the operations of the data plane that psbench comm measures, each in a
-// file of its own: how it is carried out, what must come out, and what it moves. The
+// Package bench has the operations of the data plane that psbench comm measures: how each is
+// carried out, what must come out, and what it moves. The
 // harness, in the core and in the processes that measure, knows none of them by name.
 package bench
 

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/internal/comm/commtest"
 	"github.com/psbench/psbench/internal/comm/linktest"
+	"github.com/psbench/psbench/internal/comm/wire"
 )
 
 // drawBags draws bags of rows that all tables have, some empty, some with repeats.
@@ -211,4 +212,16 @@ func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 			t.Errorf("the lookup ended at %d, its update at %d", lookup.EndNS(), update.EndNS())
 		}
 	})
+}
+
+// overTransports runs test once per transport.
+func overTransports(t *testing.T, test func(t *testing.T, tr *Fabric)) {
+	for _, tr := range fabrics {
+		t.Run(tr.Name, func(t *testing.T) { test(t, tr) })
+	}
+}
+
+// byTurns pretends that every other trainer, the first one among them, shares a host with all servers.
+func byTurns(f *Fabric) func(trainer int) *wire.Network {
+	return func(trainer int) *wire.Network { return f.Link(trainer%2 == 0).Network }
 }

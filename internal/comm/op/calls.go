@@ -91,3 +91,15 @@ func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	c.Start(o, batch)
 	return o, nil
 }
+
+// RefuseTableLink closes the connection of a link that cannot be made, and says why.
+func RefuseTableLink(conn *wire.Conn, why error) error {
+	_ = conn.Close()
+	return fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), why)
+}
+
+// RefuseTablePort closes the connections of a port that cannot be made, and says why.
+func RefuseTablePort(trainers wire.Links, why error) error {
+	_ = trainers.Close()
+	return fmt.Errorf("%s: %w", trainers.Self, why)
+}

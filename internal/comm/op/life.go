@@ -10,6 +10,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/wire"
 )
 
 // Operation is one thing that a link does again in every batch: the reduction of a bucket, a
@@ -140,6 +141,14 @@ type Buckets struct {
 func (b *Buckets) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func()) {
 	b.Self, b.Link, b.Timeout = self, link, timeout
 	b.reductions = ByIndex(specs, func(spec tensor.BucketSpec) *Reduction { return b.reduction(spec, drive) })
+}
+
+// InitPushes is Init of a trainer's link to the server at the other end of conn.
+func (b *Buckets) InitPushes(
+	conn *wire.Conn, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func(),
+) {
+	b.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, drive)
+	b.Awaits, b.Idle = "the answer to ", "a pause between pushes"
 }
 
 func (b *Buckets) reduction(spec tensor.BucketSpec, drive func(*Reduction) func()) *Reduction {

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -64,4 +65,15 @@ func (p *Port) Shut() (first bool, err error) {
 		<-serving
 	}
 	return first, err
+}
+
+// CannotAnswer is the error of an answer that does not fit the push of a trainer.
+func (p *Port) CannotAnswer(trainer int, why error) error {
+	return fmt.Errorf("%s cannot answer %s: %w", p.Self, p.Conns[trainer].Peer(), why)
+}
+
+// NotInFlight is the error of a second answer to a push.
+func (p *Port) NotInFlight(bucket, trainer int) error {
+	return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight",
+		p.Self, bucket, p.Conns[trainer].Peer())
 }

@@ -66,8 +66,7 @@ func newLink(conn *wire.Conn, buckets []tensor.BucketSpec, timeout time.Duration
 		senderDone: make(chan struct{}),
 		done:       make(chan struct{}),
 	}
-	l.Init(conn.Self(), "the link to "+conn.Peer(), buckets, timeout, nil)
-	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
+	l.InitPushes(conn, buckets, timeout, nil)
 	l.pushes = op.ByIndex(buckets, func(spec tensor.BucketSpec) *push {
 		p := &push{Reduction: l.Of(spec.Index), answered: make([]bool, chunksOf(&spec))}
 		p.reset()

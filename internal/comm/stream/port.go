@@ -196,11 +196,11 @@ func (a *pushArrival) answer(g *tensor.Gradient) error {
 		spec.Elements = len(a.Gradient.Values)
 	}
 	if err := spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.Self, c.Peer(), err)
+		return p.CannotAnswer(a.Trainer, err)
 	}
 	batch, first, last := a.Batch, a.Chunk, a.Chunk+slot.chunks/a.Chunks
 	if !a.pending.CompareAndSwap(true, false) {
-		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, c.Peer())
+		return p.NotInFlight(a.Bucket, a.Trainer)
 	}
 	deadline := time.Now().Add(p.Timeout)
 	for k := first; k < last; k++ {

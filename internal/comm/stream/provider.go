@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/op"
 	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
@@ -107,8 +108,7 @@ func (Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.
 // NewTableLink joins a server by frames.
 func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
 	if err := checkFrames(&store.LookupSpec, table); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
+		return nil, op.RefuseTableLink(conn, err)
 	}
 	return newTableLink(conn, store, table, timeout), nil
 }
@@ -116,8 +116,7 @@ func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int
 // NewTablePort makes a port that reads calls from its trainers' connections.
 func (Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
 	if err := checkFrames(&spec, table); err != nil {
-		_ = trainers.Close()
-		return nil, fmt.Errorf("%s: %w", trainers.Self, err)
+		return nil, op.RefuseTablePort(trainers, err)
 	}
 	return newTablePort(trainers, spec, table)
 }

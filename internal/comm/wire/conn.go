@@ -228,3 +228,23 @@ func broken(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
+
+// Links are the connections that a port or a group joins at one rank.
+type Links struct {
+	Self    string
+	Conns   []*Conn // by position of the peer
+	Timeout time.Duration
+}
+
+// Close closes all of them.
+func (l *Links) Close() (err error) {
+	for _, c := range l.Conns {
+		if c == nil {
+			continue
+		}
+		if e := c.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}

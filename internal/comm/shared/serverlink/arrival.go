@@ -149,13 +149,13 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 		return a.refused()
 	}
 	if err := a.spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
+		return p.CannotAnswer(a.Trainer, err)
 	}
 	if !a.state.CompareAndSwap(pending, answering) {
-		return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight", p.Self, a.Bucket, a.from())
+		return p.NotInFlight(a.Bucket, a.Trainer)
 	}
 	if err := a.give(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
+		return p.CannotAnswer(a.Trainer, err)
 	}
 	a.bucket.ShowRows(g.Rows)
 	a.line.Rows = int32(len(g.Rows)) // #nosec G115 -- rows are int32

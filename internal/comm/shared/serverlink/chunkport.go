@@ -64,14 +64,14 @@ func (c *chunk) answer(g *tensor.Gradient) error {
 		return a.refused()
 	}
 	if err := c.spec.Check(g); err != nil {
-		return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
+		return p.CannotAnswer(a.Trainer, err)
 	}
 	if !c.pending.CompareAndSwap(true, false) {
 		return fmt.Errorf("%s answered chunk %d of bucket %d to %s, which has no push of it in flight", p.Self, c.Chunk, c.Bucket, a.from())
 	}
 	if !g.SameValues(c.Gradient) {
 		if err := c.Gradient.CopyFrom(g); err != nil {
-			return fmt.Errorf("%s cannot answer %s: %w", p.Self, a.from(), err)
+			return p.CannotAnswer(a.Trainer, err)
 		}
 	}
 	if c.unanswered.Add(-1) == 0 {

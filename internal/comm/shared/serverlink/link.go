@@ -57,14 +57,13 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device c
 	specs := store.Specs()
 	l := &link{}
 	l.client = client{Life: &l.Life, link: l, terms: l, carrier: &l.mover, conn: conn}
-	l.Init(conn.Self(), "the link to "+conn.Peer(), specs, timeout, func(r *op.Reduction) func() {
+	l.InitPushes(conn, specs, timeout, func(r *op.Reduction) func() {
 		return func() {
 			l.mover.attend()
 			l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready)
 			l.mover.leave()
 		}
 	})
-	l.Awaits, l.Idle = "the answer to ", "a pause between pushes"
 	l.lent.Join(device, specs, store.Lent)
 	if err := l.open(store, specs); err != nil {
 		_ = l.lent.Close() // what failed first is told

@@ -27,8 +27,7 @@ func NewTableLink(
 	conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
 ) (comm.TableLink, error) {
 	if err := store.CheckTable(table); err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), err)
+		return nil, op.RefuseTableLink(conn, err)
 	}
 	return newTableLink(conn, store, table, timeout)
 }

@@ -32,8 +32,7 @@ type tableCaller struct {
 // NewTablePort makes a port of the server of the table at this place of spec, which works in the trainers' stores.
 func NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
 	if err := spec.CheckTable(table); err != nil {
-		_ = trainers.Close()
-		return nil, fmt.Errorf("%s: %w", trainers.Self, err)
+		return nil, op.RefuseTablePort(trainers, err)
 	}
 	return newTablePort(trainers, spec, table)
 }

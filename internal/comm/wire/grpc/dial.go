@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+
+	"github.com/psbench/psbench/internal/comm/wire"
 )
 
 const (
@@ -179,3 +181,6 @@ func (c *watchedConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
+
+// Network has ports as TCP, with frames in a call over gRPC.
+var Network = wire.TCP.Over("grpc", dial, accept)
