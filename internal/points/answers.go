@@ -39,7 +39,9 @@ func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	}
 	if asked == nil && part.Answers == sdk.AnswersOwn {
 		end()
-		return nil, nil, fmt.Errorf("it declares that it says itself what it answers (%q), but has no method Answer: it must be an sdk.Answerer", string(sdk.AnswersOwn))
+		return nil, nil, fmt.Errorf("it declares that it says itself what it answers (%q), but has no method Answer: "+
+			"it must be an sdk.Answerer",
+			string(sdk.AnswersOwn))
 	}
 	return asked, end, nil
 }
@@ -104,11 +106,13 @@ func compareAnswer(r *harness.Rank, answerer sdk.Answerer, batch int64, b *tenso
 	if where, _ := bench.Difference(&b.Gradient, &answer); where == "" {
 		return nil
 	}
-	if gradients, err = filledBy(r, fill, batch, b.BucketSpec); err != nil { // those that were asked about may be overwritten
+	// The answerer may have overwritten those that it was asked about.
+	if gradients, err = filledBy(r, fill, batch, b.BucketSpec); err != nil {
 		return err
 	}
 	if where, how := bench.Difference(&b.Gradient, &answer, gradients...); where != "" {
-		return fmt.Errorf("%s %s: that is %s of %s", where, how, by(part.Answers), []string{"one gradient", fmt.Sprint(r.Size, " gradients")}[min(r.Size-1, 1)])
+		return fmt.Errorf("%s %s: that is %s of %s",
+			where, how, by(part.Answers), []string{"one gradient", fmt.Sprint(r.Size, " gradients")}[min(r.Size-1, 1)])
 	}
 	return nil
 }
@@ -125,7 +129,9 @@ func by(answers sdk.Answers) string {
 }
 
 // filledBy are the gradients that all ranks have before a batch is reduced.
-func filledBy(r *harness.Rank, fill filling, batch int64, spec tensor.BucketSpec) (gradients []*tensor.Gradient, err error) {
+func filledBy(
+	r *harness.Rank, fill filling, batch int64, spec tensor.BucketSpec,
+) (gradients []*tensor.Gradient, err error) {
 	for position := range r.Size {
 		before := tensor.NewBucket(spec)
 		if err := fill(&harness.Rank{Position: position, Size: r.Size}, before, batch); err != nil {

@@ -12,8 +12,8 @@ import (
 // arrivals is of servers that combine gradients as they arrive.
 var arrivals = harness.Point{
 	Name: "arrivals",
-	Promise: "the answer does not depend on the order in which gradients arrive, nor on how many are combined at once, " +
-		"as that of a median does: such a server is combined on the last arrival",
+	Promise: "the answer does not depend on the order in which gradients arrive, nor on how many are combined " +
+		"at once, as that of a median does: such a server is combined on the last arrival",
 	Ranks: 3,
 	OnRank: func(r *harness.Rank) error {
 		noted := map[int][]float32{} // by bucket, of the first order
@@ -43,8 +43,8 @@ func reduceAgain(r *harness.Rank, round int, noted map[int][]float32) error {
 		if round == 0 {
 			noted[b.Index] = slices.Clone(b.Gradient.Values)
 		} else if i := differs(noted[b.Index], b.Gradient.Values); i >= 0 {
-			return fmt.Errorf(
-				"the same gradients have the answer %g as element %d of bucket %d, and %g when they arrive in another order",
+			return fmt.Errorf("the same gradients have the answer %g as element %d of bucket %d, and %g when they "+
+				"arrive in another order",
 				noted[b.Index][i], i, b.Index, b.Gradient.Values[i])
 		}
 	}

@@ -33,7 +33,9 @@ func sums(rows int, look func(bags [][]int64) ([][]float32, error)) error {
 					size += math.Abs(float64(of[row][k]))
 				}
 				if math.Abs(float64(v)-want) > 1e-5*size {
-					return fmt.Errorf("the lookup of bag %v has %g in column %d, but the sum of its rows, of which row 0 has %g and row %d has %g, is %g", bag, v, k, of[0][k], last, of[last][k], want)
+					return fmt.Errorf("the lookup of bag %v has %g in column %d, but the sum of its rows, of which "+
+						"row 0 has %g and row %d has %g, is %g",
+						bag, v, k, of[0][k], last, of[last][k], want)
 				}
 			}
 		}
@@ -67,7 +69,8 @@ func everyRow(rows int, look func(bags [][]int64) ([][]float32, error), teach fu
 	}
 	for i, row := range taught {
 		if slices.Equal(before[i], after[i]) {
-			return fmt.Errorf("row %d is %v before and after its gradient was applied, with the bags %v", row, after[i][:1], bags)
+			return fmt.Errorf("row %d is %v before and after its gradient was applied, with the bags %v",
+				row, after[i][:1], bags)
 		}
 	}
 	if i := len(taught); last > 0 && !slices.Equal(before[i], after[i]) {
@@ -90,14 +93,15 @@ func everyTime(server sdk.TableServer, spec comm.TableSpec) error {
 		}
 		return out[0], nil
 	}
+	once, again, twice := [][]int64{{0}}, [][]int64{{0}, {0}}, [][]int64{{0, 0}, {0}}
 	for _, c := range []struct {
+		passedOver         string
 		bags, fewer        [][]int64
 		gradients, ofFewer []float32
-		passedOver         string
 	}{
-		{[][]int64{{0, 0}, {0}}, [][]int64{{0}, {0}}, []float32{0.5, -0.75}, []float32{0.5, -0.75}, "an index that comes twice in a bag"},
-		{[][]int64{{0}, {0}}, [][]int64{{0}}, []float32{0.5, -0.75}, []float32{0.5}, "the second bag that holds an index"},
-		{[][]int64{{0}, {0}}, [][]int64{{0}}, []float32{-0.75, 0.5}, []float32{0.5}, "the first of two bags that hold an index"},
+		{"an index that comes twice in a bag", twice, again, []float32{0.5, -0.75}, []float32{0.5, -0.75}},
+		{"the second bag that holds an index", again, once, []float32{0.5, -0.75}, []float32{0.5}},
+		{"the first of two bags that hold an index", again, once, []float32{-0.75, 0.5}, []float32{0.5}},
 	} {
 		all, err := row(c.bags, c.gradients...)
 		if err != nil {
@@ -108,7 +112,9 @@ func everyTime(server sdk.TableServer, spec comm.TableSpec) error {
 			return err
 		}
 		if slices.Equal(all, fewer) {
-			return fmt.Errorf("%s is passed over: the gradients %g of the bags %v leave row 0 at %g, as the gradients %g of the bags %v do", c.passedOver, c.gradients, c.bags, all[:1], c.ofFewer, c.fewer)
+			return fmt.Errorf("%s is passed over: the gradients %g of the bags %v leave row 0 at %g, as the "+
+				"gradients %g of the bags %v do",
+				c.passedOver, c.gradients, c.bags, all[:1], c.ofFewer, c.fewer)
 		}
 	}
 	return nil

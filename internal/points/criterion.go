@@ -77,7 +77,8 @@ var criterionPoints = []harness.Point{
 			g, h := once.gradient, twice.gradient
 			for i := range g.Data {
 				if math.Abs(float64(g.Data[i]-2*h.Data[i])) > 1e-4*max(1e-3, math.Abs(float64(g.Data[i]))) {
-					return fmt.Errorf("the gradient at element %d is %g, that of a batch with each sample twice %g and not half",
+					return fmt.Errorf("the gradient at element %d is %g, that of a batch with each sample twice %g "+
+						"and not half",
 						i, g.Data[i], h.Data[i])
 				}
 			}
@@ -117,7 +118,8 @@ func outputs(n, times, columns int) (tensor.Tensor, []int64) {
 		for k := range times {
 			for j := range columns {
 				x := toys.Number(i*columns + j)
-				out.Data[(k*n+i)*columns+j] = x + float32(math.Copysign(0.13, float64(x))) // off 0 and 1, where there may be a kink
+				off := float32(math.Copysign(0.13, float64(x))) // at 0 and 1 there may be a kink
+				out.Data[(k*n+i)*columns+j] = x + off
 			}
 			targets[k*n+i] = int64(i % max(2, columns))
 		}
@@ -182,7 +184,8 @@ func criterionGradient(r *harness.Rank) error {
 		}
 		want := (moved[1] - moved[0]) / (2 * step)
 		if math.Abs(float64(g.Data[i])-want) > 2e-3*max(1, math.Abs(want)) {
-			return fmt.Errorf("the gradient of element %d of an output of %v is %g, differences of the loss give %g", i, g.Shape, g.Data[i], want)
+			return fmt.Errorf("the gradient of element %d of an output of %v is %g, differences of the loss give %g",
+				i, g.Shape, g.Data[i], want)
 		}
 	}
 	return nil

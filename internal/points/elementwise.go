@@ -154,7 +154,8 @@ func sameBlocks(s *harness.Subject) error {
 	blocks.Wait()
 	for i := range whole {
 		if math.Float32bits(whole[i]) != math.Float32bits(parts[i]) {
-			return fmt.Errorf("element %d of %d is %g when the gradients are combined whole and %g when they are cut into blocks",
+			return fmt.Errorf("element %d of %d is %g when the gradients are combined whole and %g when they are cut "+
+				"into blocks",
 				i, several, whole[i], parts[i])
 		}
 	}

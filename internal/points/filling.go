@@ -46,8 +46,13 @@ func zeros(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 }
 
 func rowsOfAll(*harness.Rank) []int32    { return []int32{0, 2, 3, 12} }
-func rowsOfRank(r *harness.Rank) []int32 { p := int32(r.Position % 3); return []int32{p, p + 1, p + 5} } // #nosec G115 -- below 3
 func rowsOfNobody(*harness.Rank) []int32 { return nil }
+
+func rowsOfRank(r *harness.Rank) []int32 {
+	p := int32(r.Position % 3) // #nosec G115 -- below 3
+	return []int32{p, p + 1, p + 5}
+}
+
 func rowsOfFirst(r *harness.Rank) []int32 {
 	if r.Position > 0 {
 		return nil

@@ -82,7 +82,9 @@ func floatGradient(c sdk.FloatCriterion, output tensor.Tensor, targets []float32
 		output.Data[i] = was
 		want := (moved[1] - moved[0]) / (2 * step)
 		if !(math.Abs(float64(g.Data[i])-want) <= 2e-3*max(1, math.Abs(want))) {
-			return fmt.Errorf("the gradient of element %d of an output of %v with numbers as targets is %g, differences of the loss give %g", i, g.Shape, g.Data[i], want)
+			return fmt.Errorf("the gradient of element %d of an output of %v with numbers as targets is %g, "+
+				"differences of the loss give %g",
+				i, g.Shape, g.Data[i], want)
 		}
 	}
 	return nil

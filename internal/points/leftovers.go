@@ -27,7 +27,9 @@ func leftovers(basic harness.Point) harness.Point {
 			}
 			var left string
 			for start := time.Now(); time.Since(start) < time.Second; time.Sleep(5 * time.Millisecond) {
-				if left = newGoroutine(before) + newOne("an open file", opened, openFiles()) + newOne("a process", started, children()); left == "" {
+				left = newGoroutine(before) + newOne("an open file", opened, openFiles()) +
+					newOne("a process", started, children())
+				if left == "" {
 					return nil
 				}
 			}
@@ -52,7 +54,9 @@ func goroutines() map[string]string {
 func newGoroutine(before map[string]string) string {
 	for number, stack := range goroutines() {
 		_, origin, created := strings.Cut(stack, "created by ")
-		if _, old := before[number]; old || !created || strings.HasPrefix(origin, "testing.") || strings.Contains(stack, "points.goroutines(") {
+		_, old := before[number]
+		mine := strings.HasPrefix(origin, "testing.") || strings.Contains(stack, "points.goroutines(")
+		if old || !created || mine {
 			continue
 		}
 		return "a goroutine: " + strings.Join(strings.Fields(origin), " ")

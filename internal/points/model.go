@@ -46,7 +46,8 @@ var modelPoints = []harness.Point{
 		OnRank: func(r *harness.Rank) error {
 			r.Model.Initialize(1)
 			for _, n := range []int{1, 7} {
-				_, _ = iterate(r, harness.Batch(r.Model.Inputs(), atLeast(r, n), 0)) // its errors are the business of other points
+				// Its errors are the business of other points.
+				_, _ = iterate(r, harness.Batch(r.Model.Inputs(), atLeast(r, n), 0))
 			}
 			return nil
 		},
@@ -57,20 +58,24 @@ var modelPoints = []harness.Point{
 		OnRank: func(r *harness.Rank) error {
 			r.Model.Initialize(1)
 			emitted := make([]string, len(r.Gradients))
-			if _, err := iterateEmitting(r, harness.Batch(r.Model.Inputs(), atLeast(r, 4), 0), func(k int) { emitted[k] = harness.Digest(r.Gradients[k]) }); err != nil {
+			note := func(k int) { emitted[k] = harness.Digest(r.Gradients[k]) }
+			if _, err := iterateEmitting(r, harness.Batch(r.Model.Inputs(), atLeast(r, 4), 0), note); err != nil {
 				return err
 			}
 			for k, g := range r.Gradients {
 				if after := harness.Digest(g); after != emitted[k] {
-					return fmt.Errorf("the gradient of parameter %s is %s when it is emitted, and %s when Backward returns", r.Model.Parameters()[k].Name, emitted[k], after)
+					return fmt.Errorf("the gradient of parameter %s is %s when it is emitted, and %s when Backward "+
+						"returns",
+						r.Model.Parameters()[k].Name, emitted[k], after)
 				}
 			}
 			return nil
 		},
 	},
 	{
-		Name:    "sizes",
-		Promise: "batches of 1, of an odd and of a huge number of samples are computed, with empty bags and bags that hold an index twice",
+		Name: "sizes",
+		Promise: "batches of 1, of an odd and of a huge number of samples are computed, with empty bags and bags " +
+			"that hold an index twice",
 		Samples: 1031,
 		OnRank: func(r *harness.Rank) error {
 			r.Model.Initialize(1)
@@ -88,7 +93,10 @@ var modelPoints = []harness.Point{
 		OnRank: func(r *harness.Rank) error {
 			r.Model.Initialize(1)
 			b := harness.Batch(r.Model.Inputs(), atLeast(r, 6), 0)
-			before := sdk.Batch{Indices: slices.Clone(b.Indices), Offsets: slices.Clone(b.Offsets), Features: slices.Clone(b.Features), Targets: slices.Clone(b.Targets)}
+			before := sdk.Batch{
+				Indices: slices.Clone(b.Indices), Offsets: slices.Clone(b.Offsets),
+				Features: slices.Clone(b.Features), Targets: slices.Clone(b.Targets),
+			}
 			var values []string
 			for _, v := range r.Values {
 				values = append(values, harness.Digest(&tensor.Gradient{Values: v.Data}))
@@ -101,7 +109,8 @@ var modelPoints = []harness.Point{
 			}
 			for k, v := range r.Values {
 				if now := harness.Digest(&tensor.Gradient{Values: v.Data}); now != values[k] {
-					return fmt.Errorf("parameter %s is %s before an iteration of the model and %s after it", r.Model.Parameters()[k].Name, values[k], now)
+					return fmt.Errorf("parameter %s is %s before an iteration of the model and %s after it",
+						r.Model.Parameters()[k].Name, values[k], now)
 				}
 			}
 			return nil
@@ -122,7 +131,8 @@ var modelPoints = []harness.Point{
 				for k, g := range r.Gradients {
 					r.Pass = round
 					if err := r.Again("the gradient of parameter "+r.Model.Parameters()[k].Name, g); err != nil {
-						return fmt.Errorf("of the same batch twice, %w, where a pass is a backward pass%s", err, stochasticHint(r))
+						return fmt.Errorf("of the same batch twice, %w, where a pass is a backward pass%s",
+							err, stochasticHint(r))
 					}
 				}
 				for _, g := range r.Gradients {
@@ -145,7 +155,8 @@ var modelPoints = []harness.Point{
 				if err != nil {
 					return err
 				}
-				if err := r.Again(fmt.Sprintf("the output of batch %d", step), &tensor.Gradient{Values: []float32{float32(loss)}}); err != nil {
+				if err := r.Again(fmt.Sprintf("the output of batch %d",
+					step), &tensor.Gradient{Values: []float32{float32(loss)}}); err != nil {
 					return err
 				}
 			}

@@ -34,14 +34,16 @@ func Of(s *harness.Subject) []harness.Point {
 	}
 	list := slices.Concat([]harness.Point{settings}, own, []harness.Point{leftovers(own[0])})
 	return slices.DeleteFunc(list, func(p harness.Point) bool {
-		return p.Sparse && s.GetsDense() || p.Agreement && !agree(s) || p.Floats && s.Part.Targets.OrClasses() == sdk.ClassTargets
+		return p.Sparse && s.GetsDense() || p.Agreement && !agree(s) ||
+			p.Floats && s.Part.Targets.OrClasses() == sdk.ClassTargets
 	})
 }
 
 // agree says that the part leaves all ranks with the same result: one that does not wait for all
 // cannot, nor one that has nothing to agree by.
 func agree(s *harness.Subject) bool {
-	return !s.Part.Asynchronous && !s.Part.RanksDiffer && !s.RanksDiffer && (s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
+	return !s.Part.Asynchronous && !s.Part.RanksDiffer && !s.RanksDiffer &&
+		(s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
 }
 
 // refusesSettings holds of every kind. What is out of range the author alone knows.

@@ -34,14 +34,21 @@ var reductionPoints = []harness.Point{
 	},
 	values,
 	{
-		Name:    "sparse",
-		Sparse:  true,
-		Promise: "sparse gradients come back as rows of their table: those of one rank alone, of all at once, and none at all",
-		Ranks:   2,
+		Name:   "sparse",
+		Sparse: true,
+		Promise: "sparse gradients come back as rows of their table: those of one rank alone, of all at once, and " +
+			"none at all",
+		Ranks: 2,
 		OnRank: func(r *harness.Rank) error {
-			for i, rows := range []func(*harness.Rank) []int32{rowsOfAll, rowsOfRank, rowsOfNobody, rowsOfFirst} {
-				if err := reduceAll(r, int64(i), filled(rows)); err != nil {
-					return fmt.Errorf("%s: %w", [...]string{"the same rows on all ranks", "rows of each rank's own", "no rows", "rows on rank 0 alone"}[i], err)
+			for batch, c := range []struct {
+				what string
+				rows func(*harness.Rank) []int32
+			}{
+				{"the same rows on all ranks", rowsOfAll}, {"rows of each rank's own", rowsOfRank},
+				{"no rows", rowsOfNobody}, {"rows on rank 0 alone", rowsOfFirst},
+			} {
+				if err := reduceAll(r, int64(batch), filled(c.rows)); err != nil {
+					return fmt.Errorf("%s: %w", c.what, err)
 				}
 			}
 			return nil

@@ -118,7 +118,8 @@ func (a *answerCount) count(p sdk.Push, g *tensor.Gradient) error {
 	case a.of[push] > 1:
 		a.wrong = fmt.Errorf("batch %d, bucket %d of trainer %d is answered twice", p.Batch, p.Bucket, p.Trainer)
 	case g == nil:
-		a.wrong = fmt.Errorf("batch %d, bucket %d of trainer %d is answered with no gradient", p.Batch, p.Bucket, p.Trainer)
+		a.wrong = fmt.Errorf("batch %d, bucket %d of trainer %d is answered with no gradient",
+			p.Batch, p.Bucket, p.Trainer)
 	}
 	return nil
 }

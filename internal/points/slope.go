@@ -56,106 +56,127 @@ func compareGradients(r *harness.Rank, chance *rand.Rand) error {
 		return err
 	}
 	specs := r.Model.Parameters()
-	gradients := make([][]float32, len(specs))
-	for k := range specs {
-		gradients[k] = dense(specs[k], r.Gradients[k])
+	var probes []*probe
+	for k, spec := range specs {
+		probes = append(probes, &probe{r, b, chance, r.Values[k].Data, dense(spec, r.Gradients[k])})
 	}
-	for k, g := range gradients {
-		norm := length(g)
-		if norm >= 1e-6 {
-			own := slices.Clone(g)
-			for i := range own {
-				own[i] /= float32(norm)
-			}
-			slope, err := slopeAlong(r, b, k, 0, own, norm, func(float64, line) float64 { return 0.05*norm + 1e-4 }, 1e-2)
-			if err != nil {
-				return err
-			}
-			if !slope.agrees {
-				return fmt.Errorf("the gradient of parameter %s has length %g, but along it the output changes by %g", specs[k].Name, norm, slope.change)
-			}
+	for k, p := range probes {
+		name := specs[k].Name
+		if err := p.alongGradient(name); err != nil {
+			return err
 		}
-		if err := compareByChance(r, b, k, g, chance); err != nil {
-			return fmt.Errorf("parameter %s: %w", specs[k].Name, err)
+		if err := p.byChance(); err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
 		}
-		if err := compareInPieces(r, b, k, g, chance, max(smallestBlock, (all+blocks-1)/blocks)); err != nil {
-			return fmt.Errorf("parameter %s: %w", specs[k].Name, err)
+		if err := p.inPieces(max(smallestBlock, (all+blocks-1)/blocks)); err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// compareByChance moves every element of a parameter up or down by as much.
-func compareByChance(r *harness.Rank, b *sdk.Batch, k int, g []float32, chance *rand.Rand) error {
-	norm, root := length(g), math.Sqrt(float64(len(g)))
-	reach := max(length(r.Values[k].Data), 1) / root // of an element
+// probe moves one parameter of a model.
+type probe struct {
+	rank             *harness.Rank
+	batch            *sdk.Batch
+	chance           *rand.Rand
+	values, gradient []float32
+}
+
+// alongGradient moves the parameter along its gradient, unless that is next to nothing.
+func (p *probe) alongGradient(name string) error {
+	norm := length(p.gradient)
+	if !(norm >= 1e-6) {
+		return nil
+	}
+	direction := slices.Clone(p.gradient)
+	for i := range direction {
+		direction[i] /= float32(norm)
+	}
+	tolerance := func(float64, line) float64 { return 0.05*norm + 1e-4 }
+	slope, err := p.slope(0, direction, norm, tolerance, 1e-2)
+	if err != nil || slope.agrees {
+		return err
+	}
+	return fmt.Errorf("the gradient of parameter %s has length %g, but along it the output changes by %g",
+		name, norm, slope.change)
+}
+
+// byChance moves every element of the parameter up or down by as much.
+func (p *probe) byChance() error {
+	norm, root := length(p.gradient), math.Sqrt(float64(len(p.gradient)))
+	reach := max(length(p.values), 1) / root // of an element
 	for range directions {
-		direction, want := signs(g, chance)
-		slope, err := slopeAlong(r, b, k, 0, direction, want, func(step float64, l line) float64 {
+		direction, want := signs(p.gradient, p.chance)
+		tolerance := func(step float64, l line) float64 {
 			return 0.05*max(norm, math.Abs(l.change)) + l.rounding(step)
-		}, 1e-2*reach)
+		}
+		slope, err := p.slope(0, direction, want, tolerance, 1e-2*reach)
 		if err != nil {
 			return err
 		}
 		if !slope.agrees {
-			return fmt.Errorf("along a direction of all its %d elements the output changes by %g, but by its gradient, of length %g, it would by %g", len(g), slope.change, norm, want)
+			return fmt.Errorf("along a direction of all its %d elements the output changes by %g, but by its "+
+				"gradient, of length %g, it would by %g", len(p.gradient), slope.change, norm, want)
 		}
 	}
 	return nil
 }
 
-// compareInPieces moves some elements of a parameter by themselves, and then pieces of so many.
-func compareInPieces(r *harness.Rank, b *sdk.Batch, k int, g []float32, chance *rand.Rand, size int) error {
-	if len(g) == 0 {
+// inPieces moves some elements of the parameter by themselves, and then pieces of so many.
+func (p *probe) inPieces(size int) error {
+	n := len(p.gradient)
+	if n == 0 {
 		return nil
 	}
 	for i := range singles {
-		at := chance.IntN(len(g))
+		at := p.chance.IntN(n)
 		switch i {
 		case 0:
 			at = 0
 		case 1:
-			at = len(g) - 1
+			at = n - 1
 		}
-		if err := comparePiece(r, b, k, g, at, at+1, chance); err != nil {
+		if err := p.piece(at, at+1); err != nil {
 			return err
 		}
 	}
-	for from := 0; from < len(g); from += size {
-		if err := comparePiece(r, b, k, g, from, min(from+size, len(g)), chance); err != nil {
+	for from := 0; from < n; from += size {
+		if err := p.piece(from, min(from+size, n)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// comparePiece moves the elements of a piece up or down, all of them together by as much as a single one,
+// piece moves the elements of a piece up or down, all of them together by as much as a single one,
 // along several directions where it must: near a bend of the model, as that of a ReLU, the gradient
 // differs from the slope along some, a wrong one along all.
-func comparePiece(r *harness.Rank, b *sdk.Batch, k int, g []float32, from, to int, chance *rand.Rand) error {
+func (p *probe) piece(from, to int) error {
 	const reach, attempts = 0.1, 4
-	tolerance := 0.03 // an element of a piece is a larger share of its length
+	share := 0.03 // an element of a piece is a larger share of its length
 	if to == from+1 {
-		tolerance = 0.25
+		share = 0.25
 	}
 	var slope line
 	var want float64
-	norm := length(g[from:to])
+	norm := length(p.gradient[from:to])
+	tolerance := func(step float64, l line) float64 { return share*norm + l.rounding(step) }
 	for range attempts {
 		var direction []float32
 		var err error
-		direction, want = signs(g[from:to], chance)
-		slope, err = slopeAlong(r, b, k, from, direction, want, func(step float64, l line) float64 {
-			return tolerance*norm + l.rounding(step)
-		}, reach/math.Sqrt(float64(to-from)))
+		direction, want = signs(p.gradient[from:to], p.chance)
+		slope, err = p.slope(from, direction, want, tolerance, reach/math.Sqrt(float64(to-from)))
 		if err != nil || slope.agrees {
 			return err
 		}
 	}
 	if to == from+1 {
-		return fmt.Errorf("where element %d of %d moves, the output changes by %g, but by its gradient it would by %g", from, len(g), slope.change, want)
+		return fmt.Errorf("where element %d of %d moves, the output changes by %g, but by its gradient it would by %g",
+			from, len(p.gradient), slope.change, want)
 	}
-	return fmt.Errorf("along a direction of its elements %d to %d the output changes by %g, but by its gradient, there of length %g, it would by %g", from, to-1, slope.change, norm, want)
+	return fmt.Errorf("along a direction of its elements %d to %d the output changes by %g, but by its gradient, "+
+		"there of length %g, it would by %g", from, to-1, slope.change, norm, want)
 }
 
 // signs are a direction by chance, 1 or -1 for each element, and the slope along it by the gradient g.
@@ -178,49 +199,66 @@ type line struct {
 // rounding is what the outputs of both ends, of 24 bits, may add to the change.
 func (l line) rounding(step float64) float64 { return 1e-6 * l.magnitude / step }
 
-// slopeAlong moves elements of a parameter, from one on, along a direction, both ways, by a step and by a tenth
-// of it, until the change is the expected one within a tolerance: at last also where it is that on one
-// side, since the model may bend on the other. It gives the nearest.
-func slopeAlong(r *harness.Rank, b *sdk.Batch, k, from int, direction []float32, want float64, tolerance func(step float64, l line) float64, step float64) (nearest line, err error) {
-	values := r.Values[k].Data[from : from+len(direction)]
+// tolerance is how far a change may be from the expected one, for a step.
+type tolerance func(step float64, l line) float64
+
+// slope moves elements of the parameter, from one on, along a direction, both ways, by a step and by a
+// tenth of it, until the change is the expected one within a tolerance: at last also where it is that
+// on one side, since the model may bend on the other. It gives the nearest.
+func (p *probe) slope(from int, direction []float32, want float64, within tolerance, step float64) (line, error) {
+	values := p.values[from : from+len(direction)]
 	start := slices.Clone(values)
 	defer copy(values, start)
 	output := func(by float64) (sum, magnitude float64, err error) {
 		for i := range values {
 			values[i] = start[i] + float32(by*float64(direction[i]))
 		}
-		restart(r)
-		out, err := r.Model.Forward(b)
-		for i, y := range out.Data {
-			term := float64(toys.Number(i+3)) * float64(y)
-			sum += term
-			magnitude += math.Abs(term)
-		}
-		return sum, magnitude, err
+		return p.output()
 	}
-	nearest.change = math.Inf(1)
+	nearest := line{change: math.Inf(1)}
 	try := func(step float64, l line) bool {
-		if l.agrees = math.Abs(l.change-want) <= tolerance(step, l); l.agrees || math.Abs(l.change-want) < math.Abs(nearest.change-want) {
+		off := math.Abs(l.change - want)
+		l.agrees = off <= within(step, l)
+		if l.agrees || off < math.Abs(nearest.change-want) {
 			nearest = l
 		}
 		return l.agrees
 	}
 	var below, above, magnitude float64
+	var err error
 	for _, step = range []float64{step, step / 10} {
 		if below, _, err = output(-step); err != nil {
 			return nearest, err
 		}
-		if above, magnitude, err = output(step); err != nil || try(step, line{change: (above - below) / (2 * step), magnitude: 2 * magnitude}) {
+		if above, magnitude, err = output(step); err != nil {
 			return nearest, err
+		}
+		if try(step, line{change: (above - below) / (2 * step), magnitude: 2 * magnitude}) {
+			return nearest, nil
 		}
 	}
 	here, _, err := output(0)
+	if err != nil {
+		return nearest, err
+	}
 	for _, change := range []float64{(above - here) / step, (here - below) / step} {
-		if err != nil || try(step, line{change: change, magnitude: 2 * magnitude}) {
-			return nearest, err
+		if try(step, line{change: change, magnitude: 2 * magnitude}) {
+			break
 		}
 	}
 	return nearest, nil
+}
+
+// output computes the batch: the sum of the weighted outputs, and of their magnitudes.
+func (p *probe) output() (sum, magnitude float64, err error) {
+	restart(p.rank)
+	out, err := p.rank.Model.Forward(p.batch)
+	for i, y := range out.Data {
+		term := float64(toys.Number(i+3)) * float64(y)
+		sum += term
+		magnitude += math.Abs(term)
+	}
+	return sum, magnitude, err
 }
 
 func length(x []float32) float64 {

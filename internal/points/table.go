@@ -14,9 +14,10 @@ import (
 // tablePoints are those of servers of tables.
 var tablePoints = []harness.Point{
 	{
-		Name:    "lookup",
-		Promise: "Lookup writes the sum of its rows for every bag that it is asked for, 0 for empty ones, and nothing beside that",
-		OnRank:  linkedLookup,
+		Name: "lookup",
+		Promise: "Lookup writes the sum of its rows for every bag that it is asked for, 0 for empty ones, and " +
+			"nothing beside that",
+		OnRank: linkedLookup,
 		Alone: func(s *harness.Subject) error {
 			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
 				return sums(spec.Rows, func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) })
@@ -24,13 +25,16 @@ var tablePoints = []harness.Point{
 		},
 	},
 	{
-		Name:    "update",
-		Promise: "Update applies the gradient of every bag to every row that it holds, once for each time that it does, and changes no other row",
-		OnRank:  linkedUpdates,
+		Name: "update",
+		Promise: "Update applies the gradient of every bag to every row that it holds, once for each time that it " +
+			"does, and changes no other row",
+		OnRank: linkedUpdates,
 		Alone: func(s *harness.Subject) error {
 			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
 				look := func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) }
-				err := everyRow(spec.Rows, look, func(bags [][]int64) error { return teach(server, spec, bags, slices.Repeat([]float32{0.5}, len(bags))) })
+				err := everyRow(spec.Rows, look, func(bags [][]int64) error {
+					return teach(server, spec, bags, slices.Repeat([]float32{0.5}, len(bags)))
+				})
 				if err != nil {
 					return err
 				}
@@ -61,7 +65,8 @@ var tablePoints = []harness.Point{
 				if err != nil {
 					return err
 				}
-				if err := r.Again(fmt.Sprintf("what is looked up after %d updates", updates), &tensor.Gradient{Values: values}); err != nil {
+				if err := r.Again(fmt.Sprintf("what is looked up after %d updates",
+					updates), &tensor.Gradient{Values: values}); err != nil {
 					return err
 				}
 				if err := update(r); err != nil {
@@ -88,7 +93,9 @@ var tablePoints = []harness.Point{
 				}
 				for i := range bags {
 					if !slices.Equal(passes[0][i], passes[1][i]) {
-						return fmt.Errorf("after one update row %d begins with %g in the first pass and with %g in the second", bags[i][0], passes[0][i][0], passes[1][i][0])
+						return fmt.Errorf("after one update row %d begins with %g in the first pass and with %g in "+
+							"the second",
+							bags[i][0], passes[0][i][0], passes[1][i][0])
 					}
 				}
 				return nil

@@ -31,11 +31,15 @@ var trainerPoints = []harness.Point{
 		},
 	},
 	{
-		Name:    "order",
-		Promise: "Forward, the loss, its gradient and Backward of a batch come in this order, its buckets in theirs, and none is written while it is reduced",
-		Ranks:   2,
+		Name: "order",
+		Promise: "Forward, the loss, its gradient and Backward of a batch come in this order, its buckets in theirs, " +
+			"and none is written while it is reduced",
+		Ranks: 2,
 		OnRank: func(r *harness.Rank) error {
-			_ = harness.Recovered(func() error { _, err := train(context.Background(), r, nil); return err }) // the business of other points
+			_ = harness.Recovered(func() error { // its errors are the business of other points
+				_, err := train(context.Background(), r, nil)
+				return err
+			})
 			return r.Disorder()
 		},
 	},
@@ -106,7 +110,8 @@ var trainerPoints = []harness.Point{
 			case len(told) != 1:
 				return fmt.Errorf("the context ended after iteration 1, but %d were done", len(told))
 			case !errors.Is(err, errEnough):
-				return fmt.Errorf("the context ended because %q, but Train gives %q", fmt.Sprint(errEnough), fmt.Sprint(err))
+				return fmt.Errorf("the context ended because %q, but Train gives %q",
+					fmt.Sprint(errEnough), fmt.Sprint(err))
 			}
 			return nil
 		},

@@ -11,8 +11,8 @@ const Values = "values"
 // values holds a hook or a server to what it declares to answer.
 var values = harness.Point{
 	Name: Values,
-	Promise: "every element is what the part declares to answer, the first and the last of a bucket too: of 1, 17 and 1,000,003 elements and of rows, " +
-		"with zeros and with numbers of all magnitudes, for 1 to 3 trainers",
+	Promise: "every element is what the part declares to answer, the first and the last of a bucket too: of 1, 17 " +
+		"and 1,000,003 elements and of rows, with zeros and with numbers of all magnitudes, for 1 to 3 trainers",
 	Worlds:  []int{1, 2, 3},
 	Large:   true,
 	Samples: largeBatch,
@@ -38,4 +38,5 @@ var values = harness.Point{
 }
 
 // Undeclared is why no value of a part is compared that does not say what it answers.
-const Undeclared = harness.NotSeen("no value was compared, since the part does not declare what it answers: declare it (sdk.Answering, answers in Python), or say what to expect")
+const Undeclared = harness.NotSeen("no value was compared, since the part does not declare what it answers: " +
+	"declare it (sdk.Answering, answers in Python), or say what to expect")

@@ -6,21 +6,9 @@ package conformance
 import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/points/harness"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
-)
-
-// The keys of the parts: Key is that of all but the trainers of what no server of gradients serves,
-// and of the one that tries data.
-const (
-	Key           = "conformance"
-	DataKey       = Key + "_data"
-	ParametersKey = Key + "_parameters"
-	TablesKey     = Key + "_tables"
-	// OrderedKey is that of a model, a criterion and a hook that know in what order they are to be
-	// called, and PushKey that of such a hook that pushes to a server.
-	OrderedKey = Key + "_ordered"
-	PushKey    = Key + "_push"
 )
 
 // Parts lists the parts of this package.
@@ -29,23 +17,20 @@ func Parts() []sdk.Part {
 		part.Key = key
 		return harness.Ordered(part)
 	}
+	newPoint := func(s inrun.Settings, env sdk.TrainerEnv) (sdk.Trainer, error) { return newTrainer(s, env) }
+	newModel := func(s modelSettings, _ sdk.ModelEnv) (sdk.Model, error) {
+		return &model{toys.Sizes{DenseOnly: s.DenseOnly, Large: s.Large}, s.inputs()}, nil
+	}
+	newData := func(_ struct{}, env sdk.DataEnv) (sdk.Data, error) { return &data{env: env}, nil }
 	return []sdk.Part{
-		ordered(toys.Matrix, OrderedKey), ordered(toys.Squares, OrderedKey), ordered(toys.Group, OrderedKey), ordered(toys.Push, PushKey),
-		sdk.NewTrainer(Key, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
-			return newTrainer(s, env)
-		}),
-		sdk.NewParameterTrainer(ParametersKey, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
-			return newTrainer(s, env)
-		}),
-		sdk.NewTableTrainer(TablesKey, trainerSettings{}, func(s trainerSettings, env sdk.TrainerEnv) (sdk.Trainer, error) {
-			t, err := newTrainer(s, env)
-			return &lookingUp{t}, err
-		}),
-		sdk.NewTrainer(DataKey, struct{}{}, newReader),
-		sdk.NewModel(Key, modelSettings{}, func(s modelSettings, _ sdk.ModelEnv) (sdk.Model, error) {
-			return &model{toys.Sizes{DenseOnly: s.DenseOnly, Large: s.Large}, s.inputs()}, nil
-		}),
-		sdk.NewData(Key, struct{}{}, func(_ struct{}, env sdk.DataEnv) (sdk.Data, error) { return &data{env: env}, nil }),
+		ordered(toys.Matrix, inrun.OrderedKey), ordered(toys.Squares, inrun.OrderedKey),
+		ordered(toys.Group, inrun.OrderedKey), ordered(toys.Push, inrun.PushKey),
+		sdk.NewTrainer(inrun.Key, inrun.Settings{}, newPoint),
+		sdk.NewParameterTrainer(inrun.ParametersKey, inrun.Settings{}, newPoint),
+		sdk.NewTableTrainer(inrun.TablesKey, inrun.Settings{}, newLookingUp),
+		sdk.NewTrainer(inrun.DataKey, struct{}{}, newReader),
+		sdk.NewModel(inrun.Key, modelSettings{}, newModel),
+		sdk.NewData(inrun.Key, struct{}{}, newData),
 	}
 }
 

@@ -8,16 +8,13 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// The facts of a reader: BatchesFact are the checksums of the batches of a pass, in order, up to
-// mostBatches of them.
-const (
-	BatchesFact = "batches"
-	mostBatches = 4096
-)
+// mostBatches bounds how many batches of a pass a reader tells of.
+const mostBatches = 4096
 
 // reader is a trainer that checks the batches that it gets, and says what they were.
 type reader struct {
@@ -69,5 +66,5 @@ func (r *reader) take(_ sdk.Key, b *sdk.Batch) (float64, error) {
 
 // PassFacts implements sdk.PassDescriber.
 func (r *reader) PassFacts() map[string]string {
-	return map[string]string{BatchesFact: strings.Join(r.batches, " ")}
+	return map[string]string{inrun.BatchesFact: strings.Join(r.batches, " ")}
 }

@@ -10,26 +10,10 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/points"
 	"github.com/psbench/psbench/internal/points/harness"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
-
-// trainerSettings say which point is carried out, and what part is tested.
-type trainerSettings struct {
-	Point        string   `json:"point" doc:"the point of the contract that is carried out"`
-	Kind         string   `json:"kind" doc:"kind of the part that is tested"`
-	Serves       string   `json:"serves" doc:"what a server that is tested serves"`
-	Links        []string `json:"links" doc:"links of a hook that is tested"`
-	Timing       int      `json:"timing" doc:"timing of a server that is tested"`
-	Asynchronous bool     `json:"asynchronous" doc:"the server that is tested does not wait"`
-	Answers      string   `json:"answers" doc:"what a hook or server that is tested declares to answer"`
-	Targets      string   `json:"targets" doc:"what a criterion that is tested takes as targets"`
-	RanksDiffer  bool     `json:"ranks_differ" doc:"results may differ from rank to rank"`
-	DenseOnly    bool     `json:"dense_only" doc:"gradients are dense"`
-	Largest      int      `json:"largest" doc:"samples of the largest batch; 0: as many as the point says"`
-	Stochastic   bool     `json:"stochastic" doc:"the model that is tested draws random numbers"`
-	Smallest     int      `json:"smallest" doc:"samples of the smallest batch that the model that is tested takes"`
-}
 
 // trainer carries a point out in the first iteration of each pass.
 type trainer struct {
@@ -40,12 +24,8 @@ type trainer struct {
 	rank  *harness.Rank
 }
 
-func newTrainer(s trainerSettings, env sdk.TrainerEnv) (*trainer, error) {
-	part := sdk.Part{Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing), Asynchronous: s.Asynchronous, Answers: sdk.Answers(s.Answers), Targets: sdk.TargetKind(s.Targets), Stochastic: s.Stochastic, SmallestBatch: s.Smallest}
-	for _, link := range s.Links {
-		part.Links = append(part.Links, sdk.Link(link))
-	}
-	about := &harness.Subject{Part: part, RanksDiffer: s.RanksDiffer, DenseOnly: s.DenseOnly, Largest: s.Largest}
+func newTrainer(s inrun.Settings, env sdk.TrainerEnv) (*trainer, error) {
+	about := s.Subject()
 	list := points.Of(about)
 	i := slices.IndexFunc(list, func(p harness.Point) bool { return p.Name == s.Point && p.InRun() })
 	if i < 0 {
@@ -85,6 +65,11 @@ func (t *trainer) PassFacts() map[string]string { return t.rank.Told }
 
 // lookingUp is a trainer that has tables of servers.
 type lookingUp struct{ *trainer }
+
+func newLookingUp(s inrun.Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
+	t, err := newTrainer(s, env)
+	return &lookingUp{t}, err
+}
 
 // PlanInputs has data of indices that all tables have.
 func (t *lookingUp) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/registry"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/sdk"
@@ -24,17 +25,6 @@ import (
 
 // ErrFailed says that a part breaks its contract; the output says where.
 var ErrFailed = errors.New("the plugin does not keep the contract")
-
-// The keys of psbench's own parts that try others: trainer, model and data; trainers that need
-// something else of servers, or try data; and what trainers must call in order.
-const (
-	key           = "conformance"
-	dataKey       = key + "_data"
-	parametersKey = key + "_parameters"
-	tablesKey     = key + "_tables"
-	orderedKey    = key + "_ordered"
-	pushKey       = key + "_push"
-)
 
 // pluginName is what the plugin is called in runs.
 const pluginName = "checked"
@@ -141,7 +131,7 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error
 	for _, part := range all {
 		switch {
 		case partOf(c.ours, part.Kind, part.Key) != nil:
-			c.linked = c.linked || !ofTrials(part)
+			c.linked = c.linked || !inrun.IsKey(part.Key)
 		case slices.Contains(ranked, part.Kind):
 			c.parts = append(c.parts, part)
 		}
@@ -158,11 +148,6 @@ func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
 	return &list[i]
 }
 
-// ofTrials says whether a part is one of psbench's own that try others.
-func ofTrials(part sdk.Part) bool {
-	return part.Key == key || slices.Contains([]string{dataKey, parametersKey, tablesKey, orderedKey, pushKey}, part.Key)
-}
-
 // register writes a registry file that names the plugin's parts and psbench's own that try them. A
 // plugin that serves psbench's parts, too, runs these itself.
 func (c *Check) register() error {
@@ -172,14 +157,15 @@ func (c *Check) register() error {
 		program.Includes = []string{registry.Builtin}
 	}
 	file := registry.File{
-		Plugins:    map[string]registry.Program{pluginName: program},
-		TrainerMap: map[string]registry.TrainerEntry{},
-		ModelMap:   map[string]registry.ModelEntry{key: {Entry: own}, orderedKey: {Entry: own}},
-		DataMap:    map[string]registry.Entry{key: own},
-		ServerMap:  map[string]registry.ServerEntry{},
-		DDPHookMap: map[string]registry.HookEntry{orderedKey: {Entry: own}, pushKey: {Entry: own}}, CriterionMap: map[string]registry.Entry{orderedKey: own},
+		Plugins:      map[string]registry.Program{pluginName: program},
+		TrainerMap:   map[string]registry.TrainerEntry{},
+		ModelMap:     map[string]registry.ModelEntry{inrun.Key: {Entry: own}, inrun.OrderedKey: {Entry: own}},
+		DataMap:      map[string]registry.Entry{inrun.Key: own},
+		ServerMap:    map[string]registry.ServerEntry{},
+		DDPHookMap:   map[string]registry.HookEntry{inrun.OrderedKey: {Entry: own}, inrun.PushKey: {Entry: own}},
+		CriterionMap: map[string]registry.Entry{inrun.OrderedKey: own},
 	}
-	for _, trainer := range []string{key, dataKey, parametersKey, tablesKey} {
+	for _, trainer := range []string{inrun.Key, inrun.DataKey, inrun.ParametersKey, inrun.TablesKey} {
 		file.TrainerMap[trainer] = registry.TrainerEntry{Entry: own}
 	}
 	theirs := registry.Entry{Plugin: pluginName}

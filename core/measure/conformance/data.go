@@ -10,11 +10,9 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/points"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/sdk"
 )
-
-// batchesFact is what psbench's trainer that tries data says: checksums of its batches, in order.
-const batchesFact = "batches"
 
 // dataTrials are the points of data: what trainers get of it.
 func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context) error) {
@@ -63,7 +61,9 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 			for i, sum := range read {
 				n := len(read) / epochs // of an epoch
 				if at := i%n*trainers + rank; at < len(whole[0]) && sum != whole[0][at] {
-					return fmt.Errorf("batch %d of epoch %d of trainer%d, of %d, is not batch %d of one that reads alone", i%n, i/n, rank, trainers, at)
+					return fmt.Errorf("batch %d of epoch %d of trainer%d, of %d, is not batch %d of one that reads "+
+						"alone",
+						i%n, i/n, rank, trainers, at)
 				}
 			}
 		}
@@ -84,8 +84,8 @@ const ofNumbers = "mse"
 // numbers.
 func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
 	out, err := c.readFor(ctx, part, how)
-	var config *configError
-	if err == nil || c.numbers || c.Model || c.fits != "" || c.inputs != nil || errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) || c.missing(part, err) != "" {
+	chosen := c.numbers || c.Model || c.fits != "" || c.inputs != nil
+	if err == nil || chosen || endsCheck(err) || c.missing(part, err) != "" {
 		return out, err
 	}
 	c.numbers = true
@@ -115,8 +115,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 	for _, in := range points.Inputs {
 		o.set(sdk.KindModel, taking(&in))
 		out, err := c.run(ctx, o)
-		var config *configError
-		if err == nil || errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) {
+		if err == nil || endsCheck(err) {
 			c.inputs = &in
 			return out, err
 		}
@@ -136,7 +135,9 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 			return out, err
 		}
 	}
-	return nil, fmt.Errorf("%w (nor does any other of %d models take it: name one that does, by --model and --set model.setting=value)", first, len(points.Inputs))
+	return nil, fmt.Errorf("%w (nor does any other of %d models take it: name one that does, by --model and --set "+
+		"model.setting=value)",
+		first, len(points.Inputs))
 }
 
 // fit chooses the model that the data of a run was seen to fit, if one was.
@@ -154,7 +155,8 @@ func (c *Check) fit(o options) bool {
 // taking are the settings of psbench's model for trials that has it take some data.
 func taking(in *sdk.InputSpec) map[string]any {
 	return map[string]any{
-		"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets, "tables": append([]int{}, in.Tables...),
+		"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets,
+		"tables": append([]int{}, in.Tables...),
 	}
 }
 
@@ -162,7 +164,7 @@ func taking(in *sdk.InputSpec) map[string]any {
 func batches(r *result.Result) (list [][]string) {
 	for _, p := range r.Processes {
 		if p.Kind == string(sdk.KindTrainer) {
-			list = append(list, strings.Fields(p.Facts[batchesFact]))
+			list = append(list, strings.Fields(p.Facts[inrun.BatchesFact]))
 		}
 	}
 	return list

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/internal/points"
 	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
@@ -41,10 +40,9 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 			err = t.run(ctx)
 		}
 		var unseen errUnseen
-		var config *configError
 		o := outcome{Kind: part.Kind, Key: part.Key, Point: t.name, Promise: t.promise}
 		switch {
-		case errors.Is(err, monitor.ErrInterrupted), errors.As(err, &config):
+		case endsCheck(err):
 			return err
 		case errors.As(err, &unseen):
 			o.Outcome, o.Why = pointUnseen, unseen.Error()
@@ -72,8 +70,7 @@ func (c *Check) begun(ctx context.Context, part sdk.Part) error {
 	if err == nil {
 		_, err = c.smallest(ctx, part)
 	}
-	var config *configError
-	if errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config) {
+	if endsCheck(err) {
 		return err
 	}
 	c.first = err
@@ -83,10 +80,12 @@ func (c *Check) begun(ctx context.Context, part sdk.Part) error {
 // needsSetting tells that a part cannot be tried until the user gives one of its settings.
 func (c *Check) needsSetting(part sdk.Part, name string) error {
 	give := fmt.Sprintf("--set %s.%s=VALUE", part.Kind, name)
-	c.needs = append(c.needs, fmt.Sprintf("%s %s needs a value for its setting %s: give %s", part.Kind, part.Key, name, give))
+	c.needs = append(c.needs, fmt.Sprintf("%s %s needs a value for its setting %s: give %s",
+		part.Kind, part.Key, name, give))
 	return c.tell(outcome{
-		Kind: part.Kind, Key: part.Key, Point: "settings", Outcome: pointUnseen, Promise: "a part is tried with settings that it takes",
-		Why: fmt.Sprintf("not tried: give %s, for the part says: %v", give, c.first),
+		Kind: part.Kind, Key: part.Key, Point: "settings", Outcome: pointUnseen,
+		Promise: "a part is tried with settings that it takes",
+		Why:     fmt.Sprintf("not tried: give %s, for the part says: %v", give, c.first),
 	})
 }
 
@@ -114,13 +113,15 @@ func (c *Check) trials(part sdk.Part) (trials []trial) {
 			t.promise = askedPromise
 		}
 		if t.name == "leftovers" {
-			t.promise = "a part that has been closed leaves no process, no temporary file and, of a plugin in Go, no goroutine"
+			t.promise = "a part that has been closed leaves no process, no temporary file and, of a plugin in Go, no " +
+				"goroutine"
 		}
 		trials = append(trials, t)
 		if t.name == "settings" && len(part.Settings) > 0 && len(c.refusalsOf(part)) == 0 {
 			trials = append(trials, trial{
 				name: "range", promise: "settings out of range are refused with an error",
-				unseen: fmt.Sprintf("not tried: name a value that it must refuse, --refuses %s.%s=VALUE", part.Kind, part.Settings[0].Name),
+				unseen: fmt.Sprintf("not tried: name a value that it must refuse, --refuses %s.%s=VALUE",
+					part.Kind, part.Settings[0].Name),
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/points/harness"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -37,13 +38,14 @@ func (o options) set(kind sdk.Kind, settings map[string]any) {
 // around it.
 func (c *Check) base(part sdk.Part) (options, error) {
 	o := options{
-		"trainer": key, "data": key, "ntrainer": 1, "nserver": 0, "epochs": 1, "batch_size": harness.MaxBatch, "warmup": "none", "rpc_timeout": patience,
+		"trainer": inrun.Key, "data": inrun.Key, "ntrainer": 1, "nserver": 0,
+		"epochs": 1, "batch_size": harness.MaxBatch, "warmup": "none", "rpc_timeout": patience,
 	}
 	if part.Kind == sdk.KindTrainer {
 		return o, c.trainerBase(part, o)
 	}
 	if part.Kind != sdk.KindModel {
-		o["model"] = key
+		o["model"] = inrun.Key
 		o.set(sdk.KindModel, map[string]any{"dense_only": c.DenseOnly})
 	}
 	switch part.Kind {
@@ -59,7 +61,7 @@ func (c *Check) base(part sdk.Part) (options, error) {
 	case sdk.KindModel:
 		o["model"] = part.Key
 	case sdk.KindData:
-		o["trainer"], o["data"], o["ddp_hook"], o["batch_size"] = dataKey, part.Key, "noop", 5
+		o["trainer"], o["data"], o["ddp_hook"], o["batch_size"] = inrun.DataKey, part.Key, "noop", 5
 		if c.Model {
 			delete(o, "model")
 			delete(o, "set")
@@ -75,9 +77,9 @@ func (c *Check) serverBase(part sdk.Part, o options) error {
 	case sdk.ServiceGradients:
 		o["ddp_hook"] = "rpc"
 	case sdk.ServiceTables:
-		o["trainer"], o["nserver"], o["ddp_hook"] = tablesKey, 2, "noop"
+		o["trainer"], o["nserver"], o["ddp_hook"] = inrun.TablesKey, 2, "noop"
 	case sdk.ServiceParameters:
-		o["trainer"], o["ddp_hook"] = parametersKey, "rpc"
+		o["trainer"], o["ddp_hook"] = inrun.ParametersKey, "rpc"
 		delete(o, "model")
 		delete(o, "set")
 		if c.Model {
@@ -100,7 +102,8 @@ func (c *Check) heldModel() (string, error) {
 	case len(models) > 0:
 		return models[0], nil
 	}
-	return "", errors.New("its plugin has no model, but a server of parameters holds one, so that no run could choose it: serve a model, too, or psbench's own (plugins.Parts)")
+	return "", errors.New("its plugin has no model, but a server of parameters holds one, so that no run could " +
+		"choose it: serve a model, too, or psbench's own (plugins.Parts)")
 }
 
 // models are the keys of those that the plugin serves, its own first.
@@ -181,15 +184,9 @@ func (c *Check) samples(point harness.Point) int {
 
 // trying are the settings of psbench's own trainer that carries a point out.
 func (c *Check) trying(part sdk.Part, point string) map[string]any {
-	links := []string{}
-	for _, link := range part.Links {
-		links = append(links, string(link))
-	}
-	return map[string]any{
-		"point": point, "kind": string(part.Kind), "serves": string(part.Serves), "links": links, "timing": int(part.Timing), "asynchronous": part.Asynchronous,
-		"answers": string(c.answers(part)), "targets": string(part.Targets), "ranks_differ": c.RanksDiffer || part.RanksDiffer, "dense_only": c.DenseOnly, "largest": c.Largest,
-		"stochastic": part.Stochastic, "smallest": part.SmallestBatch,
-	}
+	part.Answers = c.answers(part)
+	about := &harness.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly, Largest: c.Largest}
+	return inrun.SettingsOf(about, point).Values()
 }
 
 // run carries out one run.
@@ -228,7 +225,8 @@ func (c *Check) runWith(ctx context.Context, o options, change func(*config.Expe
 // experiment is that of the user's configuration with the options of a run.
 func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, error) {
 	sources := c.Configuration
-	sources.Extra, sources.Takes = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o}), c.takes
+	sources.Extra = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o})
+	sources.Takes = c.takes
 	if model, ok := o["model"]; ok { // the user's is for data, and for servers of parameters
 		sources.Over = &config.Layer{Origin: "check", Values: map[string]any{"model": model}}
 	}
@@ -252,7 +250,7 @@ func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Ex
 	if err := known.Replace(c.file()); err != nil {
 		return nil, err
 	}
-	known.Hide(func(kind sdk.Kind, key string) bool { return ofTrials(sdk.Part{Kind: kind, Key: key}) })
+	known.Hide(func(_ sdk.Kind, key string) bool { return inrun.IsKey(key) })
 	return merged.Resolve(ctx, known, c.Catalogue)
 }
 
@@ -260,6 +258,12 @@ func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Ex
 type configError struct{ error }
 
 func (e *configError) Unwrap() error { return e.error }
+
+// endsCheck says that an error is none of a part's, and that no further part is tried.
+func endsCheck(err error) bool {
+	var config *configError
+	return errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config)
+}
 
 // compare compares what the ranks say must be the same on all.
 func compare(r *result.Result) error {

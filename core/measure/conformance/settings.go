@@ -14,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/points/harness"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 	"github.com/psbench/psbench/sdk"
@@ -43,7 +44,8 @@ func (c *Check) takeSettings() error {
 		name, value, ok := strings.Cut(text, "=")
 		kind, name, dotted := strings.Cut(name, ".")
 		if !ok || !dotted || !slices.Contains(ranked, sdk.Kind(kind)) {
-			return fmt.Errorf("--refuses is %s but must be kind.setting=value, as in server.limit=-1", quote.String(text))
+			return fmt.Errorf("--refuses is %s but must be kind.setting=value, as in server.limit=-1",
+				quote.String(text))
 		}
 		r := refusal{kind: sdk.Kind(kind), name: name}
 		if json.Unmarshal([]byte(value), &r.value) != nil {
@@ -61,7 +63,7 @@ func (c *Check) takeSettings() error {
 func (c *Check) known(label string, kind sdk.Kind, name string, parts []sdk.Part) error {
 	var names []string
 	for _, part := range parts {
-		if ofTrials(part) || kind != "" && part.Kind != kind {
+		if inrun.IsKey(part.Key) || kind != "" && part.Kind != kind {
 			continue
 		}
 		if hasSetting(part, name) {
@@ -75,7 +77,8 @@ func (c *Check) known(label string, kind sdk.Kind, name string, parts []sdk.Part
 	if kind != "" {
 		of = string(kind)
 	}
-	return &unknownSetting{fmt.Sprintf("%s: no %s that is tried has a setting %s", label, of, quote.String(name)), spelling.Nearest(name, names)}
+	return &unknownSetting{fmt.Sprintf("%s: no %s that is tried has a setting %s",
+		label, of, quote.String(name)), spelling.Nearest(name, names)}
 }
 
 // unknownSetting says that no part has a setting, and which one is spelt alike, if one is.
@@ -102,7 +105,7 @@ func hasSetting(part sdk.Part, name string) bool {
 func (c *Check) takes(part sdk.Part, name string) bool {
 	own := func(p sdk.Part) bool { return p.Kind == part.Kind && hasSetting(p, name) }
 	switch {
-	case !hasSetting(part, name), ofTrials(part):
+	case !hasSetting(part, name), inrun.IsKey(part.Key):
 		return false
 	case partOf(c.ours, part.Kind, part.Key) == nil, c.Model && part.Kind == sdk.KindModel:
 		return true

@@ -16,7 +16,9 @@ import (
 func (c *Check) builtin(part sdk.Part) string {
 	switch part.Kind {
 	case sdk.KindServer:
-		return map[sdk.Service]string{sdk.ServiceGradients: "average", sdk.ServiceTables: "embedding", sdk.ServiceParameters: "batch_update"}[part.Serves]
+		return map[sdk.Service]string{
+			sdk.ServiceGradients: "average", sdk.ServiceTables: "embedding", sdk.ServiceParameters: "batch_update",
+		}[part.Serves]
 	case sdk.KindHook:
 		if slices.Contains(part.Links, sdk.LinkServer) {
 			return "rpc"
@@ -25,7 +27,9 @@ func (c *Check) builtin(part sdk.Part) string {
 	case sdk.KindCriterion:
 		return "cel"
 	case sdk.KindTrainer:
-		return map[sdk.Service]string{sdk.ServiceGradients: "ddp", sdk.ServiceTables: "hybrid", sdk.ServiceParameters: "batch_update"}[part.Needs]
+		return map[sdk.Service]string{
+			sdk.ServiceGradients: "ddp", sdk.ServiceTables: "hybrid", sdk.ServiceParameters: "batch_update",
+		}[part.Needs]
 	case sdk.KindData:
 		switch in := c.inputs; {
 		case in != nil && in.Rows > 0:
@@ -48,7 +52,10 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	var died *launch.DeathError
 	if errors.As(err, &died) {
 		c.kept, c.failed = c.kept-1, c.failed+1
-		return c.tell(outcome{Kind: part.Kind, Key: part.Key, Point: "speed", Outcome: pointFailed, Promise: "no process of a training with the part dies", Why: err.Error()})
+		return c.tell(outcome{
+			Kind: part.Kind, Key: part.Key, Point: "speed", Outcome: pointFailed,
+			Promise: "no process of a training with the part dies", Why: err.Error(),
+		})
 	}
 	if err != nil {
 		return c.line(20, "  --    %-11s not measured: %s", "speed", quote.Lines(err.Error()))
@@ -60,7 +67,8 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	if err != nil { // settings that only theirs has
 		return c.line(20, "        %-11s %.3g ms an iteration", "speed", theirs)
 	}
-	if err := c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s", "speed", theirs, own, c.builtin(part)); err != nil || !reduces(part) || theirs <= slow*own {
+	if err := c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s",
+		"speed", theirs, own, c.builtin(part)); err != nil || !reduces(part) || theirs <= slow*own {
 		return err
 	}
 	return c.warnSlow(ctx, part, theirs/own)
@@ -88,7 +96,9 @@ func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) erro
 		ratios = append(ratios, theirs/own)
 	}
 	if median, warns := slowness(ratios); warns {
-		return c.line(20, "  warn  %-11s an iteration takes %.3g times as long as with psbench's %s, the median of %d rounds; more than %d times is slow", "speed", median, c.builtin(part), slowRounds, slow)
+		return c.line(20, "  warn  %-11s an iteration takes %.3g times as long as with psbench's %s, the median of "+
+			"%d rounds; more than %d times is slow",
+			"speed", median, c.builtin(part), slowRounds, slow)
 	}
 	return nil
 }

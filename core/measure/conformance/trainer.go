@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/internal/points/harness"
+	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -92,7 +93,9 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 		}
 		for rank := range first.Losses {
 			if !slices.Equal(first.Losses[rank], second.Losses[rank]) {
-				return fmt.Errorf("trainer%d tells %.6g in a run of one pass and, in the second pass of another run, %.6g", rank, first.Losses[rank], second.Losses[rank])
+				return fmt.Errorf("trainer%d tells %.6g in a run of one pass and, in the second pass of another run, "+
+					"%.6g",
+					rank, first.Losses[rank], second.Losses[rank])
 			}
 		}
 		return nil
@@ -104,7 +107,8 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 		}
 		for rank, parameters := range out.Parameters {
 			if !reflect.DeepEqual(parameters, out.Parameters[0]) {
-				return fmt.Errorf("trainer%d ends with other parameters than trainer0: %s", rank, difference(out.Parameters[0], parameters))
+				return fmt.Errorf("trainer%d ends with other parameters than trainer0: %s",
+					rank, difference(out.Parameters[0], parameters))
 			}
 		}
 		return nil
@@ -142,13 +146,14 @@ func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Resul
 // So of the second run, which a trainer that reduces over its links need not survive, only that finding
 // counts.
 func (c *Check) order(ctx context.Context, part sdk.Part) error {
-	err := c.ordered(ctx, part, map[string]string{"model": orderedKey, "create_criterion": orderedKey}, "model,criterion")
+	watching := map[string]string{"model": inrun.OrderedKey, "create_criterion": inrun.OrderedKey}
+	err := c.ordered(ctx, part, watching, "model,criterion")
 	if err != nil {
 		return err
 	}
-	hook := orderedKey
+	hook := inrun.OrderedKey
 	if part.Needs == sdk.ServiceParameters {
-		hook = pushKey
+		hook = inrun.PushKey
 	}
 	err = c.ordered(ctx, part, map[string]string{"ddp_hook": hook}, "hook")
 	if err != nil && (errors.Is(err, monitor.ErrInterrupted) || strings.Contains(err.Error(), harness.OutOfOrder)) {
@@ -181,7 +186,8 @@ func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]
 func checkLosses(out *result.Result, p pass) error {
 	for rank, list := range out.Losses {
 		if len(list) != p.iterations {
-			return fmt.Errorf("trainer%d of %d tells %d losses of %d iterations", rank, p.trainers, len(list), p.iterations)
+			return fmt.Errorf("trainer%d of %d tells %d losses of %d iterations",
+				rank, p.trainers, len(list), p.iterations)
 		}
 		if i := slices.IndexFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }); i >= 0 {
 			return fmt.Errorf("trainer%d of %d tells a loss of %g of iteration %d", rank, p.trainers, list[i], i)

@@ -76,13 +76,16 @@ func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Contex
 }
 
 // askedPromise is what is seen of a part that is asked.
-const askedPromise = "every element is what the part itself says that it answers, the first and the last of a bucket too: of 1, 17 and 1,000,003 elements and of rows, for 3 trainers"
+const askedPromise = "every element is what the part itself says that it answers, the first and the last of a " +
+	"bucket too: of 1, 17 and 1,000,003 elements and of rows, for 3 trainers"
 
 // asks says that a part is asked what it answers, since nobody else knows it: one in Go may be an
-// sdk.Answerer, one in another language declares that it says it. What an elementwise server says that declares nothing is what it does.
+// sdk.Answerer, one in another language declares that it says it. An elementwise server that declares
+// nothing answers what it does, so it is not asked.
 func (c *Check) asks(part sdk.Part) bool {
 	part.Answers = c.answers(part)
-	return part.Answerer() == nil && c.Expect != ExpectAny && (!part.Protocol || part.Answers == sdk.AnswersOwn) && (part.Timing == 0 || part.Answers == sdk.AnswersOwn)
+	own := part.Answers == sdk.AnswersOwn
+	return part.Answerer() == nil && c.Expect != ExpectAny && (own || !part.Protocol && part.Timing == 0)
 }
 
 // asked compares every element with what the part itself says that it answers, in rounds of psbench
@@ -130,9 +133,11 @@ func (c *Check) asked(ctx context.Context, part sdk.Part, silent error) error {
 func askingPlan(part sdk.Part, e *config.Experiment, sparse bool) *micro.Plan {
 	const width = 97
 	p := &micro.Plan{
-		Operations: []*bench.Operation{bench.PushPull}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Operations: []*bench.Operation{bench.PushPull},
+		Modes:      []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
 		Sizes: []int{4, 4 * 17, 4 * 1_000_003}, Width: width, Density: 0.5, World: e.World, Seed: e.Seed,
-		Server: e.Parts[sdk.KindServer], Expect: micro.Part, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: e.Timeout, Listen: e.Listen,
+		Server: e.Parts[sdk.KindServer], Expect: micro.Part,
+		Rounds: 3, Seconds: 1, Repeat: 1, Timeout: e.Timeout, Listen: e.Listen,
 	}
 	if sparse {
 		p.Sparse, p.Sizes = true, []int{4 * width, 13 * 4 * width, 4099 * 4 * width}

@@ -48,7 +48,8 @@ func (c *BatchUpdate) check(file string) error {
 	batches := 0
 	for t, losses := range c.Expect.Loss {
 		if len(losses) != c.NumBatches {
-			return fmt.Errorf("%s: expect has %d losses of trainer%d but num_batches is %d", file, len(losses), t, c.NumBatches)
+			return fmt.Errorf("%s: expect has %d losses of trainer%d but num_batches is %d",
+				file, len(losses), t, c.NumBatches)
 		}
 		batches += c.NumBatches
 	}
@@ -56,7 +57,9 @@ func (c *BatchUpdate) check(file string) error {
 		return fmt.Errorf("%s: %d batches of %d numbers are more than %d numbers", file, batches, numbers, mostNumbers)
 	}
 	if c.NServer != 1 || len(c.Expect.Params) == 0 {
-		return fmt.Errorf("%s: nserver is %d and expect has %d parameters, but there must be 1 server and its parameters", file, c.NServer, len(c.Expect.Params))
+		return fmt.Errorf("%s: nserver is %d and expect has %d parameters, but there must be 1 server and its "+
+			"parameters",
+			file, c.NServer, len(c.Expect.Params))
 	}
 	return nil
 }

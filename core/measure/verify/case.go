@@ -123,7 +123,8 @@ func parse(name string, raw []byte) (Case, error) {
 		return nil, fmt.Errorf("%s: kind is %s but psbench verifies cases of kind %s", quote.Word(name), quote.String(kind),
 			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	default:
-		return nil, fmt.Errorf("%s has no kind: give %s", quote.Word(name), strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		return nil, fmt.Errorf("%s has no kind: give %s",
+			quote.Word(name), strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
 	c := create()
 	if err := jsonfile.Decode(name, raw, c); err != nil {

@@ -44,7 +44,8 @@ type DDPExpect struct {
 
 func (c *DDP) check(file string) error {
 	if len(c.Expect.Params) != c.NTrainer {
-		return fmt.Errorf("%s: expect has parameters of %d trainers but ntrainer is %d", file, len(c.Expect.Params), c.NTrainer)
+		return fmt.Errorf("%s: expect has parameters of %d trainers but ntrainer is %d",
+			file, len(c.Expect.Params), c.NTrainer)
 	}
 	for t, params := range c.Expect.Params {
 		if len(params) == 0 {

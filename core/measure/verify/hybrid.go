@@ -60,7 +60,8 @@ func (b *HybridBatch) check() error {
 	last := 0
 	for i, at := range b.Offsets {
 		if i == 0 && at != 0 || at < last || at > len(b.Indices) {
-			return fmt.Errorf("has %d as offset %d, but offsets start at 0, do not fall and stay within the %d indices", at, i, len(b.Indices))
+			return fmt.Errorf("has %d as offset %d, but offsets start at 0, do not fall and stay within the %d indices",
+				at, i, len(b.Indices))
 		}
 		last = at
 	}

@@ -37,12 +37,14 @@ func (c *Recorded) check(file string) error {
 			return fmt.Errorf("%s: expect has rank %d at place %d: all ranks must be there, in order", file, r.Rank, i)
 		}
 		if (len(r.Loss) > 0) != (i < c.NTrainer) {
-			return fmt.Errorf("%s: rank %d has %d losses, but the %d trainers have some and servers none", file, i, len(r.Loss), c.NTrainer)
+			return fmt.Errorf("%s: rank %d has %d losses, but the %d trainers have some and servers none",
+				file, i, len(r.Loss), c.NTrainer)
 		}
 		trainers += min(1, len(r.Loss))
 	}
 	if trainers == 0 || trainers != c.NTrainer || len(c.Expect) > c.NTrainer+c.NServer {
-		return fmt.Errorf("%s: expect has %d ranks, %d of them with losses, but ntrainer is %d and nserver is %d", file, len(c.Expect), trainers, c.NTrainer, c.NServer)
+		return fmt.Errorf("%s: expect has %d ranks, %d of them with losses, but ntrainer is %d and nserver is %d",
+			file, len(c.Expect), trainers, c.NTrainer, c.NServer)
 	}
 	return nil
 }

@@ -41,7 +41,9 @@ func (s Substitutes) unresolved(c Case, err error) error {
 func (s Substitutes) fit(c Case, e *config.Experiment) error {
 	server := e.Parts[sdk.KindServer]
 	if server.Asynchronous && len(e.World.TrainersOf(e.World.ServerRanks()[0])) > 1 {
-		return &misfit{fmt.Sprintf("server %s does not wait for all of its trainers, so they race, and no two runs are alike", quote.Word(server.Key))}
+		return &misfit{fmt.Sprintf("server %s does not wait for all of its trainers, so they race, and no two runs "+
+			"are alike",
+			quote.Word(server.Key))}
 	}
 	switch {
 	case !s.has(sdk.KindServer):

@@ -32,10 +32,39 @@ func TestACaseThatDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestCounts(t *testing.T) {
-	for want, c := range map[string][2]int{"": {0, 0}, "1 disagrees": {1, 0}, "3 disagree": {3, 0}, "1 did not run": {0, 1}, "2 disagree, 1 did not run": {2, 1}} {
-		if got := strings.Join(counts(c[0], c[1]), ", "); got != want {
-			t.Errorf("%v: %q", c, got)
-		}
+// The last line and the error say how many cases agree, disagree, did not run and were skipped.
+func TestTally(t *testing.T) {
+	for _, c := range []struct {
+		tally        tally
+		summary, err string
+	}{
+		{tally{cases: 2}, "2 of 2 cases agree", ""},
+		{tally{cases: 2, disagree: 1}, "1 of 2 cases agree, 1 disagrees", "of 2 cases 1 disagrees"},
+		{tally{cases: 4, disagree: 3}, "1 of 4 cases agree, 3 disagree", "of 4 cases 3 disagree"},
+		{tally{cases: 3, broken: 1}, "2 of 3 cases agree, 1 did not run", "of 3 cases 1 did not run"},
+		{
+			tally{cases: 5, disagree: 2, broken: 1, skipped: 1},
+			"1 of 4 cases agree, 2 disagree, 1 did not run, 1 skipped", "of 4 cases 2 disagree and 1 did not run",
+		},
+		{tally{cases: 3, skipped: 1}, "2 of 2 cases agree, 1 skipped", ""},
+		{
+			tally{cases: 2, skipped: 2},
+			"none of 2 cases ran to its end, 2 skipped",
+			"no reference case could run: none fits the parts and settings given",
+		},
+		{
+			tally{cases: 2, broken: 1, skipped: 1},
+			"none of 2 cases ran to its end, 1 did not run, 1 skipped", "none ran to its end, 1 of 2 failed on the way",
+		},
+	} {
+		t.Run(c.summary, func(t *testing.T) {
+			if got := c.tally.summary(); got != c.summary {
+				t.Errorf("the summary is %q", got)
+			}
+			err := c.tally.err()
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.HasSuffix(err.Error(), c.err)) {
+				t.Errorf("the error is %v, want %q", err, c.err)
+			}
+		})
 	}
 }

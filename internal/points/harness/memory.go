@@ -68,7 +68,8 @@ func ownGuarded(p *process.Process, n int) ([]float32, error) {
 // bindGuarded gives the model of a rank guarded memory, a bucket for each parameter.
 func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err error) {
 	specs := r.Model.Parameters()
-	gradients, store, err := layout.New(specs, plan, func(plan []tensor.BucketSpec) (*comm.Store, error) { return guardedStore(p, plan) })
+	allocate := func(plan []tensor.BucketSpec) (*comm.Store, error) { return guardedStore(p, plan) }
+	gradients, store, err := layout.New(specs, plan, allocate)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,10 @@ func (w *world) makeServers(part sdk.Part, ranks int, p *peers) error {
 		if err != nil {
 			return err
 		}
-		w.server = server.New(proc, server.Config{Asynchronous: part.Asynchronous, Model: w.serverModel(part), ModelEnv: sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1}})
+		w.server = server.New(proc, server.Config{
+			Asynchronous: part.Asynchronous, Model: w.serverModel(part),
+			ModelEnv: sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1},
+		})
 		p.server = &process.Peer{Name: proc.Name(), Address: proc.LinkAddress()}
 		return nil
 	}
@@ -147,7 +150,8 @@ func (w *world) serve(trainers []process.Peer) error {
 // process makes one of the world, that has a part.
 func (w *world) process(name string, rank int, part process.Choice) (*process.Process, error) {
 	p, err := process.New(append([]sdk.Part{w.subject.panics.around(w.subject.Part)}, toys.All...), process.Config{
-		Name: name, Rank: rank, Part: part, Timeout: w.subject.Patience(), Secret: secret, Directory: w.folder, Transport: transport,
+		Name: name, Rank: rank, Part: part, Timeout: w.subject.Patience(),
+		Secret: secret, Directory: w.folder, Transport: transport,
 	}, process.NewEvents())
 	if p != nil {
 		w.mu.Lock()
@@ -227,10 +231,7 @@ func (w *world) equipModel(r *Rank, p *process.Process, choice process.Choice) e
 		if err := layout.CheckShape(&specs[k]); err != nil {
 			return err
 		}
-		plan[k] = tensor.BucketSpec{Index: k, Elements: tensor.Elements(spec.Shape), Parameters: []tensor.Span{{Parameter: k, Elements: tensor.Elements(spec.Shape)}}}
-		if spec.Sparse {
-			plan[k].Sparse, plan[k].TableRows, plan[k].Width, plan[k].Capacity = true, spec.Shape[0], spec.Shape[1], spec.Shape[0]
-		}
+		plan[k] = bucketOf(k, spec, allRows)
 	}
 	if r.Model = model; w.point.Guarded {
 		return r.bindGuarded(p, plan)

@@ -113,7 +113,9 @@ type watchedHook struct {
 func (h *watchedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	l := h.l
 	l.note(l.flies(b.Index), "bucket %d is handed to the hook again before it is reduced", b.Index)
-	l.note(l.backward && b.Index <= l.last, "bucket %d is handed to the hook after bucket %d: buckets come in their order", b.Index, l.last)
+	l.note(l.backward && b.Index <= l.last, "bucket %d is handed to the hook after bucket %d: buckets come in their "+
+		"order",
+		b.Index, l.last)
 	l.last = b.Index
 	if err := l.failure(); err != nil {
 		return comm.Completed(err)

@@ -60,7 +60,8 @@ func (r *Rank) Again(what string, g *tensor.Gradient) error {
 // Digest tells gradients apart: their first values, and a checksum of all.
 func Digest(g *tensor.Gradient) string {
 	sum := crc32.Update(crc32.ChecksumIEEE(tensor.Int32Bytes(g.Rows)), crc32.IEEETable, tensor.Float32Bytes(g.Values))
-	return fmt.Sprintf("%.6g (%d values, %d rows, checksum %08x)", g.Values[:min(3, len(g.Values))], len(g.Values), len(g.Rows), sum)
+	return fmt.Sprintf("%.6g (%d values, %d rows, checksum %08x)",
+		g.Values[:min(3, len(g.Values))], len(g.Values), len(g.Rows), sum)
 }
 
 // Finite reports a value that is not.

@@ -66,17 +66,26 @@ func kit(part sdk.Part) process.Choice {
 func (s *Subject) Buckets(large bool) []tensor.BucketSpec {
 	var list []tensor.BucketSpec
 	for i, p := range (&toys.Sizes{DenseOnly: s.GetsDense(), Large: large}).Parameters() {
-		n := tensor.Elements(p.Shape)
-		b := tensor.BucketSpec{Index: i, Elements: n, Parameters: []tensor.Span{{Parameter: i, Elements: n}}}
-		if p.Sparse {
-			b.Sparse, b.TableRows, b.Width, b.Capacity = true, p.Shape[0], p.Shape[1], 9
-			if large {
-				b.Capacity = b.TableRows
-			}
+		capacity := 9
+		if large {
+			capacity = allRows
 		}
-		list = append(list, b)
+		list = append(list, bucketOf(i, p, capacity))
 	}
 	return append(list, tensor.BucketSpec{Index: len(list)})
+}
+
+// allRows is the capacity of a sparse bucket that holds its whole table.
+const allRows = 0
+
+// bucketOf is the bucket of one parameter. Capacity bounds the rows of a sparse one.
+func bucketOf(k int, p sdk.ParameterSpec, capacity int) tensor.BucketSpec {
+	n := tensor.Elements(p.Shape)
+	b := tensor.BucketSpec{Index: k, Elements: n, Parameters: []tensor.Span{{Parameter: k, Elements: n}}}
+	if p.Sparse {
+		b.Sparse, b.TableRows, b.Width, b.Capacity = true, p.Shape[0], p.Shape[1], cmp.Or(capacity, p.Shape[0])
+	}
+	return b
 }
 
 // Build makes the part in an environment of its kind that has no links.

@@ -15,18 +15,19 @@ import (
 
 // planTrainer builds a trainer, and has it plan the buckets of its model.
 func (w *world) planTrainer(r *Rank, p *process.Process) error {
-	env := sdk.TrainerEnv{
+	trainerEnv := sdk.TrainerEnv{
 		Rank: r.Position, Name: p.Name(), Trainers: r.Size, Epochs: TrainedEpochs, Seed: 7, Maps: w.subject.InTrainer,
 	}
 	if server, ok := w.serverPart(); ok {
-		env.Server = server.Key
+		trainerEnv.Server = server.Key
 	}
-	trainer, err := process.Build[sdk.Trainer](p, w.subject.choice(), env)
+	trainer, err := process.Build[sdk.Trainer](p, w.subject.choice(), trainerEnv)
 	if err != nil {
 		return err
 	}
 	r.Trainer = trainer
-	if r.Model, err = hosted.NewModel(p, kit(toys.Matrix), sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1, Engine: engine.Host}); err != nil {
+	modelEnv := sdk.ModelEnv{MaxBatch: MaxBatch, Threads: 1, Engine: engine.Host}
+	if r.Model, err = hosted.NewModel(p, kit(toys.Matrix), modelEnv); err != nil {
 		return err
 	}
 	r.inputs = r.Model.Inputs()
@@ -62,10 +63,12 @@ func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 	if r.Links, err = p.JoinLinks(to.links(hook.Links, r.Position), store); err != nil {
 		return err
 	}
-	if r.Hook, err = hosted.NewHook(p, kit(hook), sdk.HookEnv{Trainers: r.Size, Buckets: r.plan, Seed: 7, Links: r.Links}); err != nil {
+	hookEnv := sdk.HookEnv{Trainers: r.Size, Buckets: r.plan, Seed: 7, Links: r.Links}
+	if r.Hook, err = hosted.NewHook(p, kit(hook), hookEnv); err != nil {
 		return err
 	}
-	if r.Criterion, err = hosted.NewCriterion(p, kit(toys.Squares), sdk.CriterionEnv{MaxBatch: MaxBatch, Engine: engine.Host}); err != nil {
+	criterionEnv := sdk.CriterionEnv{MaxBatch: MaxBatch, Engine: engine.Host}
+	if r.Criterion, err = hosted.NewCriterion(p, kit(toys.Squares), criterionEnv); err != nil {
 		return err
 	}
 	if len(w.tables) > 0 {
