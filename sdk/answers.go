@@ -35,7 +35,7 @@ func AnswersAs(key string) Answers { return Answers(answersAs + key) }
 func Answering(answers Answers, part Part) Part {
 	part.Answers = answers
 	if err := part.CheckAnswers(); err != nil {
-		panic(fmt.Sprintf("%s %s declares that it answers %v", part.Kind, part.Key, err)) // a mistake in the plugin's source
+		mistake("%s %s declares that it answers %v", part.Kind, part.Key, err)
 	}
 	return part
 }
@@ -51,12 +51,14 @@ func (p Part) CheckAnswers() error {
 	case p.Kind != KindHook && (p.Kind != KindServer || p.Serves != ServiceGradients):
 		return fmt.Errorf("%q, which only a hook or a server of gradients can", string(p.Answers))
 	case !own && (p.Asynchronous || p.Quorum != ""):
-		return fmt.Errorf("%q, but a %s that does not wait for all of its trainers can only answer %q", string(p.Answers), p.Kind, string(AnswersOwn))
+		return fmt.Errorf("%q, but a %s that does not wait for all of its trainers can only answer %q",
+			string(p.Answers), p.Kind, string(AnswersOwn))
 	case own, p.Answers == AnswersMean, p.Answers == AnswersSum, as && builtinAnswers[p.Kind][key] != nil:
 		return nil
 	}
 	keys := slices.Sorted(maps.Keys(builtinAnswers[p.Kind]))
-	return fmt.Errorf("%q, but must be %s, %s, %s, or %q with one of %s", string(p.Answers), AnswersMean, AnswersSum, AnswersOwn, answersAs+"KEY", strings.Join(keys, ", "))
+	return fmt.Errorf("%q, but must be %s, %s, %s, or %q with one of %s",
+		string(p.Answers), AnswersMean, AnswersSum, AnswersOwn, answersAs+"KEY", strings.Join(keys, ", "))
 }
 
 // Plain is what the part declares to answer, AnswersMean where it answers as a built-in part that

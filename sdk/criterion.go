@@ -1,6 +1,9 @@
 package sdk
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/sdk/engine"
 )
@@ -23,3 +26,84 @@ type CriterionEnv struct {
 	// Engine owns the memory of outputs and their gradients.
 	Engine engine.Engine
 }
+
+// TargetKind is what a criterion takes as targets; "" is ClassTargets.
+type TargetKind string
+
+// The kinds of targets. A criterion of any kind is given classes where the data has them, which
+// NumberTargets and ShareTargets take for numbers.
+const (
+	ClassTargets       TargetKind = "classes"       // integers from 0
+	NumberTargets      TargetKind = "numbers"       // finite numbers, one for each output
+	ShareTargets       TargetKind = "shares"        // the same, from 0 to 1
+	ProbabilityTargets TargetKind = "probabilities" // a probability of each class, together 1; or classes
+)
+
+// TargetKinds are all of them.
+var TargetKinds = []TargetKind{ClassTargets, NumberTargets, ShareTargets, ProbabilityTargets}
+
+// OrClasses is the kind, that of a criterion which does not say it included.
+func (k TargetKind) OrClasses() TargetKind {
+	if k == "" {
+		return ClassTargets
+	}
+	return k
+}
+
+// sumTolerance is how far probabilities may be from 1 together: some roundings of a float32, and those of
+// numbers that were written with three digits.
+const sumTolerance = 1e-3
+
+// CheckRow says what is wrong with the targets of a row of the output, and which of them it is; all of
+// them: -1.
+func (k TargetKind) CheckRow(row []float32) (position int, err error) {
+	sum := 0.0
+	for i, v := range row {
+		switch {
+		case v-v != 0: // of what is finite it is 0
+			return i, fmt.Errorf("target %v is not finite", v)
+		case k == ShareTargets && !(v >= 0 && v <= 1), k == ProbabilityTargets && !(v >= 0):
+			return i, fmt.Errorf("target %v is not from 0 to 1", v)
+		}
+		sum += float64(v)
+	}
+	if k == ProbabilityTargets && math.Abs(sum-1) > sumTolerance {
+		return -1, fmt.Errorf("the targets add up to %.6g, but probabilities of the classes must add up to 1", sum)
+	}
+	return 0, nil
+}
+
+// Takes says in words what a criterion of the kind takes.
+func (k TargetKind) Takes() string {
+	switch k {
+	case NumberTargets:
+		return "numbers, one for each output of the model"
+	case ShareTargets:
+		return "numbers from 0 to 1, one for each output of the model"
+	case ProbabilityTargets:
+		return "classes, which are integers from 0, or a probability of each class"
+	default:
+		return "classes, which are integers from 0"
+	}
+}
+
+// FloatCriterion is a Criterion whose targets may also be numbers. Its part is declared by WithTargets.
+type FloatCriterion interface {
+	Criterion
+	// ForwardFloats is Forward where targets are numbers, [batch, targets of a row].
+	ForwardFloats(output tensor.Tensor, targets []float32) (float64, error)
+}
+
+// Loss is the mean loss of a batch: what the criterion's Forward or ForwardFloats makes of its targets.
+func Loss(c Criterion, output tensor.Tensor, b *Batch) (float64, error) {
+	if b.TargetWidth == 0 {
+		return c.Forward(output, b.Targets)
+	}
+	floats, ok := c.(FloatCriterion)
+	if !ok {
+		return 0, errNoFloats
+	}
+	return floats.ForwardFloats(output, b.FloatTargets)
+}
+
+var errNoFloats = fmt.Errorf("the criterion takes %s, but the samples have numbers as targets", ClassTargets.Takes())

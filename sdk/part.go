@@ -86,6 +86,9 @@ func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P
 	}
 }
 
+// mistake panics, since what is declared wrongly is a mistake in the plugin's source.
+func mistake(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
 // NewServer declares a server of gradients. defaults is a struct of settings that holds
 // their default values; its fields carry json names and doc tags.
 func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
@@ -94,10 +97,12 @@ func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, 
 
 // NewElementwiseServer declares a server of gradients that the host runs on blocks of them,
 // and measures; see NewServer for defaults.
-func NewElementwiseServer[S any](key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error)) Part {
+func NewElementwiseServer[S any](
+	key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error),
+) Part {
 	part := newServer(key, ServiceGradients, defaults, build)
 	if timing != OnArrival && timing != OnLastArrival {
-		panic(fmt.Sprintf("server %s has timing %d, which is neither OnArrival nor OnLastArrival", key, timing)) // a mistake in the plugin's source
+		mistake("server %s has timing %d, which is neither OnArrival nor OnLastArrival", key, timing)
 	}
 	part.Timing, part.Computes = timing, key
 	return part
@@ -108,7 +113,7 @@ func NewElementwiseServer[S any](key string, timing Timing, defaults S, build fu
 // ServerEnv.Trainers counts all trainers then, too, and Combine gets fewer gradients than that.
 func Adding(server Part) Part {
 	if server.Timing == 0 {
-		panic(fmt.Sprintf("%s %s cannot be declared to add, which only an ElementwiseServer can", server.Kind, server.Key)) // a mistake in the plugin's source
+		mistake("%s %s cannot be declared to add, which only an ElementwiseServer can", server.Kind, server.Key)
 	}
 	server.Adds = true
 	return server
@@ -128,7 +133,7 @@ func NewParameterServer[S any](key string, defaults S, build func(S, ServerEnv) 
 // left.
 func Asynchronous(server Part) Part {
 	if server.Kind != KindServer || server.Serves == ServiceTables || server.Timing != 0 {
-		panic(fmt.Sprintf("%s %s cannot be asynchronous, which only a Server can", server.Kind, server.Key)) // a mistake in the plugin's source
+		mistake("%s %s cannot be asynchronous, which only a Server can", server.Kind, server.Key)
 	}
 	server.Asynchronous = true
 	return server
@@ -138,7 +143,7 @@ func Asynchronous(server Part) Part {
 // where that is fewer than it has, it is asynchronous.
 func WithQuorum(setting string, server Part) Part {
 	if !slices.ContainsFunc(server.Settings, func(s Setting) bool { return s.Name == setting && s.Type == "integer" }) {
-		panic(fmt.Sprintf("%s %s has no setting %s, an integer", server.Kind, server.Key, setting)) // a mistake in the plugin's source
+		mistake("%s %s has no setting %s, an integer", server.Kind, server.Key, setting)
 	}
 	Asynchronous(server) // which it may be
 	server.Quorum = setting
@@ -151,10 +156,11 @@ func WithQuorum(setting string, server Part) Part {
 func RanksDiffer(part Part) Part {
 	switch part.Kind {
 	case KindHook, KindServer, KindTrainer, KindModel:
-		part.RanksDiffer = true
-		return part
+	default:
+		mistake("%s %s has no part in whether trainers end equal", part.Kind, part.Key)
 	}
-	panic(fmt.Sprintf("%s %s has no part in whether trainers end equal", part.Kind, part.Key)) // a mistake in the plugin's source
+	part.RanksDiffer = true
+	return part
 }
 
 // NewTableServer declares a server of a table; see NewServer for defaults.
@@ -204,7 +210,7 @@ func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error)
 // Carrying declares that a hook hands every bucket to its links and touches none of its values.
 func Carrying(hook Part) Part {
 	if hook.Kind != KindHook || len(hook.Links) == 0 {
-		panic(fmt.Sprintf("%s %s carries nothing: only a hook with links can", hook.Kind, hook.Key)) // a mistake in the plugin's source
+		mistake("%s %s carries nothing: only a hook with links can", hook.Kind, hook.Key)
 	}
 	hook.Carries = true
 	return hook
@@ -219,7 +225,7 @@ func NewCriterion[S any](key string, defaults S, build func(S, CriterionEnv) (Cr
 // declared takes classes.
 func WithTargets(kind TargetKind, criterion Part) Part {
 	if criterion.Kind != KindCriterion || !slices.Contains(TargetKinds, kind) {
-		panic(fmt.Sprintf("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key, kind, TargetKinds)) // a mistake in the plugin's source
+		mistake("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key, kind, TargetKinds)
 	}
 	criterion.Targets = kind
 	return criterion
@@ -238,3 +244,25 @@ func NewModel[S any](key string, defaults S, build func(S, ModelEnv) (Model, err
 // InTrainer declares a key of one of the in-trainer kinds, which the trainer of
 // the same plugin resolves itself.
 func InTrainer(kind Kind, key string) Part { return Part{Kind: kind, Key: key} }
+
+// Stochastic declares that a model draws random numbers, as dropout does: the same batch has other
+// outputs and gradients each time. What it draws must begin anew with Initialize. The points of its
+// contract are tried from there.
+func Stochastic(model Part) Part {
+	if model.Kind != KindModel {
+		mistake("%s %s cannot be stochastic, which only a Model can", model.Kind, model.Key)
+	}
+	model.Stochastic = true
+	return model
+}
+
+// SmallestBatch declares how many samples the smallest batch has that a model can train on, such as 2
+// with batch normalization. A smaller --batch-size is refused. The data's last batch may still be
+// smaller.
+func SmallestBatch(samples int, model Part) Part {
+	if model.Kind != KindModel || samples < 1 {
+		mistake("%s %s cannot have a smallest batch of %d: only a Model can, of 1 sample or more", model.Kind, model.Key, samples)
+	}
+	model.SmallestBatch = samples
+	return model
+}

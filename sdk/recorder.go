@@ -76,7 +76,8 @@ func (r *Recorder) Series(typ, name string) *Series {
 
 // Counter finds or makes a counter. Unit is a short word for what it counts: 1, B, rows, steps.
 func (r *Recorder) Counter(typ, name, unit string) *Counter {
-	return find(r, &Counter{declared: declared{kind: kindCounter, Head: metric.Head{Type: typ, Name: name, Unit: unit}}, recorder: r})
+	head := metric.Head{Type: typ, Name: name, Unit: unit}
+	return find(r, &Counter{declared: declared{kind: kindCounter, Head: head}, recorder: r})
 }
 
 // Gauge finds or makes a gauge. Unit is a short word for what its numbers are in: 1, %, steps.
@@ -88,9 +89,8 @@ func (r *Recorder) Gauge(typ, name, unit string) *Gauge {
 // including each of them, and one for those above all. Unit is a short word for what they are in.
 func (r *Recorder) Histogram(typ, name, unit string, bounds ...float64) *Histogram {
 	of := metric.NewHistogram(bounds)
-	return find(r, &Histogram{
-		declared: declared{kind: kindHistogram, Head: metric.Head{Type: typ, Name: name, Unit: unit}, bounds: of.Bounds}, of: of,
-	})
+	head := metric.Head{Type: typ, Name: name, Unit: unit}
+	return find(r, &Histogram{declared: declared{kind: kindHistogram, Head: head, bounds: of.Bounds}, of: of})
 }
 
 // find is what was declared like made before, or made itself.

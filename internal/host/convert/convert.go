@@ -4,7 +4,9 @@ package convert
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/fault"
 	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -139,4 +141,44 @@ func LookupFromProto(l *proto.Lookup) *comm.LookupSpec {
 		return nil
 	}
 	return &comm.LookupSpec{Tables: TablesFromProto(l.GetTables()), Bags: int(l.GetBags()), Indices: int(l.GetIndices())}
+}
+
+// PeerToProto gives a process to join the form in which it crosses gRPC.
+func PeerToProto(p process.Peer) *proto.Peer {
+	return &proto.Peer{Name: p.Name, Address: p.Address, Protocol: p.Protocol}
+}
+
+// PeerFromProto is the inverse of PeerToProto.
+func PeerFromProto(p *proto.Peer) process.Peer {
+	return process.Peer{Name: p.GetName(), Address: p.GetAddress(), Protocol: p.GetProtocol()}
+}
+
+// GroupToProto gives members of one host, or nil, the form in which they cross gRPC.
+func GroupToProto(g *process.Group) *proto.Group {
+	if g == nil {
+		return nil
+	}
+	out := &proto.Group{Position: int32(g.Position)} // #nosec G115 -- a count of processes
+	for _, m := range g.Members {
+		out.Members = append(out.Members, PeerToProto(m))
+	}
+	return out
+}
+
+var causes = map[fault.Cause]proto.Failure_Cause{fault.Wait: proto.Failure_CAUSE_WAIT, fault.Peer: proto.Failure_CAUSE_PEER}
+
+// FailureToProto gives a failure the form in which it crosses gRPC.
+func FailureToProto(f fault.Failure) *proto.Failure {
+	return &proto.Failure{Cause: causes[f.Cause], Message: f.Message, About: f.About}
+}
+
+// FailureFromProto is the inverse of FailureToProto.
+func FailureFromProto(f *proto.Failure) fault.Failure {
+	out := fault.Failure{Message: f.GetMessage(), About: f.GetAbout()}
+	for cause, code := range causes {
+		if code == f.GetCause() {
+			out.Cause = cause
+		}
+	}
+	return out
 }
