@@ -34,7 +34,7 @@ func (c runChoice) of(dir string) (string, error) {
 		return "", fmt.Errorf("cell %s of %s has no run that came to its end", quote.Word(cell.Name), quote.Word(dir))
 	}
 	if c.round < 0 {
-		return median(cell.Runs, s.Metric).Folder, nil
+		return medianRun(cell.Runs, s.Metric).Folder, nil
 	}
 	if i := slices.IndexFunc(cell.Runs, func(r *model.Run) bool { return r.Round == c.round }); i >= 0 {
 		return cell.Runs[i].Folder, nil
@@ -71,8 +71,8 @@ func (c runChoice) find(s *model.Study) (*model.Cell, error) {
 	return nil, usagef("unknown cell %s%s", quote.String(c.cell), spelling.Hint(c.cell, names, "cells", "psbench show shows all"))
 }
 
-// median is the run whose value of a metric is the median; one without a value comes after all others.
-func median(runs []*model.Run, metric string) *model.Run {
+// medianRun is the run whose value of a metric is the median; one without a value comes after all others.
+func medianRun(runs []*model.Run, metric string) *model.Run {
 	if metric == "" {
 		metric = model.Throughput
 	}

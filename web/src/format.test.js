@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { random } from './pictures/testing.js';
 import { bytes, changeText, count, duration, held, number, percent, quantity, relative, share, spreadOf } from './format.js';
@@ -23,6 +24,10 @@ table('number', number, [
   [[0.00001], '1.000e−5'],
   [[1e13], '1.000e13'],
 ]);
+
+// The terminal shows them as the page does: internal/screen has the same rules.
+const numbers = JSON.parse(readFileSync(new URL('../testdata/numbers.json', import.meta.url), 'utf8'));
+table('number', number, numbers.map(({ value, text }) => [[value], text]));
 
 table('bytes', bytes, [
   [[0], '0 B'],

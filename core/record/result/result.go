@@ -4,6 +4,8 @@
 package result
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/psbench/psbench/comm"
@@ -117,6 +119,18 @@ type Value struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
 	Origin string `json:"origin"` // e.g. "default", "flag --ntrainer", "run.json"
+}
+
+// Text is the value as people write it: a word as it is, anything else as JSON.
+func (v Value) Text() string {
+	if s, ok := v.Value.(string); ok {
+		return s
+	}
+	text, err := json.Marshal(v.Value)
+	if err != nil {
+		return fmt.Sprint(v.Value)
+	}
+	return string(text)
 }
 
 // Partition is how the data was cut into batches and divided among the trainers.

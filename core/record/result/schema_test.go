@@ -29,7 +29,7 @@ const (
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true, Mapper: golden.TextSchema}
-	for _, folder := range []string{"./core/record/result", "./core/host/noise", "./core/host/machine", "./comm", "./internal/metric"} {
+	for _, folder := range []string{"./core/record/result", "./core/host/noise", "./core/host/machine", "./comm", "./internal/comm/limits", "./internal/metric"} {
 		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
 			t.Fatal(err)
 		}

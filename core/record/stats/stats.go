@@ -58,6 +58,24 @@ func Consume(durations []float64) Summary {
 	return s
 }
 
+// Median is that of values in any order: of an even count the mean of the two in the middle, which is infinite where one
+// of them is. Without values it is NaN.
+func Median(values []float64) float64 { return MedianSorted(slices.Sorted(slices.Values(values))) }
+
+// MedianSorted is Median of values in ascending order.
+func MedianSorted(sorted []float64) float64 {
+	n := len(sorted)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Finite says whether all values are numbers and none is infinite.
+func Finite(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
 // Percentiles are the p-th percentiles of some finite values in any order, for each p
 // from 0 to 100, with linear interpolation: of n values in ascending order, counted
 // from 0, percentile p lies at place (n-1)*p/100, between two values where that is no

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
 )
@@ -51,7 +51,7 @@ func (t *Table) csv(w io.Writer) error {
 		for i := range t.Variables {
 			line = append(line, r.value(i))
 		}
-		line = append(line, r.Metric.Name, r.Metric.Unit, string(r.Metric.Better), number(r.Value))
+		line = append(line, r.Metric.Name, r.Metric.Unit, string(r.Metric.Better), exact(r.Value))
 		if err == nil {
 			err = out.Write(line)
 		}
@@ -63,7 +63,8 @@ func (t *Table) csv(w io.Writer) error {
 	return err
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// exact is a number with as many digits as tell it from all others.
+func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // jsonRow is a row as JSON.
 type jsonRow struct {
@@ -92,7 +93,7 @@ func (t *Table) jsonLines(w io.Writer) error {
 				out.Variables[t.Variables[i]] = typed(v)
 			}
 		}
-		if finite(r.Value) {
+		if stats.Finite(r.Value) {
 			out.Value = &r.Value
 		}
 		if err := e.Encode(out); err != nil {
@@ -101,8 +102,6 @@ func (t *Table) jsonLines(w io.Writer) error {
 	}
 	return nil
 }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // typed is a number, a truth value, a list or an object where the text is one of JSON.
 func typed(text string) any {
@@ -183,8 +182,8 @@ func (t *Table) goBench(w io.Writer) error {
 		}
 		values := ""
 		for _, r := range run {
-			if finite(r.Value) {
-				values += fmt.Sprintf(" %s %s", number(r.Value), unitOf(r.Metric))
+			if stats.Finite(r.Value) {
+				values += fmt.Sprintf(" %s %s", exact(r.Value), unitOf(r.Metric))
 			}
 		}
 		if values != "" {

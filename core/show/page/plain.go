@@ -3,10 +3,9 @@ package page
 import (
 	"fmt"
 	"html/template"
-	"math"
-	"strconv"
 	"strings"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -52,7 +51,7 @@ func rows(d *view.Document) []row {
 			r.Note += ": " + c.Reason
 		}
 		if i < len(judged.Estimates) && judged.Estimates[i] != nil {
-			r.Median = number(judged.Estimates[i].Median)
+			r.Median = shown(judged.Estimates[i].Median)
 		}
 		switch {
 		case i == d.Baseline:
@@ -72,7 +71,7 @@ func change(c *view.Change) string {
 	case c.Change != nil:
 		text = fmt.Sprintf("%+.1f %%", 100**c.Change)
 	case c.Difference != nil && c.Difference.Change != nil:
-		if text = number(c.Difference.Change); *c.Difference.Change > 0 {
+		if text = shown(c.Difference.Change); *c.Difference.Change > 0 {
 			text = "+" + text
 		}
 	default:
@@ -81,13 +80,10 @@ func change(c *view.Change) string {
 	return strings.Replace(text, "-", "−", 1) + ", " + string(c.Verdict)
 }
 
-func number(x *float64) string {
-	if x == nil || math.IsNaN(*x) || math.IsInf(*x, 0) {
+// shown is a number as the page's script shows it, a dash where there is none.
+func shown(x *float64) string {
+	if x == nil || !stats.Finite(*x) {
 		return "–"
 	}
-	decimals := 0
-	if size := math.Abs(*x); size > 0 {
-		decimals = min(12, max(0, 3-int(math.Floor(math.Log10(size)))))
-	}
-	return screen.Grouped(strconv.FormatFloat(*x, 'f', decimals, 64))
+	return screen.Number(*x)
 }

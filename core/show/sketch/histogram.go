@@ -97,7 +97,7 @@ func binsOf(values []float64) []bin {
 	for i := range bins {
 		bins[i].label = fmt.Sprintf("%*s to %*s", wide, from[i], wide, to[i])
 	}
-	beyond := bin{label: "over " + to[len(to)-1], more: ", up to " + number(high)}
+	beyond := bin{label: "over " + to[len(to)-1], more: ", up to " + screen.Significant(high, 3)}
 	for _, v := range sorted {
 		if v > axis.at(axis.last) {
 			beyond.count++

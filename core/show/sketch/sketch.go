@@ -95,15 +95,3 @@ func (s scale) text(x float64) string {
 	}
 	return screen.Grouped(strconv.FormatFloat(x, 'f', max(0, -int(math.Floor(math.Log10(s.step)+1e-9))), 64))
 }
-
-// number shows a value with three digits or more.
-func number(x float64) string {
-	size := math.Abs(x)
-	switch {
-	case x == 0:
-		return "0"
-	case size >= 1e6 || size < 1e-3:
-		return strconv.FormatFloat(x, 'g', 3, 64)
-	}
-	return strconv.FormatFloat(x, 'f', max(0, 2-int(math.Floor(math.Log10(size)))), 64)
-}

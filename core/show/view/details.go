@@ -1,11 +1,7 @@
 package view
 
 import (
-	"encoding/json"
-	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/folder"
@@ -22,7 +18,7 @@ func (m *maker) addDetails() {
 	}
 	runs := m.detailed()
 	details := make([]*Detail, len(runs))
-	errs := each(len(runs), func(i int) (err error) {
+	errs := model.Each(len(runs), func(i int) (err error) {
 		details[i], err = m.detail(runs[i])
 		return err
 	})
@@ -94,7 +90,7 @@ func (m *maker) detail(run *model.Run) (*Detail, error) {
 		d.Command[i] = shortened(word, mostValue)
 	}
 	for _, v := range r.Config {
-		d.Config = append(d.Config, Value{v.Key, shortened(textOf(v.Value), mostValue), v.Origin})
+		d.Config = append(d.Config, Value{v.Key, shortened(v.Text(), mostValue), v.Origin})
 	}
 	for _, p := range r.Processes {
 		d.Processes = append(d.Processes, Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts), whereOf(r.Placement, p.Name)})
@@ -118,36 +114,4 @@ func (d *Detail) breakDown(r *result.Result) {
 	}
 }
 
-// textOf is a value as people write it.
-func textOf(value any) string {
-	if s, ok := value.(string); ok {
-		return s
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(text)
-}
-
 func counted(n int, thing string) string { return screen.Count(n, thing) }
-
-// each calls do for the numbers below count, a core each at once, and returns what they said.
-func each(count int, do func(i int) error) []error {
-	errs := make([]error, count)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(count, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range next {
-				errs[i] = do(i)
-			}
-		})
-	}
-	for i := range count {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	return errs
-}

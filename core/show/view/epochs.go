@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // boundEpochs keeps of each run one of so many epochs, the last one, and the best by each measure.
@@ -58,7 +60,7 @@ func bestOf(epochs []Epoch) map[int]bool {
 	best := map[string]int{}
 	for k, e := range epochs {
 		for name, v := range e.Values {
-			if v == nil || !finite(*v) {
+			if v == nil || !stats.Finite(*v) {
 				continue
 			}
 			at, ok := best[name]

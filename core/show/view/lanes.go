@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // lanesOf are the iterations of each trainer, in most spans each at most. Times are of five digits.
@@ -75,7 +76,7 @@ const digits = 5
 
 // rounded is x with so many digits, as it is if it is not finite.
 func rounded(x float64, digits int) float64 {
-	if x == 0 || !finite(x) {
+	if x == 0 || !stats.Finite(x) {
 		return x
 	}
 	exponent := digits - 1 - int(math.Floor(math.Log10(math.Abs(x))))

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // JSON is the document for a page. It is the same for the same document, and none of <, > and & is in it, nor
@@ -32,12 +33,12 @@ func tidied(v reflect.Value) reflect.Value {
 	case reflect.String:
 		return reflect.ValueOf(clean(v.String())).Convert(v.Type())
 	case reflect.Float64:
-		if !finite(v.Float()) {
+		if !stats.Finite(v.Float()) {
 			return reflect.Zero(v.Type())
 		}
 		return reflect.ValueOf(rounded(v.Float(), mostDigits)).Convert(v.Type())
 	case reflect.Pointer:
-		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && !finite(v.Elem().Float()) {
+		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && !stats.Finite(v.Elem().Float()) {
 			return reflect.Zero(v.Type())
 		}
 		out := reflect.New(v.Type().Elem())
@@ -70,8 +71,6 @@ func tidied(v reflect.Value) reflect.Value {
 
 // mostDigits are those of every number: more differ with the machine that makes the document.
 const mostDigits = 12
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // mostText bounds a text, in bytes, logs included: a page shows what somebody looks at.
 const mostText = 8 << 10

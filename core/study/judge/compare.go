@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // Verdict is what a comparison proves.
@@ -151,7 +153,7 @@ func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 // apart is the change of runs that were not made in rounds.
 func (p Pair) apart(ends leftOuts, floor Floor) Change {
 	old, new := p.Old.Values, p.New.Values
-	c := Change{Change: relative(medianOf(old), medianOf(new)), P: p.mannWhitney(), Floor: floor.Change}
+	c := Change{Change: relative(stats.Median(old), stats.Median(new)), P: p.mannWhitney(), Floor: floor.Change}
 	c.Low, c.High = p.interval(ends)
 	// It is about shifts, and the medians of few runs may differ by more than most pairs of runs do.
 	if !math.IsNaN(c.Change) {
@@ -171,7 +173,7 @@ func (p Pair) apart(ends leftOuts, floor Floor) Change {
 }
 
 func (p Pair) judgeable() bool {
-	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && finite(p.Old.Values) && finite(p.New.Values)
+	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && stats.Finite(p.Old.Values...) && stats.Finite(p.New.Values...)
 }
 
 // holm adjusts p: the smallest of m is multiplied by m, the next by m-1, and so on, and none is

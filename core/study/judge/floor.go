@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
@@ -35,7 +36,7 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 	switch {
 	case len(a) < fewestA:
 		return Floor{}, fmt.Errorf("the noise floor needs at least %d runs of the baseline and its A/A cell together, but there are %d", fewestA, len(a))
-	case !finite(a):
+	case !stats.Finite(a...):
 		return Floor{}, fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
 	}
 	sorted := slices.Sorted(slices.Values(a))
@@ -44,7 +45,7 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 	left, right := make([]float64, 0, len(a)), make([]float64, 0, len(a))
 	for i := range changes {
 		left, right = split(random, sorted, left[:0], right[:0])
-		from, to := median(left), median(right)
+		from, to := stats.MedianSorted(left), stats.MedianSorted(right)
 		change := math.Abs(relative(from, to))
 		switch {
 		case math.IsNaN(change):
@@ -77,7 +78,7 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 		return Floor{}, fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are %d", FewestRounds, len(d))
 	}
 	by := flipped(d, Alpha)
-	center := math.Abs(medianOf(slices.Concat(baseline.Values, again.Values)))
+	center := math.Abs(stats.Median(slices.Concat(baseline.Values, again.Values)))
 	switch {
 	case logs:
 		return Floor{math.Expm1(by), len(d)}, nil
@@ -96,7 +97,7 @@ const ownAlpha = 0.03
 // ownFloor is the noise floor of a comparison, from how far its differences scatter around their median. It is above the
 // floor of the machine where a side is noisier than the baseline.
 func ownFloor(d []float64, comparisons int) float64 {
-	center := medianOf(d)
+	center := stats.Median(d)
 	off := make([]float64, len(d))
 	for i, v := range d {
 		off[i] = v - center
@@ -176,9 +177,9 @@ func SessionFloor(medians []float64) (Floor, error) {
 	if n < 2 {
 		return Floor{}, fmt.Errorf("changes between sessions need at least 2 sessions, but there is %d", n)
 	}
-	center := medianOf(medians)
+	center := stats.Median(medians)
 	switch {
-	case !finite(medians) || center == 0:
+	case !stats.Finite(medians...) || center == 0:
 		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, which is %g", center)
 	case slices.Min(medians) < 0 && slices.Max(medians) > 0:
 		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, but the medians go from %g to %g", slices.Min(medians), slices.Max(medians))

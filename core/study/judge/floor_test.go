@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // The numbers come from a Python program that tries all signs.
@@ -77,7 +79,7 @@ func TestFlippedIsExact(t *testing.T) {
 					drawn[i] = -drawn[i]
 				}
 			}
-			medians = append(medians, math.Abs(medianOf(drawn)))
+			medians = append(medians, math.Abs(stats.Median(drawn)))
 		}
 		slices.Sort(medians)
 		for _, alpha := range []float64{Alpha, ownAlpha, 0.5} {
@@ -110,7 +112,7 @@ func TestFloorOfRoundsHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := Pair{inRounds(normal(random, n)...), inRounds(normal(random, n)...)}
-			return math.Abs(medianOf(p.differences(true))) <= math.Log1p(floor.Change)
+			return math.Abs(stats.Median(p.differences(true))) <= math.Log1p(floor.Change)
 		})
 		if share < 0.80 || share > 0.97 {
 			t.Errorf("with %d rounds %.3f of the changes are below the floor", n, share)

@@ -4,7 +4,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/aclements/go-moremath/stats"
+	moremath "github.com/aclements/go-moremath/stats"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // interval is the confidence interval of the relative change by Hodges and Lehmann: between the two
@@ -24,7 +26,7 @@ func (p Pair) interval(ends leftOuts) (low, high float64) {
 // changes are those between all pairs of runs, in ascending order: ratios less 1, or, if not all old
 // runs are above 0, differences relative to the old median. They are none if that is 0.
 func (p Pair) changes() []float64 {
-	center := medianOf(p.Old.Values)
+	center := stats.Median(p.Old.Values)
 	ratios := slices.Min(p.Old.Values) > 0
 	if !ratios && center == 0 {
 		return nil
@@ -64,11 +66,11 @@ func (l leftOuts) of(old, new int) int {
 // leftOut is how many changes are below the interval, and as many above: the most at which the chance of
 // so small a Mann-Whitney statistic is at most half of Alpha; -1 if even none are too many.
 func leftOut(old, new int) int {
-	if max(old, new) > stats.MannWhitneyExactLimit {
+	if max(old, new) > moremath.MannWhitneyExactLimit {
 		n, m := float64(old), float64(new)
 		return int(math.Floor(n*m/2 - z(1-Alpha/2)*math.Sqrt(n*m*(n+m+1)/12) - 0.5))
 	}
-	d := stats.UDist{N1: old, N2: new}
+	d := moremath.UDist{N1: old, N2: new}
 	low, high := -1, old*new/2 // the chance is small enough at low, and not at high
 	for high-low > 1 {
 		if middle := (low + high) / 2; d.CDF(float64(middle)) <= Alpha/2 {

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // What the iterations of a run must show to be warned of. Of runs whose iterations are independent noise of
@@ -22,7 +24,7 @@ const (
 // of one thing: a trend, a step, or iterations that resemble the one before. Fewer than 20 are not
 // judged. They are those of a trainer, or of all with one number for each, in ms.
 func IterationWarnings(durations []float64) []string {
-	if len(durations) < fewestIterations || !finite(durations) {
+	if len(durations) < fewestIterations || !stats.Finite(durations...) {
 		return nil
 	}
 	if w := drift(durations); w != "" {
@@ -39,9 +41,9 @@ func IterationWarnings(durations []float64) []string {
 func drift(durations []float64) string {
 	blocks := blocksOf(durations)
 	at, offStep := stepOf(blocks)
-	step, stepP := relative(medianOf(blocks[:at]), medianOf(blocks[at:])), pettitt(blocks)
+	step, stepP := relative(stats.Median(blocks[:at]), stats.Median(blocks[at:])), pettitt(blocks)
 	slope, trendP := kendall(blocks)
-	center := medianOf(blocks)
+	center := stats.Median(blocks)
 	trend := relative(center, center+slope*float64(len(blocks)-1))
 
 	isStep := stepP < drifting && math.Abs(step) > leastDrift
@@ -52,7 +54,7 @@ func drift(durations []float64) string {
 	switch {
 	case isStep:
 		return fmt.Sprintf("a step within the run: iterations take%s before, from number %d of %d on (medians)",
-			lengths(medianOf(blocks[:at]), medianOf(blocks[at:])), 1+at*len(durations)/len(blocks), len(durations))
+			lengths(stats.Median(blocks[:at]), stats.Median(blocks[at:])), 1+at*len(durations)/len(blocks), len(durations))
 	case isTrend:
 		return trendText(durations, trend)
 	}
@@ -63,7 +65,7 @@ func drift(durations []float64) string {
 // extrapolated, and may lie below 0.
 func trendText(durations []float64, trend float64) string {
 	half := len(durations) / 2
-	first, second := medianOf(durations[:half]), medianOf(durations[half:])
+	first, second := stats.Median(durations[:half]), stats.Median(durations[half:])
 	switch {
 	case sign(second-first) == sign(trend):
 	case trend < 0:
@@ -92,7 +94,7 @@ func blocksOf(durations []float64) []float64 {
 	count := min(n, mostBlocks)
 	blocks := make([]float64, count)
 	for i := range blocks {
-		blocks[i] = medianOf(durations[i*n/count : (i+1)*n/count])
+		blocks[i] = stats.Median(durations[i*n/count : (i+1)*n/count])
 	}
 	return blocks
 }
@@ -110,7 +112,7 @@ func stepOf(values []float64) (at int, off float64) {
 }
 
 func offLevel(values []float64) (off float64) {
-	level := medianOf(values)
+	level := stats.Median(values)
 	for _, v := range values {
 		off += math.Abs(v - level)
 	}
@@ -150,13 +152,13 @@ func kendall(values []float64) (slope, p float64) {
 		}
 	}
 	deviation := math.Sqrt(n * (n - 1) * (2*n + 5) / 18)
-	return medianOf(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
+	return stats.Median(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
 }
 
 // resemblance is the correlation of neighbours in being above or below the median: 1 if all stay on
 // their side, -1 if they alternate. Outliers are worth no more in it than others.
 func resemblance(durations []float64) float64 {
-	center := medianOf(durations)
+	center := stats.Median(durations)
 	sum, last := 0.0, 0.0
 	for i, v := range durations {
 		side := sign(v - center)

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // Alpha is the chance of a false proof that comparisons may have, all together.
@@ -38,7 +40,7 @@ type Estimate struct {
 // finite, the median is NaN.
 func Of(runs []float64) Estimate {
 	e := Estimate{N: len(runs), Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
-	if e.N == 0 || !finite(runs) {
+	if e.N == 0 || !stats.Finite(runs...) {
 		return e
 	}
 	s := benchmath.AssumeNothing.Summary(sample(runs), 1-Alpha)
@@ -72,7 +74,7 @@ func PercentileSamples(p float64) int {
 // Percentile is the smallest of the values that p percent of them, in any order, do not exceed. It is
 // not ok, and 0, with fewer than PercentileSamples.
 func Percentile(values []float64, p float64) (value float64, ok bool) {
-	if len(values) < PercentileSamples(p) || !finite(values) {
+	if len(values) < PercentileSamples(p) || !stats.Finite(values...) {
 		return 0, false
 	}
 	return stat.Quantile(p/100, stat.Empirical, slices.Sorted(slices.Values(values)), nil), true
@@ -82,19 +84,6 @@ func Percentile(values []float64, p float64) (value float64, ok bool) {
 func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
-
-func finite(values []float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-}
-
-// median is that of values in ascending order, of which there is one at least.
-func median(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-// medianOf is the median of values in any order.
-func medianOf(values []float64) float64 { return median(slices.Sorted(slices.Values(values))) }
 
 // relative is the change from one value to another in parts of the first. Two zeros are no change;
 // from zero to anything else it is NaN.

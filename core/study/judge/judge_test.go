@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // near compares numbers that are rounded in tables.
@@ -153,7 +155,7 @@ func TestFloorHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(relative(medianOf(normal(random, n)), medianOf(normal(random, n)))) <= floor.Change {
+			if math.Abs(relative(stats.Median(normal(random, n)), stats.Median(normal(random, n)))) <= floor.Change {
 				below++
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // MostNeeded is beyond what anybody runs: a change that needs more runs is not within reach.
@@ -140,7 +142,7 @@ func (p Pair) noise() float64 {
 		if len(side) == 0 {
 			continue
 		}
-		center := medianOf(side)
+		center := stats.Median(side)
 		for _, v := range side {
 			d := relative(center, v)
 			if math.IsNaN(d) {
@@ -153,7 +155,7 @@ func (p Pair) noise() float64 {
 		return 0
 	}
 	slices.Sort(deviations)
-	if m := median(deviations); m > 0 {
+	if m := stats.MedianSorted(deviations); m > 0 {
 		return m / z(0.75)
 	}
 	return stat.StdDev(append(all, 0), nil)

@@ -3,6 +3,8 @@ package judge
 import (
 	"math"
 	"testing"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 func TestFewest(t *testing.T) {
@@ -68,7 +70,7 @@ func TestNeededRounds(t *testing.T) {
 		for range 100 {
 			owns = append(owns, ownFloor(around(random, 10, 1, roundNoise), c.comparisons))
 		}
-		n := max(roundsFor(c.delta, Change{noise: roundNoise, own: medianOf(owns), given: given, Rounds: 10}, c.comparisons, Floor{math.Expm1(given), 10}), Fewest(c.comparisons))
+		n := max(roundsFor(c.delta, Change{noise: roundNoise, own: stats.Median(owns), given: given, Rounds: 10}, c.comparisons, Floor{math.Expm1(given), 10}), Fewest(c.comparisons))
 		share := found(t, n, c.comparisons, c.delta, 200)
 		t.Logf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
 		if share < 0.68 || share > 0.94 && n > Fewest(c.comparisons) {

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/psbench/psbench/core/record/stats"
 )
 
 // inRounds are runs of which value i was made in round i.
@@ -138,7 +140,7 @@ func TestOrderOfRuns(t *testing.T) {
 		if d := cmp.Diff(want, got, exact); d != "" {
 			t.Fatal(d)
 		}
-		q.New.Values, q.New.Rounds = append(q.New.Values, medianOf(q.New.Values)), append(q.New.Rounds, 1000)
+		q.New.Values, q.New.Rounds = append(q.New.Values, stats.Median(q.New.Values)), append(q.New.Rounds, 1000)
 		if d := cmp.Diff(p.differences(false), sortedBack(q.differences(false)), exact); d != "" {
 			t.Fatalf("with a round more: %s", d)
 		}

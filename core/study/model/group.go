@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,7 +36,7 @@ func record(path string, r *result.Result) recorded {
 	rec := recorded{run: runOf(path, r), config: map[string]string{}, chosen: map[string]bool{}}
 	for _, v := range r.Config {
 		if distinguishes(v.Key) {
-			rec.add(v.Key, textOf(v.Value), !strings.HasPrefix(v.Origin, "default") && !strings.HasPrefix(v.Origin, "derived"))
+			rec.add(v.Key, v.Text(), !strings.HasPrefix(v.Origin, "default") && !strings.HasPrefix(v.Origin, "derived"))
 		}
 	}
 	rec.add(buildKey, r.Environment.Commit, true)
@@ -62,18 +61,6 @@ func distinguishes(key string) bool {
 		return true // a setting of a part
 	}
 	return key != seedKey && o.NoEffect == "" && o.Group != "output" && o.Group != "files"
-}
-
-// textOf is a value as people write it.
-func textOf(value any) string {
-	if s, ok := value.(string); ok {
-		return s
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(text)
 }
 
 // group makes cells of runs, one for each configuration, in the order in which they appear.

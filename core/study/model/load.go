@@ -45,7 +45,7 @@ func (l *Loader) load(paths []string) (*Study, error) {
 		return nil, err
 	}
 	runs := make([][]recorded, len(paths))
-	errs := each(len(paths), func(i int) (err error) {
+	errs := Each(len(paths), func(i int) (err error) {
 		runs[i], err = read(paths[i])
 		return err
 	})
@@ -119,8 +119,8 @@ func read(path string) ([]recorded, error) {
 	return []recorded{record(path, r)}, nil
 }
 
-// each calls do for the numbers below count, a core each at once, and returns what they said.
-func each(count int, do func(i int) error) []error {
+// Each calls do for the numbers below count, a core each at once, and returns what they said.
+func Each(count int, do func(i int) error) []error {
 	errs := make([]error, count)
 	next := make(chan int)
 	var workers sync.WaitGroup

@@ -50,7 +50,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 		turns = append(turns, plan.Turns(round)...)
 	}
 	ends := make([]end, len(turns))
-	each(len(turns), func(i int) error {
+	Each(len(turns), func(i int) error {
 		ends[i] = l.endOf(dir, turns[i], states[turns[i].ID()])
 		return nil
 	})

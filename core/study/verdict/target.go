@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/numeral"
@@ -89,16 +90,6 @@ func (g Goal) priceOf(c *model.Cell, runs []*model.Run, failed int) Price {
 	return p
 }
 
-// Middle is the median, infinite where half of the values or more are.
-func Middle(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	if n == 0 || math.IsInf(sorted[n/2], 1) {
-		return math.Inf(1)
-	}
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // Prices are what it took the cells to reach a goal, the soonest first and those that are barred last.
 func Prices(s *model.Study, g Goal) []Price {
 	var prices []Price
@@ -113,7 +104,7 @@ func Prices(s *model.Study, g Goal) []Price {
 		}
 	}
 	slices.SortStableFunc(prices, func(a, b Price) int {
-		x, y := Middle(a.Seconds), Middle(b.Seconds)
+		x, y := stats.Median(a.Seconds), stats.Median(b.Seconds)
 		switch {
 		case a.Barred != b.Barred && b.Barred:
 			return -1
@@ -152,7 +143,7 @@ func LeadOf(s *model.Study, prices []Price) *Lead {
 			}
 		}
 	}
-	finite := func(values []float64) []float64 {
+	capped := func(values []float64) []float64 {
 		out := slices.Clone(values)
 		for i := range out {
 			out[i] = min(out[i], 10*longest)
@@ -162,12 +153,12 @@ func LeadOf(s *model.Study, prices []Price) *Lead {
 	y := Yardstick{Metric: model.Metric{Better: model.Lower}, Center: math.NaN(), None: errors.New("the baseline was not evaluated")}
 	for _, p := range prices {
 		if p.Cell == s.Cells[s.Baseline] {
-			y.Floor, y.None = judge.FloorOf(finite(p.Seconds), s.Seed)
+			y.Floor, y.None = judge.FloorOf(capped(p.Seconds), s.Seed)
 		}
 	}
 	var pairs []judge.Pair
 	for _, p := range prices[1:] {
-		pairs = append(pairs, judge.Pair{Old: judge.Apart(finite(p.Seconds)), New: judge.Apart(finite(prices[0].Seconds))})
+		pairs = append(pairs, judge.Pair{Old: judge.Apart(capped(p.Seconds)), New: judge.Apart(capped(prices[0].Seconds))})
 	}
 	changes := y.compare(pairs)
 	l := &Lead{Yardstick: y, Second: prices[1].Cell, Change: changes[0]}

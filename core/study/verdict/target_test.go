@@ -17,16 +17,6 @@ func TestTargets(t *testing.T) {
 			t.Errorf("target %q: %v, want %q", text, err, want)
 		}
 	}
-	for _, test := range []struct {
-		seconds []float64
-		want    float64
-	}{
-		{nil, math.Inf(1)}, {[]float64{1}, 1}, {[]float64{1, math.Inf(1)}, math.Inf(1)}, {[]float64{1, 3, math.Inf(1)}, 3}, {[]float64{1, 2, 4, math.Inf(1)}, 3},
-	} {
-		if got := Middle(test.seconds); got != test.want {
-			t.Errorf("the median of %v is %v, want %v", test.seconds, got, test.want)
-		}
-	}
 	goal, err := GoalOf("loss=0.3")
 	if err != nil {
 		t.Fatal(err)

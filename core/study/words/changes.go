@@ -2,7 +2,6 @@ package words
 
 import (
 	"math"
-	"strings"
 
 	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
@@ -42,7 +41,7 @@ func endsText(m model.Metric, c judge.Change) string {
 // differenceText is that of two values with its sign and unit. Shares differ by points, since percentages would be
 // taken for a relative change.
 func differenceText(m model.Metric, by float64) string {
-	text := strings.Replace(withUnit(m, number(by)), "-", "−", 1)
+	text := withUnit(m, screen.Number(by))
 	switch {
 	case math.IsNaN(by) || math.IsInf(by, 0):
 		return "-"
@@ -67,7 +66,7 @@ func withUnit(m model.Metric, text string) string {
 func moreText(m model.Metric, c judge.Change) string {
 	size, by := "", c.Change
 	if d := c.Difference; d != nil {
-		size, by = withUnit(m, number(math.Abs(d.Change))), d.Change
+		size, by = withUnit(m, screen.Number(math.Abs(d.Change))), d.Change
 	} else {
 		size = screen.Percent(math.Abs(c.Change))
 	}
@@ -80,7 +79,7 @@ func moreText(m model.Metric, c judge.Change) string {
 // yardstickText is the floor as a share of what runs have, as many times more or less; in the unit of the metric where no share tells anything.
 func yardstickText(y verdict.Yardstick) string {
 	if !y.IsShare() {
-		return withUnit(y.Metric, number(y.Floor.Change*math.Abs(y.Center)))
+		return withUnit(y.Metric, screen.Number(y.Floor.Change*math.Abs(y.Center)))
 	}
 	return floorShare(y.Floor.Change)
 }
@@ -88,7 +87,7 @@ func yardstickText(y verdict.Yardstick) string {
 // floorShare is a floor as a share; one of more than mostShare says more as a factor.
 func floorShare(change float64) string {
 	if change > mostShare {
-		return "a factor of " + number(1+change)
+		return "a factor of " + screen.Number(1+change)
 	}
 	return screen.Percent(change)
 }
@@ -100,7 +99,7 @@ const mostShare = 99
 func floorOf(y verdict.Yardstick, c judge.Change) string {
 	switch {
 	case c.Rounds > 0 && c.Difference != nil:
-		return withUnit(y.Metric, number(c.FloorDifference))
+		return withUnit(y.Metric, screen.Number(c.FloorDifference))
 	case c.Rounds > 0:
 		return floorShare(c.Floor)
 	case y.Each:
@@ -112,7 +111,7 @@ func floorOf(y verdict.Yardstick, c judge.Change) string {
 // spreadText is how far runs are apart, as a share of their median where that tells anything, else in the unit of the metric.
 func spreadText(m model.Metric, e judge.Estimate) string {
 	if !e.SpreadIsShare() {
-		return "± " + withUnit(m, number(e.Deviation))
+		return "± " + withUnit(m, screen.Number(e.Deviation))
 	}
 	return screen.Percent(e.Spread)
 }

@@ -93,13 +93,13 @@ func proven(c *verdict.Comparison) string {
 // estimate is a median, and how far its interval reaches where there is one.
 func estimate(e judge.Estimate) string {
 	if !e.HasInterval || e.Median == 0 {
-		return number(e.Median)
+		return screen.Number(e.Median)
 	}
 	off := max(e.High-e.Median, e.Median-e.Low)
 	if share, ok := judge.Relative(e.Median, e.Median+off); ok && share <= 1 {
-		return number(e.Median) + " ± " + screen.Percent(share)
+		return screen.Number(e.Median) + " ± " + screen.Percent(share)
 	}
-	return number(e.Median) + " ± " + number(off)
+	return screen.Number(e.Median) + " ± " + screen.Number(off)
 }
 
 func needed(runs int) string {

@@ -16,7 +16,7 @@ func lossText(o *verdict.Contest) string {
 	if o.Best != nil {
 		switch l, known := o.Losses[o.Best]; {
 		case known && alone(o):
-			parts = append(parts, "held-out loss "+number(l.Median))
+			parts = append(parts, "held-out loss "+screen.Number(l.Median))
 		case known:
 			parts = append(parts, o.Best.Name+": "+describeLoss(o, l))
 		}
@@ -43,7 +43,7 @@ func lossText(o *verdict.Contest) string {
 
 // describeLoss is a loss beside that of the reference.
 func describeLoss(o *verdict.Contest, l verdict.Loss) string {
-	text := "held-out loss " + number(l.Median)
+	text := "held-out loss " + screen.Number(l.Median)
 	if !l.Compared {
 		return text + ", which the others are compared with"
 	}
@@ -54,7 +54,7 @@ func describeLoss(o *verdict.Contest, l verdict.Loss) string {
 	if math.IsNaN(l.Reference) {
 		return fmt.Sprintf("%s, beside a loss of %s that is not finite", text, reference)
 	}
-	return fmt.Sprintf("%s, beside %s of %s (%s)", text, number(l.Reference), reference, lossDifference(l))
+	return fmt.Sprintf("%s, beside %s of %s (%s)", text, screen.Number(l.Reference), reference, lossDifference(l))
 }
 
 // lossDifference is how a loss differs from that of the reference, and how sure that is.

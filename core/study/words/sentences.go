@@ -158,7 +158,7 @@ func value(o *verdict.Contest, c *model.Cell) string {
 	if !e.HasInterval {
 		return fmt.Sprintf("%s (%s)", quantity(o.Metric, e.Median), counted(o, c, e.N))
 	}
-	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", quantity(o.Metric, e.Median), number(e.Low), number(e.High), counted(o, c, e.N))
+	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", quantity(o.Metric, e.Median), screen.Number(e.Low), screen.Number(e.High), counted(o, c, e.N))
 }
 
 // proof is what stands behind a change that is proven.

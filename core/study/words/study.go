@@ -153,7 +153,7 @@ func rowOf(s *model.Study, r verdict.Row, m model.Metric, change string, barred 
 	e := r.Estimate
 	interval, spread, p := "-", "-", ""
 	if e.HasInterval {
-		interval = fmt.Sprintf("%s – %s", number(e.Low), number(e.High))
+		interval = fmt.Sprintf("%s – %s", screen.Number(e.Low), screen.Number(e.High))
 	}
 	if e.N > 1 && !math.IsNaN(e.Median) {
 		spread = spreadText(m, e)
@@ -170,9 +170,9 @@ func rowOf(s *model.Study, r verdict.Row, m model.Metric, change string, barred 
 	}
 	p99 := "-"
 	if values := c.Of(model.P99); len(values) > 0 && len(values) == len(c.Runs) {
-		p99 = number(judge.Of(values).Median)
+		p99 = screen.Number(judge.Of(values).Median)
 	}
-	return []string{s.NameOf(c), strconv.Itoa(e.N), number(e.Median), interval, spread, change, p, p99, strings.Join(shorts, ", ")}
+	return []string{s.NameOf(c), strconv.Itoa(e.N), screen.Number(e.Median), interval, spread, change, p, p99, strings.Join(shorts, ", ")}
 }
 
 // verdictText is a change in a few signs: ~ where nothing is proven.

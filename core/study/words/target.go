@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/verdict"
 	"github.com/psbench/psbench/internal/screen"
@@ -19,10 +20,10 @@ func priceText(p verdict.Price) string {
 	if p.Barred {
 		counts += ", for which the cell is barred"
 	}
-	if math.IsInf(verdict.Middle(p.Seconds), 1) {
+	if math.IsInf(stats.Median(p.Seconds), 1) {
 		return counts + ", too few for a median"
 	}
-	return fmt.Sprintf("%s s and %s of gradients, %s", number(verdict.Middle(p.Seconds)), megabytes(verdict.Middle(p.Bytes)), counts)
+	return fmt.Sprintf("%s s and %s of gradients, %s", screen.Number(stats.Median(p.Seconds)), megabytes(stats.Median(p.Bytes)), counts)
 }
 
 // reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
@@ -34,7 +35,7 @@ func reach(s *model.Study, g verdict.Goal) []Sentence {
 		return []Sentence{{label, "nothing can be said of a " + what + ": no run was evaluated on held-out samples"}}
 	}
 	first := prices[0]
-	if math.IsInf(verdict.Middle(first.Seconds), 1) {
+	if math.IsInf(stats.Median(first.Seconds), 1) {
 		none := "no cell"
 		if prices[len(prices)-1].Barred && !first.Barred {
 			none = "no cell that is not barred"
@@ -67,9 +68,9 @@ func leadText(l *verdict.Lead) string {
 func megabytes(bytes float64) string {
 	switch {
 	case bytes >= 1e9:
-		return number(bytes/1e9) + " GB"
+		return screen.Number(bytes/1e9) + " GB"
 	case bytes >= 1e6:
-		return number(bytes/1e6) + " MB"
+		return screen.Number(bytes/1e6) + " MB"
 	}
-	return number(bytes/1e3) + " kB"
+	return screen.Number(bytes/1e3) + " kB"
 }

@@ -10,21 +10,6 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// number shows a value with four digits or more, and all those before the point.
-func number(x float64) string {
-	size := math.Abs(x)
-	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
-		return "-"
-	case x == 0:
-		return "0"
-	case size >= 1e9 || size < 1e-4:
-		return strconv.FormatFloat(x, 'g', 4, 64)
-	}
-	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
-	return screen.Grouped(strconv.FormatFloat(x, 'f', decimals, 64))
-}
-
 // signed is a relative change with its sign, of which the minus is that of numbers: −1.5 %.
 func signed(change float64) string {
 	if math.IsNaN(change) {
@@ -48,9 +33,9 @@ func placed(axis, value string) string { return axis + " " + value }
 // quantity is a value with its unit.
 func quantity(m model.Metric, x float64) string {
 	if m.Unit == "loss" || m.Unit == "share" {
-		return number(x)
+		return screen.Number(x)
 	}
-	return number(x) + " " + m.Unit
+	return screen.Number(x) + " " + m.Unit
 }
 
 // mostNamed bounds the cells that a sentence names.
