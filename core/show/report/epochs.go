@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/psbench/psbench/core/record/result"
@@ -129,7 +128,7 @@ func evaluationSeconds(r *result.Result) map[int64]float64 {
 
 // meanLoss shows a loss as the totals do. The file does not tell infinity from NaN.
 func meanLoss(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if !stats.Finite(x) {
 		return "not finite"
 	}
 	return strconv.FormatFloat(x, 'f', 6, 64)

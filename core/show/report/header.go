@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,15 +92,7 @@ func configured(r *result.Result, key string) string {
 	if i < 0 {
 		return ""
 	}
-	if s, ok := r.Config[i].Value.(string); ok {
-		return s
-	}
-	// JSON's spelling of a number is the same before and after a round trip.
-	text, err := json.Marshal(r.Config[i].Value)
-	if err != nil {
-		return fmt.Sprint(r.Config[i].Value)
-	}
-	return string(text)
+	return r.Config[i].Text()
 }
 
 // world says how many ranks of each kind there are, as in "2 trainers, 1 server".

@@ -48,10 +48,10 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 		n := find(g.Head, func(n *numbers) bool { return n.isGauge })
 		n.isGauge = true
 		for _, x := range g.All() {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				n.nonFinite++
-			} else {
+			if stats.Finite(x) {
 				n.observed = append(n.observed, x)
+			} else {
+				n.nonFinite++
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func bound(x float64) string {
 func plain(x float64) string {
 	size := math.Abs(x)
 	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
+	case !stats.Finite(x):
 		return "-"
 	case x == math.Trunc(x) && size < 1e9:
 		return strconv.FormatFloat(x+0, 'f', -1, 64)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/bytesize"
 	"github.com/psbench/psbench/internal/quote"
@@ -78,7 +79,7 @@ func numbers(values []string) ([]float64, bool) {
 				return nil, false
 			}
 		}
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		if !stats.Finite(x) {
 			return nil, false
 		}
 		list[i] = x
@@ -160,16 +161,11 @@ func medianOf(st *model.Study, c *model.Cell, metric string) float64 {
 	}
 	var values []float64
 	for _, r := range c.Runs {
-		if v, ok := r.Values[metric]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v, ok := r.Values[metric]; ok && stats.Finite(v) {
 			values = append(values, v)
 		}
 	}
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return stats.Median(values)
 }
 
 // plot draws curves over the values of an axis, which stand at equal distances, from 0 up in round steps.

@@ -3,6 +3,8 @@ package view
 import (
 	"fmt"
 	"slices"
+
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // What a document has at most, so that a page opens at once: each is some 20 bytes, or 100 of what is drawn of
@@ -21,7 +23,7 @@ func (m *maker) bound() {
 	m.boundLanes()
 	m.boundTimelines()
 	if n := len(m.doc.Details); n > 0 && n < len(m.doc.Runs) {
-		m.note(fmt.Sprintf("single iterations are those of %s, %s", counted(n, "run"), m.which))
+		m.note(fmt.Sprintf("single iterations are those of %s, %s", screen.Count(n, "run"), m.which))
 	}
 }
 
@@ -85,7 +87,7 @@ func (m *maker) boundTimelines() {
 		}
 	}
 	if left > 0 {
-		m.note(fmt.Sprintf("%s without a timeline, which psbench trace shows", counted(left, "run")))
+		m.note(fmt.Sprintf("%s without a timeline, which psbench trace shows", screen.Count(left, "run")))
 	}
 }
 

@@ -37,7 +37,7 @@ func (m *maker) addDetails() {
 		m.doc.Details = append(m.doc.Details, detail)
 	}
 	if missing > 1 {
-		m.doc.Warnings = append(m.doc.Warnings, counted(missing-1, "other run")+" without details, too")
+		m.doc.Warnings = append(m.doc.Warnings, screen.Count(missing-1, "other run")+" without details, too")
 	}
 	for i, c := range m.cells {
 		if median, worst := m.chosen(c); median != nil {
@@ -113,5 +113,3 @@ func (d *Detail) breakDown(r *result.Result) {
 		d.Buckets = append(d.Buckets, Bucket{k.Index, mean(k.HookNS), mean(k.WaitingNS), mean(k.TransferNS), mean(k.ReductionNS), mean(k.CodecNS)})
 	}
 }
-
-func counted(n int, thing string) string { return screen.Count(n, thing) }

@@ -9,6 +9,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/verdict"
 	"github.com/psbench/psbench/core/study/words"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // How many changes there are at most, each of some 100 bytes: by the metric of the document, and by all others
@@ -47,7 +48,7 @@ func (m *maker) judge() {
 		m.doc.Judged[metric.Name] = m.judged(metric.Name, offered)
 	}
 	if few > 0 {
-		m.note(fmt.Sprintf("by %d of %s cells are compared with the baseline alone", few, counted(len(m.doc.Metrics), "metric")))
+		m.note(fmt.Sprintf("by %d of %s cells are compared with the baseline alone", few, screen.Count(len(m.doc.Metrics), "metric")))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/psbench/psbench/core/record/folder"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // How many bytes are shown of a log, and of all logs together.
@@ -46,6 +47,6 @@ func (m *maker) addLogs() {
 		}
 	}
 	if left > 0 {
-		m.note(counted(left, "failed run") + " without logs, which their folders have")
+		m.note(screen.Count(left, "failed run") + " without logs, which their folders have")
 	}
 }
