@@ -1,17 +1,119 @@
 package golden
 
 import (
+	"bytes"
 	"encoding"
+	"encoding/json"
+	"os"
 	"reflect"
+	"slices"
+	"strings"
+	"testing"
 
 	"github.com/invopop/jsonschema"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TextSchema is the schema of a list that is text in JSON, as CPUs are; nil for every other type, of which
-// the reflector finds out by itself. It is a reflector's Mapper.
-func TextSchema(t reflect.Type) *jsonschema.Schema {
+// Commented is a reflector that describes types by the comments of the packages in some folders, which are named from the
+// working directory, the top of the repository.
+func Commented(t testing.TB, folders ...string) *jsonschema.Reflector {
+	t.Helper()
+	r := &jsonschema.Reflector{Anonymous: true, Mapper: textSchema}
+	for _, folder := range folders {
+		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// textSchema is the schema of a list that is text in JSON, as CPUs are; nil for every other type, of which
+// the reflector finds out by itself.
+func textSchema(t reflect.Type) *jsonschema.Schema {
 	if t.Kind() != reflect.Slice || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil
 	}
 	return &jsonschema.Schema{Type: "string"}
+}
+
+// Tagged is a reflector that describes types by their doc tags, as those of files that users write are.
+func Tagged() *jsonschema.Reflector {
+	return &jsonschema.Reflector{
+		Anonymous: true, DoNotReference: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true,
+		LookupComment: func(t reflect.Type, field string) string {
+			if t.Kind() != reflect.Struct {
+				return ""
+			}
+			f, _ := t.FieldByName(field)
+			return f.Tag.Get("doc")
+		},
+	}
+}
+
+// SchemaText is the text of a schema as it is committed.
+func SchemaText(t testing.TB, schema any) []byte {
+	t.Helper()
+	data, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(data, '\n')
+}
+
+// Validator checks texts against the schema in a file.
+func Validator(t testing.TB, path string) func(text string) error {
+	t.Helper()
+	schema, err := validator.NewCompiler().Compile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(text string) error {
+		t.Helper()
+		instance, err := validator.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(instance)
+	}
+}
+
+// RequireRefused requires that a text does not satisfy a schema once a part of it, by key, is replaced.
+func RequireRefused(t testing.TB, validate func(text string) error, text string, changes map[string]string) {
+	t.Helper()
+	for part, changed := range changes {
+		bad := strings.Replace(text, part, changed, 1)
+		if bad == text {
+			t.Fatalf("the example does not contain %s", part)
+		}
+		if validate(bad) == nil {
+			t.Errorf("the schema accepts %s", changed)
+		}
+	}
+}
+
+// RequireNamed requires that a document names every field of the types in some schemas, but for those types that another
+// document has.
+func RequireNamed(t testing.TB, document string, elsewhere []string, schemas ...[]byte) {
+	t.Helper()
+	text, err := os.ReadFile(document) // #nosec G304 -- the test names it
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	for _, s := range schemas {
+		if err := json.Unmarshal(s, &schema); err != nil { // into the same map
+			t.Fatal(err)
+		}
+	}
+	for typ, def := range schema.Defs {
+		for name := range def.Properties {
+			if !slices.Contains(elsewhere, typ) && !bytes.Contains(text, []byte("`"+name+"`")) {
+				t.Errorf("%s does not describe `%s` of %s", document, name, typ)
+			}
+		}
+	}
 }

@@ -1,15 +1,9 @@
 package micro
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/invopop/jsonschema"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench/core/host/machine"
 	"github.com/psbench/psbench/core/host/placement"
@@ -27,14 +21,8 @@ const (
 // descriptions. The working directory is the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
-	r := &jsonschema.Reflector{Anonymous: true, Mapper: golden.TextSchema}
-	for _, folder := range []string{
-		"./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine", "./internal/comm",
-	} {
-		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := golden.Commented(t, "./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm",
+		"./internal/comm/limits")
 	s := r.Reflect(&Result{})
 	s.Title = "A result of psbench comm"
 	schema, ok := s.Definitions["Result"].Properties.Get("schema")
@@ -42,22 +30,13 @@ func generateSchema(t *testing.T) []byte {
 		t.Fatal("Result has no property schema")
 	}
 	schema.Const = Schema
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(data, '\n')
+	return golden.SchemaText(t, s)
 }
 
 // generateFolderSchema makes the JSON schema of result.json in a folder of psbench comm.
 func generateFolderSchema(t *testing.T) []byte {
 	t.Helper()
-	r := &jsonschema.Reflector{Anonymous: true}
-	for _, folder := range []string{"./core/measure/micro", "./core/record/folder/npy", "./core/record/result"} {
-		if err := r.AddGoComments("github.com/psbench/psbench", folder); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r := golden.Commented(t, "./core/measure/micro", "./core/record/folder/npy", "./core/record/result")
 	var s, own struct {
 		ID    string                    `json:"$schema"`
 		Defs  map[string]map[string]any `json:"$defs"`
@@ -96,11 +75,7 @@ func generateFolderSchema(t *testing.T) []byte {
 	}
 	s.Defs["Row"]["required"] = slices.DeleteFunc(own.Defs["sampledRow"]["required"].([]any), func(name any) bool { return name == "latencies_us_by_repeat" })
 	s.Title = "result.json of a run folder of psbench comm"
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(data, '\n')
+	return golden.SchemaText(t, s)
 }
 
 func TestSchemaIsUpToDate(t *testing.T) {
@@ -111,42 +86,15 @@ func TestSchemaIsUpToDate(t *testing.T) {
 
 func TestDocumentNamesEveryField(t *testing.T) {
 	t.Chdir("../../..")
-	doc, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
+	inResult := []string{ // which docs/result.md has
+		"Environment", "BLAS", "GPU", "Device", "List", "MPS", "Interval", "Machine", "Usage", "Plugin", "Cache", "Clock", "Copy",
+		"Limits", "Layout", "Host", "Node", "Placed", "HostLink",
 	}
-	var schema struct {
-		Defs map[string]struct {
-			Properties map[string]any `json:"properties"`
-		} `json:"$defs"`
-	}
-	if err := json.Unmarshal(generateSchema(t), &schema); err != nil {
-		t.Fatal(err)
-	}
-	for typ, def := range schema.Defs {
-		if slices.Contains([]string{"Environment", "BLAS", "GPU", "Device", "List", "MPS", "Interval", "Machine", "Usage", "Plugin", "Cache", "Clock", "Copy", "Limits", "Layout", "Host", "Node", "Placed", "HostLink"}, typ) {
-			continue // docs/result.md has them
-		}
-		for name := range def.Properties {
-			if !bytes.Contains(doc, []byte("`"+name+"`")) {
-				t.Errorf("%s does not describe `%s` of %s", docFile, name, typ)
-			}
-		}
-	}
+	golden.RequireNamed(t, docFile, inResult, generateSchema(t))
 }
 
 func TestResultsSatisfyTheSchema(t *testing.T) {
-	schema, err := validator.NewCompiler().Compile("../../../" + schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	validate := func(data string) error {
-		instance, err := validator.UnmarshalJSON(strings.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return schema.Validate(instance)
-	}
+	validate := golden.Validator(t, "../../../"+schemaFile)
 	r := example(t)
 	r.Limits = []Limit{{memcpy, 2 << 20, 2, 0, 12.5}}
 	r.Placement = &placement.Layout{
@@ -161,20 +109,12 @@ func TestResultsSatisfyTheSchema(t *testing.T) {
 	if err := validate(string(data)); err != nil {
 		t.Error(err)
 	}
-	for old, changed := range map[string]string{
+	golden.RequireRefused(t, validate, string(data), map[string]string{
 		Schema:            "psbench.comm/0",
 		`"complete":true`: `"complete":1`,
 		`"verified":`:     `"checked":`,
 		`"rounds"`:        `"all rounds"`,
 		`"rounds":6`:      `"rounds":1.5`,
 		`"gb_per_s":12.5`: `"gb_per_s":"12.5"`,
-	} {
-		bad := strings.Replace(string(data), old, changed, 1)
-		if bad == string(data) {
-			t.Fatalf("the example does not contain %s", old)
-		}
-		if validate(bad) == nil {
-			t.Errorf("the schema accepts %s", changed)
-		}
-	}
+	})
 }

@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
-	"reflect"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/invopop/jsonschema"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/plan/config/option"
@@ -23,25 +20,11 @@ const schemaFolder = "../../../schemas"
 // schemas are those of the files that users write, by file name.
 func schemas() map[string]*jsonschema.Schema {
 	return map[string]*jsonschema.Schema{
-		"registry.schema.json": titled("A registry of psbench plugins", reflector().Reflect(&registry.File{})),
+		"registry.schema.json": titled("A registry of psbench plugins", golden.Tagged().Reflect(&registry.File{})),
 		"config.schema.json":   configSchema(),
-		"models.schema.json":   byName("Model configurations of psbench", "configurations by id", reflector().Reflect(&ModelConfiguration{})),
-		"data.schema.json":     byName("Data configurations of psbench", "configurations by id", reflector().Reflect(&DataConfiguration{})),
+		"models.schema.json":   byName("Model configurations of psbench", "configurations by id", golden.Tagged().Reflect(&ModelConfiguration{})),
+		"data.schema.json":     byName("Data configurations of psbench", "configurations by id", golden.Tagged().Reflect(&DataConfiguration{})),
 		"settings.schema.json": byName("Settings of psbench's servers or trainers", "settings by key", &jsonschema.Schema{Type: "object"}),
-	}
-}
-
-// reflector takes descriptions from doc tags.
-func reflector() *jsonschema.Reflector {
-	return &jsonschema.Reflector{
-		Anonymous: true, DoNotReference: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true,
-		LookupComment: func(t reflect.Type, field string) string {
-			if t.Kind() != reflect.Struct {
-				return ""
-			}
-			f, _ := t.FieldByName(field)
-			return f.Tag.Get("doc")
-		},
 	}
 }
 
@@ -51,7 +34,7 @@ func titled(title string, s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 func configSchema() *jsonschema.Schema {
-	s := titled("A run configuration of psbench", reflector().Reflect(&option.Options{}))
+	s := titled("A run configuration of psbench", golden.Tagged().Reflect(&option.Options{}))
 	s.Properties.Delete("config")
 	s.Properties.Set("$schema", &jsonschema.Schema{Type: "string"})
 	for _, o := range option.All() {
@@ -105,26 +88,14 @@ func byName(title, description string, value *jsonschema.Schema) *jsonschema.Sch
 
 func TestSchemasAreUpToDate(t *testing.T) {
 	for name, schema := range schemas() {
-		want, err := json.MarshalIndent(schema, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden.Require(t, filepath.Join(schemaFolder, name), string(want)+"\n")
+		golden.Require(t, filepath.Join(schemaFolder, name), string(golden.SchemaText(t, schema)))
 	}
 }
 
 // validate checks a text against a committed schema.
 func validate(t *testing.T, schema, content string) error {
 	t.Helper()
-	s, err := validator.NewCompiler().Compile(filepath.Join(schemaFolder, schema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	instance, err := validator.UnmarshalJSON(strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Validate(instance)
+	return golden.Validator(t, filepath.Join(schemaFolder, schema))(content)
 }
 
 func TestEmbeddedFilesSatisfyTheSchemas(t *testing.T) {

@@ -1,14 +1,10 @@
 package sweep
 
 import (
-	"encoding/json"
 	"path/filepath"
-	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/invopop/jsonschema"
-	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/internal/golden"
@@ -18,17 +14,7 @@ const schemaFile = "../../../schemas/sweep.schema.json"
 
 // specSchema is that of specifications: the base is a configuration, which has a schema of its own.
 func specSchema() *jsonschema.Schema {
-	r := &jsonschema.Reflector{
-		Anonymous: true, DoNotReference: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true,
-		LookupComment: func(t reflect.Type, field string) string {
-			if t.Kind() != reflect.Struct {
-				return ""
-			}
-			f, _ := t.FieldByName(field)
-			return f.Tag.Get("doc")
-		},
-	}
-	s := r.Reflect(&Spec{})
+	s := golden.Tagged().Reflect(&Spec{})
 	s.Title = "A specification of a sweep of psbench"
 	base, _ := s.Properties.Get("base")
 	base.Type, base.Ref = "", "config.schema.json"
@@ -43,25 +29,11 @@ func specSchema() *jsonschema.Schema {
 }
 
 func TestSchemaIsUpToDate(t *testing.T) {
-	want, err := json.MarshalIndent(specSchema(), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Require(t, schemaFile, string(want)+"\n")
+	golden.Require(t, schemaFile, string(golden.SchemaText(t, specSchema())))
 }
 
 func TestSpecificationsSatisfyTheSchema(t *testing.T) {
-	s, err := validator.NewCompiler().Compile(filepath.FromSlash(schemaFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := func(text string) error {
-		instance, err := validator.UnmarshalJSON(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Validate(instance)
-	}
+	check := golden.Validator(t, filepath.FromSlash(schemaFile))
 	if err := check(named); err != nil {
 		t.Error(err)
 	}
