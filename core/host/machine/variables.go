@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/cpu"
 )
 
 // What libraries, psbench and schedulers read; no other variable is ever recorded.
@@ -36,4 +39,17 @@ func recorded(name string) bool {
 	starts := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	holds := func(secret string) bool { return strings.Contains(strings.ToUpper(name), secret) }
 	return (slices.Contains(names, name) || slices.ContainsFunc(prefixes, starts)) && !slices.ContainsFunc(secrets, holds)
+}
+
+// kernelsVariable is what OpenBLAS takes its kernels from as it is loaded.
+const kernelsVariable = "OPENBLAS_CORETYPE"
+
+// Kernels are variables, as NAME=VALUE, that processes of this machine need for the fastest kernels that it can run:
+// older versions of OpenBLAS do not know newer CPUs, and fall back to kernels of half the speed where AVX-512 ones
+// would run. What the user has set stays.
+func Kernels() []string {
+	if _, set := os.LookupEnv(kernelsVariable); set || !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512DQ || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {
+		return nil
+	}
+	return []string{kernelsVariable + "=SkylakeX"}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"time"
 
+	"github.com/psbench/psbench/core/host/noise"
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/process/monitor"
@@ -153,3 +155,18 @@ func (c *Cluster) phases(ctx context.Context, life Life) error {
 
 // Alive says whether a process gave a sign of life of late.
 func (c *Cluster) Alive(m *Member) bool { return c.monitor.Alive(m.Name) }
+
+// Here are the processes of the run that the core's host has at this moment, the core and
+// its supervisor among them.
+func (c *Cluster) Here() []noise.Process {
+	processes := []noise.Process{{Name: "core", PID: os.Getpid(), Alone: true}}
+	if h, ok := c.starter.(here); ok {
+		processes = append(processes, noise.Process{Name: "supervisor", PID: h.launcher.Supervisor()})
+	}
+	for _, m := range AtCore(c.members) {
+		if m.Process != nil && m.PID() > 0 && m.PID() != os.Getpid() {
+			processes = append(processes, noise.Process{Name: m.Name, PID: m.PID()})
+		}
+	}
+	return processes
+}
