@@ -14,7 +14,6 @@ type Kind struct {
 	Does string   // what the generated part does, in the words of a listing
 
 	title    string // in a sentence
-	mapName  string // of registry files
 	run      string // flags that measure the part of key NAME
 	wrong    string // settings, in JSON, that the part refuses
 	includes bool   // whether the program serves psbench's parts as well
@@ -53,43 +52,43 @@ func pythonKinds() (names []string) {
 // Kinds lists what projects are made for, in the order in which they are shown.
 var Kinds = []Kind{
 	{
-		Name: "server", Kind: sdk.KindServer, title: "server", mapName: "server_map",
+		Name: "server", Kind: sdk.KindServer, title: "server",
 		Does:  "averages gradients and counts the elements above a limit",
 		wrong: `{"limit": 0}`,
 		run:   "--server NAME --set server.limit=1e-7",
 	},
 	{
-		Name: "table-server", Kind: sdk.KindServer, title: "server of a table", mapName: "server_map", inGo: true,
+		Name: "table-server", Kind: sdk.KindServer, title: "server of a table", inGo: true,
 		Does:  "holds an embedding table, which plain SGD steps",
 		wrong: `{"num_embeddings": 0}`,
 		run:   "--trainer hybrid --ntrainer 2 --nserver 2 --server NAME",
 	},
 	{
-		Name: "hook", Kind: sdk.KindHook, title: "hook", mapName: "ddp_hook_map",
+		Name: "hook", Kind: sdk.KindHook, title: "hook",
 		Does:  "averages each bucket over the trainers and measures its norm",
 		wrong: `{"max_norm": 0}`,
 		run:   "--nserver 0 --ddp-hook NAME --set hook.max_norm=1e-4",
 	},
 	{
-		Name: "criterion", Kind: sdk.KindCriterion, title: "criterion", mapName: "criterion_map",
+		Name: "criterion", Kind: sdk.KindCriterion, title: "criterion",
 		Does:  "the Huber loss: quadratic near the target, linear far from it",
 		wrong: `{"delta": 0}`,
 		run:   "--create-criterion NAME",
 	},
 	{
-		Name: "model", Kind: sdk.KindModel, title: "model", mapName: "model_map",
+		Name: "model", Kind: sdk.KindModel, title: "model",
 		Does:  "softmax regression on bags of indices",
 		wrong: `{"rows": 0}`,
 		run:   "--model NAME --set trainer.lr=1",
 	},
 	{
-		Name: "data", Kind: sdk.KindData, title: "data", mapName: "data_map",
+		Name: "data", Kind: sdk.KindData, title: "data",
 		Does:  "random samples as the model takes them, which can be learnt",
 		wrong: `{"samples": 0}`,
 		run:   "--data NAME",
 	},
 	{
-		Name: "trainer", Kind: sdk.KindTrainer, title: "trainer", mapName: "trainer_map", includes: true, inGo: true,
+		Name: "trainer", Kind: sdk.KindTrainer, title: "trainer", includes: true, inGo: true,
 		Does:  "data-parallel training with a learning rate that grows with the world",
 		wrong: `{"lr": 0}`,
 		run:   "--trainer NAME",

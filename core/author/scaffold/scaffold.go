@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"text/template"
 
+	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -113,7 +114,7 @@ func (p Project) files() (map[string][]byte, error) {
 		}
 	}
 	values := map[string]any{
-		"Name": p.Name, "Program": p.Program(), "Class": className(p.Name), "Title": p.Kind.title, "Does": p.Kind.Does, "Map": p.Kind.mapName,
+		"Name": p.Name, "Program": p.Program(), "Class": className(p.Name), "Title": p.Kind.title, "Does": p.Kind.Does, "Map": registry.MapName(p.Kind.Kind),
 		"Includes": p.Kind.includes, "Wrong": p.Kind.wrong, "Try": p.Try(), "Psbench": psbench,
 	}
 	for _, folder := range []string{"templates/all", "templates/" + string(p.Language) + "/all", "templates/" + string(p.Language) + "/" + p.Kind.Name} {

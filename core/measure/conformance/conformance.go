@@ -148,41 +148,33 @@ func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
 	return &list[i]
 }
 
+// tried are the kinds whose parts are tried.
+var tried = []sdk.Kind{
+	sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindTrainer, sdk.KindModel, sdk.KindData,
+}
+
 // register writes a registry file that names the plugin's parts and psbench's own that try them. A
 // plugin that serves psbench's parts, too, runs these itself.
 func (c *Check) register() error {
-	own := registry.Entry{Plugin: registry.Builtin}
 	program := registry.Program{Command: c.Program}
 	if c.linked {
 		program.Includes = []string{registry.Builtin}
 	}
-	file := registry.File{
-		Plugins:      map[string]registry.Program{pluginName: program},
-		TrainerMap:   map[string]registry.TrainerEntry{},
-		ModelMap:     map[string]registry.ModelEntry{inrun.Key: {Entry: own}, inrun.OrderedKey: {Entry: own}},
-		DataMap:      map[string]registry.Entry{inrun.Key: own},
-		ServerMap:    map[string]registry.ServerEntry{},
-		DDPHookMap:   map[string]registry.HookEntry{inrun.OrderedKey: {Entry: own}, inrun.PushKey: {Entry: own}},
-		CriterionMap: map[string]registry.Entry{inrun.OrderedKey: own},
+	file := registry.File{Plugins: map[string]registry.Program{pluginName: program}}
+	for kind, keys := range map[sdk.Kind][]string{
+		sdk.KindTrainer:   {inrun.Key, inrun.DataKey, inrun.ParametersKey, inrun.TablesKey},
+		sdk.KindModel:     {inrun.Key, inrun.OrderedKey},
+		sdk.KindData:      {inrun.Key},
+		sdk.KindHook:      {inrun.OrderedKey, inrun.PushKey},
+		sdk.KindCriterion: {inrun.OrderedKey},
+	} {
+		for _, key := range keys {
+			file.Put(kind, key, registry.Builtin)
+		}
 	}
-	for _, trainer := range []string{inrun.Key, inrun.DataKey, inrun.ParametersKey, inrun.TablesKey} {
-		file.TrainerMap[trainer] = registry.TrainerEntry{Entry: own}
-	}
-	theirs := registry.Entry{Plugin: pluginName}
 	for _, part := range c.parts {
-		switch part.Kind {
-		case sdk.KindServer:
-			file.ServerMap[part.Key] = registry.ServerEntry{Entry: theirs}
-		case sdk.KindHook:
-			file.DDPHookMap[part.Key] = registry.HookEntry{Entry: theirs}
-		case sdk.KindCriterion:
-			file.CriterionMap[part.Key] = theirs
-		case sdk.KindTrainer:
-			file.TrainerMap[part.Key] = registry.TrainerEntry{Entry: theirs}
-		case sdk.KindModel:
-			file.ModelMap[part.Key] = registry.ModelEntry{Entry: theirs}
-		case sdk.KindData:
-			file.DataMap[part.Key] = theirs
+		if slices.Contains(tried, part.Kind) {
+			file.Put(part.Kind, part.Key, pluginName)
 		}
 	}
 	data, err := json.Marshal(file)

@@ -261,7 +261,7 @@ func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMe
 		return err
 	}
 	for _, part := range parts {
-		section := sectionOf(part.Kind)
+		section := MapName(part.Kind)
 		if section == "" {
 			return fmt.Errorf("plugin %s has %s %s, which is of no kind that psbench knows", p.Name, quote.Text(string(part.Kind)), quote.String(part.Key))
 		}
@@ -283,13 +283,4 @@ func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMe
 		}
 	}
 	return nil
-}
-
-func sectionOf(kind sdk.Kind) string {
-	for _, m := range kindMaps {
-		if m.kind == kind {
-			return m.name
-		}
-	}
-	return ""
 }

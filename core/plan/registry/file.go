@@ -1,25 +1,22 @@
 package registry
 
-import (
-	"github.com/psbench/psbench/core/host/jsonfile"
-	"github.com/psbench/psbench/sdk"
-)
+import "github.com/psbench/psbench/sdk"
 
-// File is the content of a registry file. Each map goes from the keys of one
-// kind to what provides them.
+// File is the content of a registry file. Each map goes from the keys of one kind to what provides them. This is the
+// one list of the maps: what reads, adds and removes entries, and the schema, follow from the fields and their tags.
 type File struct {
 	Schema           string                  `json:"$schema,omitempty" doc:"where the schema of this file is, for editors"`
 	Plugins          map[string]Program      `json:"plugins,omitempty" doc:"executables by the names that the maps use; builtin is psbench itself"`
-	ServerMap        map[string]ServerEntry  `json:"server_map,omitempty" doc:"servers"`
-	TrainerMap       map[string]TrainerEntry `json:"trainer_map,omitempty" doc:"trainers"`
-	DDPHookMap       map[string]HookEntry    `json:"ddp_hook_map,omitempty" doc:"DDP communication hooks"`
-	DDPModelMap      map[string]Entry        `json:"ddp_model_map,omitempty" doc:"how a trainer wraps its model"`
-	HookStateMap     map[string]Entry        `json:"hook_state_map,omitempty" doc:"what a hook knows of the iteration"`
-	IterationStepMap map[string]Entry        `json:"iteration_step_map,omitempty" doc:"what a trainer does in one iteration"`
-	PreprocessMap    map[string]Entry        `json:"preprocess_data_map,omitempty" doc:"what a trainer does to its batches before training"`
-	CriterionMap     map[string]Entry        `json:"criterion_map,omitempty" doc:"loss functions"`
-	DataMap          map[string]Entry        `json:"data_map,omitempty" doc:"data"`
-	ModelMap         map[string]ModelEntry   `json:"model_map,omitempty" doc:"models"`
+	ServerMap        map[string]ServerEntry  `json:"server_map,omitempty" kind:"server" doc:"servers"`
+	TrainerMap       map[string]TrainerEntry `json:"trainer_map,omitempty" kind:"trainer" doc:"trainers"`
+	DDPHookMap       map[string]HookEntry    `json:"ddp_hook_map,omitempty" kind:"hook" doc:"DDP communication hooks"`
+	DDPModelMap      map[string]Entry        `json:"ddp_model_map,omitempty" kind:"ddp_model" doc:"how a trainer wraps its model"`
+	HookStateMap     map[string]Entry        `json:"hook_state_map,omitempty" kind:"hook_state" doc:"what a hook knows of the iteration"`
+	IterationStepMap map[string]Entry        `json:"iteration_step_map,omitempty" kind:"iteration_step" doc:"what a trainer does in one iteration"`
+	PreprocessMap    map[string]Entry        `json:"preprocess_data_map,omitempty" kind:"preprocess_data" doc:"what a trainer does to its batches before training"`
+	CriterionMap     map[string]Entry        `json:"criterion_map,omitempty" kind:"criterion" doc:"loss functions"`
+	DataMap          map[string]Entry        `json:"data_map,omitempty" kind:"data" doc:"data"`
+	ModelMap         map[string]ModelEntry   `json:"model_map,omitempty" kind:"model" doc:"models"`
 }
 
 // Program is an executable that serves parts.
@@ -79,54 +76,19 @@ type entry struct {
 	bounds        map[string]string // of a trainer
 }
 
-// kindMap is one of the maps that every file has.
-type kindMap struct {
-	name    string
-	kind    sdk.Kind
-	entries func(*File) map[string]entry
-	// parse reads one entry, as that of a file at a path.
-	parse func(path string, text []byte) (entry, error)
+// written is an entry of a map as a file has it.
+type written interface{ entry() entry }
+
+func (e Entry) entry() entry { return entry{Entry: e} }
+
+func (e ServerEntry) entry() entry {
+	return entry{Entry: e.Entry, serves: e.Serves, asynchronous: e.Asynchronous}
 }
 
-// kindMaps are the maps of a file in their order.
-var kindMaps = []kindMap{
-	mapOf("server_map", sdk.KindServer, func(f *File) map[string]ServerEntry { return f.ServerMap }, func(e ServerEntry) entry {
-		return entry{Entry: e.Entry, serves: e.Serves, asynchronous: e.Asynchronous}
-	}),
-	mapOf("trainer_map", sdk.KindTrainer, func(f *File) map[string]TrainerEntry { return f.TrainerMap }, func(e TrainerEntry) entry {
-		return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults, bounds: e.Bounds}
-	}),
-	mapOf("ddp_hook_map", sdk.KindHook, func(f *File) map[string]HookEntry { return f.DDPHookMap }, func(e HookEntry) entry {
-		return entry{Entry: e.Entry, links: e.Links}
-	}),
-	mapOf("ddp_model_map", sdk.KindDDPModel, func(f *File) map[string]Entry { return f.DDPModelMap }, plain),
-	mapOf("hook_state_map", sdk.KindHookState, func(f *File) map[string]Entry { return f.HookStateMap }, plain),
-	mapOf("iteration_step_map", sdk.KindIterationStep, func(f *File) map[string]Entry { return f.IterationStepMap }, plain),
-	mapOf("preprocess_data_map", sdk.KindPreprocessData, func(f *File) map[string]Entry { return f.PreprocessMap }, plain),
-	mapOf("criterion_map", sdk.KindCriterion, func(f *File) map[string]Entry { return f.CriterionMap }, plain),
-	mapOf("data_map", sdk.KindData, func(f *File) map[string]Entry { return f.DataMap }, plain),
-	mapOf("model_map", sdk.KindModel, func(f *File) map[string]ModelEntry { return f.ModelMap }, func(e ModelEntry) entry {
-		return entry{Entry: e.Entry, defaults: e.Defaults}
-	}),
+func (e TrainerEntry) entry() entry {
+	return entry{Entry: e.Entry, needs: e.Needs, defaults: e.Defaults, bounds: e.Bounds}
 }
 
-// mapOf is the map of a name, whose entries are of type E.
-func mapOf[E any](name string, kind sdk.Kind, field func(*File) map[string]E, convert func(E) entry) kindMap {
-	return kindMap{
-		name: name, kind: kind,
-		entries: func(f *File) map[string]entry {
-			out := make(map[string]entry, len(field(f)))
-			for key, e := range field(f) {
-				out[key] = convert(e)
-			}
-			return out
-		},
-		parse: func(path string, text []byte) (entry, error) {
-			var e E
-			err := jsonfile.Decode(path, text, &e)
-			return convert(e), err
-		},
-	}
-}
+func (e ModelEntry) entry() entry { return entry{Entry: e.Entry, defaults: e.Defaults} }
 
-func plain(e Entry) entry { return entry{Entry: e} }
+func (e HookEntry) entry() entry { return entry{Entry: e.Entry, links: e.Links} }
