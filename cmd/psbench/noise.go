@@ -130,7 +130,7 @@ func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir 
 	}
 	told := progress.New(a.stderr, a.terminal(a.stderr), f.quiet)
 	o := conduct.Options{
-		Environ: withoutOptions(a.environ),
+		Environ: sweep.WithoutOptions(a.environ),
 		Tell: func(news conduct.News) {
 			if news.State == journal.Running {
 				told.Phase(fmt.Sprintf("session %d of %d: run %d of %d", i+1, f.sessions, news.Number, news.Total))

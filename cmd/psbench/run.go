@@ -17,6 +17,7 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/show/environment"
+	"github.com/psbench/psbench/core/show/live/follow"
 	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/show/report"
 	"github.com/psbench/psbench/internal/screen"
@@ -77,7 +78,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 		exp.Warnings = append(exp.Warnings, a.lone)
 	}
 	o := a.runOptions(nil)
-	page, err := a.liveRun(exp, opts)
+	page, err := follow.NewRun(a.stderr, exp, opts)
 	if err != nil {
 		return err
 	}
@@ -91,11 +92,11 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			case page == nil && opts.Quiet:
 				o.Progress = run.Silent // so that nobody is asked either
 			}
-			page.follow(p)
+			page.Follow(p)
 			return run.Run(ctx, exp, o)
 		},
 		write: func(w io.Writer, width int, r *result.Result) error {
-			err := page.result(r)
+			err := page.Result(r)
 			if werr := report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width}); err == nil {
 				err = werr
 			}
@@ -107,5 +108,5 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			return err
 		},
 	})
-	return errors.Join(err, page.end(ctx, err))
+	return errors.Join(err, page.End(ctx, err))
 }

@@ -1,23 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/host/executable"
-	"github.com/psbench/psbench/core/host/jsonfile"
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/config/option"
@@ -243,7 +237,10 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		Registry: func(c *config.Config) (*registry.Registry, error) {
 			return c.LoadRegistry(psbench.Registry, registry.UserFile(a.environ))
 		},
-		Catalogue: catalogue, Program: program, Effective: a.effectiveOf, Try: a.try, Across: across, Yes: yes,
+		Effective: func(ctx context.Context, program string, values map[string]any) (map[string]any, error) {
+			return sweep.Ask(ctx, a.environ, program, values)
+		},
+		Catalogue: catalogue, Program: program, Try: a.try, Across: across, Yes: yes,
 	}
 	p, err := m.Make(cmd.Context(), spec)
 	var many *sweep.ManyError
@@ -282,40 +279,4 @@ func (a *app) try(ctx context.Context, exp *config.Experiment) error {
 	o := a.runOptions(run.Silent)
 	o.Ending = func() func() { return interrupt.Bounded(ctx) }
 	return run.Try(ctx, exp, o)
-}
-
-// effectiveOf asks another psbench what configuration it makes of these values.
-func (a *app) effectiveOf(ctx context.Context, program string, values map[string]any) (map[string]any, error) {
-	const patience = time.Minute
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	defer interrupt.Hold(ctx)()
-	file, err := os.CreateTemp("", "psbench-*.json")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	if err := errors.Join(encodeJSON(file, values), file.Close()); err != nil {
-		return nil, err
-	}
-	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "config", "--config", file.Name(), "--format", "json") // #nosec G204 -- the user names it
-	cmd.Env, cmd.Stdout, cmd.Stderr = withoutOptions(a.environ), &out, &said
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("it does not answer within %s what configuration it would run", patience)
-		}
-		words := strings.ReplaceAll(said.String(), filepath.Base(file.Name()), "the cell")
-		return nil, fmt.Errorf("it does not say what configuration it would run (%w): %s", err, quote.Message(words))
-	}
-	return jsonfile.Map("what it says of its configuration", out.Bytes())
-}
-
-// withoutOptions is an environment without the variables of options, which are in a configuration already.
-func withoutOptions(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		return slices.ContainsFunc(option.All(), func(o option.Option) bool { return o.Env() == name })
-	})
 }

@@ -3,15 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/psbench/psbench/core/plan/config/option"
 	"github.com/psbench/psbench/core/process/launchers"
 	"github.com/psbench/psbench/core/process/launchers/submit"
+	"github.com/psbench/psbench/core/show/live/follow"
 	"github.com/psbench/psbench/core/show/progress"
+	"github.com/psbench/psbench/core/show/view"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/sweep/conduct"
-	"github.com/psbench/psbench/core/study/sweep/journal"
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
@@ -24,11 +24,15 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	defer interrupt.Hold(ctx)()
 	told := progress.New(a.stderr, a.terminal(a.stderr), o.Quiet)
 	runs := &progress.Runs{Progress: told}
-	page, err := a.liveSweep(dir, p, told, o)
-	if err != nil {
-		return err
+	var page *follow.Sweep
+	if o.Live {
+		var err error
+		maker := view.NewMaker(o.Answer.mostFailed.loader(), dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
+		if page, err = follow.NewSweep(a.stderr, dir, p, told, maker); err != nil {
+			return err
+		}
 	}
-	environ := withoutOptions(a.environ)
+	environ := sweep.WithoutOptions(a.environ)
 	if o.Share { // each run is this host's, whatever started psbench on several
 		environ = append(environ, option.OverrideVariable+"=1")
 	}
@@ -39,14 +43,14 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		Retry:   o.Retry,
 		Share:   o.Share,
 		Tell: func(n conduct.News) {
-			tellRun(runs, n)
-			page.news(n)
+			follow.Tell(runs, n)
+			page.News(n)
 		},
-		Heartbeat: page.heartbeat(),
+		Heartbeat: page.Heartbeat(),
 		Ending:    func() func() { return interrupt.Bounded(ctx) },
 		Step:      sweepStep,
 	}
-	err = options.Over(a.team)
+	err := options.Over(a.team)
 	switch {
 	case err != nil:
 	case o.Job != nil:
@@ -55,7 +59,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		err = conduct.Run(ctx, dir, p, options)
 	}
 	told.Done()
-	if perr := page.end(ctx, err); err == nil {
+	if perr := page.End(ctx, err); err == nil {
 		err = perr
 	}
 	if ended := new(conduct.EndedError); ctx.Err() != nil || a.submitted || !sweep.IsSweep(dir) || err != nil && !errors.As(err, ended) {
@@ -72,29 +76,4 @@ func (a *app) submitSweep(ctx context.Context, dir string, p *sweep.Plan, o swee
 	}
 	array := &submit.Array{Slurm: o.Job.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ), Tell: a.teller(o.Quiet)}
 	return conduct.Submit(ctx, dir, p, array, options)
-}
-
-// tellRun tells of a run that has started or ended.
-func tellRun(runs *progress.Runs, n conduct.News) {
-	run := progress.OneRun{
-		Number: n.Number, Total: n.Total, Name: runName(n.Cell, n.Turn), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds, Left: n.Left,
-	}
-	switch n.State {
-	case journal.Running:
-		runs.Start(run)
-	case journal.Failed:
-		run.Failed = n.Reason
-		fallthrough
-	case journal.Done:
-		runs.End(run)
-	}
-}
-
-// runName is a run for people.
-func runName(c sweep.Cell, t sweep.Turn) string {
-	again := ""
-	if t.Again {
-		again = " again"
-	}
-	return fmt.Sprintf("%s%s, round %d", c.Name, again, t.Round)
 }

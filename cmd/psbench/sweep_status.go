@@ -88,7 +88,7 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	var failed [][]string
 	for _, e := range s.Account {
 		if e.State == journal.Failed {
-			failed = append(failed, []string{e.Folder, runName(s.Plan.Cells[e.Cell], e.Turn), quote.Message(e.Reason)})
+			failed = append(failed, []string{e.Folder, conduct.RunName(s.Plan.Cells[e.Cell], e.Turn), quote.Message(e.Reason)})
 		}
 		if e.Lost {
 			p.Line(0, fmt.Sprintf("%s was done and waits again: %s", e.Folder, quote.Message(e.Reason)))

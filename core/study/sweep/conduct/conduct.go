@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -75,6 +76,18 @@ type News struct {
 	// SamplesPerSecond is the throughput of a run that is done.
 	SamplesPerSecond float64
 	Left             time.Duration // until the sweep ends, 0 if nothing tells
+}
+
+// Name is the run for people: its cell and its round.
+func (n News) Name() string { return RunName(n.Cell, n.Turn) }
+
+// RunName is a run of a cell for people.
+func RunName(c sweep.Cell, t sweep.Turn) string {
+	again := ""
+	if t.Again {
+		again = " again"
+	}
+	return fmt.Sprintf("%s%s, round %d", c.Name, again, t.Round)
 }
 
 // Run runs all runs of the plan that are neither done nor failed, and keeps account of them in dir. Of a

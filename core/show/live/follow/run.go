@@ -1,9 +1,10 @@
-package main
+package follow
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -18,14 +19,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// liveRun is what --live shows of one run.
-type liveRun struct {
-	*liveRuns
+// Run is one run that goes on. A nil Run is shown nowhere.
+type Run struct {
+	*runs
 	out string // the folder that the run leaves, "" without one
 }
 
-// liveRun serves the page of a run, if there is to be one.
-func (a *app) liveRun(exp *config.Experiment, opts option.Options) (*liveRun, error) {
+// NewRun serves the page of a run, if opts have one, and says on w where it is.
+func NewRun(w io.Writer, exp *config.Experiment, opts option.Options) (*Run, error) {
 	if !opts.Live {
 		return nil, nil
 	}
@@ -33,23 +34,23 @@ func (a *app) liveRun(exp *config.Experiment, opts option.Options) (*liveRun, er
 	if opts.Out != "" {
 		name = filepath.Base(opts.Out)
 	}
-	l, err := a.openLive(name, 1)
+	l, err := open(w, name, 1)
 	if err != nil {
 		return nil, err
 	}
 	l.now.Running = &view.Running{Cell: -1, Name: "trainer " + exp.Parts[sdk.KindTrainer].Key, Phase: "starting"}
-	return &liveRun{l, opts.Out}, nil
+	return &Run{l, opts.Out}, nil
 }
 
-// follow shows how far the run is that p is told of.
-func (l *liveRun) follow(p *progress.Progress) {
+// Follow shows how far the run is that p is told of.
+func (l *Run) Follow(p *progress.Progress) {
 	if l != nil {
-		l.liveRuns.follow(p, p.Beat)
+		l.runs.follow(p, p.Beat)
 	}
 }
 
-// result shows the result on the page. Without --out it is in a folder for that alone.
-func (l *liveRun) result(r *result.Result) (err error) {
+// Result shows the result on the page. Without --out it is in a folder for that alone.
+func (l *Run) Result(r *result.Result) (err error) {
 	if l == nil {
 		return nil
 	}
@@ -75,8 +76,8 @@ func (l *liveRun) result(r *result.Result) (err error) {
 	return nil
 }
 
-// end ends the page; the run ended with err.
-func (l *liveRun) end(ctx context.Context, err error) error {
+// End ends the page; the run ended with err.
+func (l *Run) End(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
 	}

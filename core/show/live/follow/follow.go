@@ -1,9 +1,11 @@
-package main
+// Package follow shows runs while they go on: a live page for browsers, and a board on the terminal.
+package follow
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -19,9 +21,8 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// liveRuns is what --live shows of runs that go on: a page, and a board on the terminal. The nil one
-// shows nothing.
-type liveRuns struct {
+// runs are those of one command: a page, and a board on the terminal. Nil runs show nothing.
+type runs struct {
 	server   *live.Server
 	progress *progress.Progress // which has the board
 	began    time.Time
@@ -34,25 +35,25 @@ type liveRuns struct {
 	board progress.Board
 }
 
-// openLive serves the page of runs, so many, and says where it is; name is theirs.
-func (a *app) openLive(name string, runs int) (*liveRuns, error) {
+// open serves the page of runs, so many, and says on w where it is; name is theirs.
+func open(w io.Writer, name string, count int) (*runs, error) {
 	d, err := view.Of(&model.Study{Name: name, Metric: model.Throughput}, view.Options{})
 	if err != nil {
 		return nil, err
 	}
-	l := &liveRuns{began: time.Now(), quit: make(chan struct{}), now: view.Live{Left: runs}}
+	l := &runs{began: time.Now(), quit: make(chan struct{}), now: view.Live{Left: count}}
 	d.Heading = name + ": nothing has ended yet"
-	d.Live = &view.Live{Left: runs}
+	d.Live = &view.Live{Left: count}
 	l.server, err = live.Start(d, live.Options{Page: page.Write, Policy: page.Policy(true)})
 	if err != nil {
 		return nil, err
 	}
-	_, _ = fmt.Fprintf(a.stderr, "live page: %s\n", l.server.URL())
+	_, _ = fmt.Fprintf(w, "live page: %s\n", l.server.URL())
 	return l, nil
 }
 
 // follow has every second told, and what beat says at each if it is not nil, until close.
-func (l *liveRuns) follow(p *progress.Progress, beat func() monitor.Beat) {
+func (l *runs) follow(p *progress.Progress, beat func() monitor.Beat) {
 	if l == nil {
 		return
 	}
@@ -85,7 +86,7 @@ func (l *liveRuns) follow(p *progress.Progress, beat func() monitor.Beat) {
 const mostRates = 40
 
 // beat tells how far the run is that goes on.
-func (l *liveRuns) beat(b monitor.Beat) {
+func (l *runs) beat(b monitor.Beat) {
 	l.tell(func() {
 		if l.now.Running == nil {
 			return // it is late
@@ -103,7 +104,7 @@ func (l *liveRuns) beat(b monitor.Beat) {
 }
 
 // tell tells readers and the terminal what change leaves.
-func (l *liveRuns) tell(change func()) {
+func (l *runs) tell(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
@@ -119,7 +120,7 @@ func (l *liveRuns) tell(change func()) {
 }
 
 // show shows the folder of a maker as it is now.
-func (l *liveRuns) show(m *view.Maker) error {
+func (l *runs) show(m *view.Maker) error {
 	l.mu.Lock()
 	now := l.now
 	l.mu.Unlock()
@@ -134,7 +135,7 @@ func (l *liveRuns) show(m *view.Maker) error {
 }
 
 // close says how the runs ended, and ends the page.
-func (l *liveRuns) close(ctx context.Context, err error) error {
+func (l *runs) close(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
 	}

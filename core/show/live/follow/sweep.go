@@ -1,10 +1,11 @@
-package main
+package follow
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,39 +19,35 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// liveSweep is what --live shows of a sweep.
-type liveSweep struct {
-	*liveRuns
+// Sweep is a sweep that goes on. A nil Sweep is shown nowhere.
+type Sweep struct {
+	*runs
 	maker *view.Maker
 	again int // the place of the A/A cell
 	shown bool
 	err   error // the first that kept the page from growing
 }
 
-// liveSweep serves the page of a sweep, if there is to be one.
-func (a *app) liveSweep(dir string, p *sweep.Plan, told *progress.Progress, o sweepOptions) (*liveSweep, error) {
-	if !o.Live {
-		return nil, nil
-	}
-	runs, err := a.openLive(cmp.Or(p.Name, filepath.Base(dir)), p.Runs())
+// NewSweep serves the page of a sweep, as maker shows its folder, and says on w where it is. told has the board.
+func NewSweep(w io.Writer, dir string, p *sweep.Plan, told *progress.Progress, maker *view.Maker) (*Sweep, error) {
+	l, err := open(w, cmp.Or(p.Name, filepath.Base(dir)), p.Runs())
 	if err != nil {
 		return nil, err
 	}
-	runs.follow(told, nil)
-	maker := view.NewMaker(o.Answer.mostFailed.loader(), dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
-	return &liveSweep{liveRuns: runs, maker: maker, again: len(p.Cells)}, nil
+	l.follow(told, nil)
+	return &Sweep{runs: l, maker: maker, again: len(p.Cells)}, nil
 }
 
-// heartbeat hears how far runs are, nil if nobody wants to know.
-func (l *liveSweep) heartbeat() func(monitor.Beat) {
+// Heartbeat hears how far runs are, nil if nobody wants to know.
+func (l *Sweep) Heartbeat() func(monitor.Beat) {
 	if l == nil {
 		return nil
 	}
 	return l.beat
 }
 
-// end ends the page; the sweep ended with err.
-func (l *liveSweep) end(ctx context.Context, err error) error {
+// End ends the page; the sweep ended with err.
+func (l *Sweep) End(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
 	}
@@ -60,9 +57,9 @@ func (l *liveSweep) end(ctx context.Context, err error) error {
 	return errors.Join(l.err, l.close(ctx, err))
 }
 
-// news takes up that a run has started or ended. The page grows between runs, where that takes no
+// News takes up that a run has started or ended. The page grows between runs, where that takes no
 // time of theirs.
-func (l *liveSweep) news(n conduct.News) {
+func (l *Sweep) News(n conduct.News) {
 	if l == nil {
 		return
 	}
@@ -80,7 +77,7 @@ func (l *liveSweep) news(n conduct.News) {
 			l.now.SecondsLeft, l.at = &left, time.Now()
 		}
 		if n.State == journal.Running {
-			l.now.Running = &view.Running{Cell: n.Turn.Cell, Name: runName(n.Cell, n.Turn), Round: n.Round, Phase: "starting"}
+			l.now.Running = &view.Running{Cell: n.Turn.Cell, Name: n.Name(), Round: n.Round, Phase: "starting"}
 			if n.Again {
 				l.now.Running.Cell = l.again
 			}
@@ -88,6 +85,22 @@ func (l *liveSweep) news(n conduct.News) {
 		l.board.Runs, l.board.RunsDone, l.board.Failed, l.board.Left = n.Total, l.now.Done, l.now.Failed, n.Left
 		l.board.Now.Phase = ""
 	})
+}
+
+// Tell has lines of progress say that a run has started or ended.
+func Tell(runs *progress.Runs, n conduct.News) {
+	run := progress.OneRun{
+		Number: n.Number, Total: n.Total, Name: n.Name(), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds, Left: n.Left,
+	}
+	switch n.State {
+	case journal.Running:
+		runs.Start(run)
+	case journal.Failed:
+		run.Failed = n.Reason
+		fallthrough
+	case journal.Done:
+		runs.End(run)
+	}
 }
 
 // medians are those of a document by its metric, the best first, and how many cells have runs of
