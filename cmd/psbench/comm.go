@@ -12,9 +12,7 @@ import (
 
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/measure/micro"
-	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/plan/config/option"
-	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/show/comm"
 	"github.com/psbench/psbench/core/show/progress"
@@ -24,7 +22,6 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
-	"github.com/psbench/psbench/sdk"
 )
 
 // autoTransport leaves the transport to psbench, and serverPlaceFlag is --place of run, which is another flag here.
@@ -114,49 +111,16 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	if err != nil {
 		return nil, none, err
 	}
-	if exp.Service != sdk.ServiceGradients {
-		return nil, none, fmt.Errorf("trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
-			exp.Parts[sdk.KindTrainer].Key, exp.Service)
+	if a.lone != "" {
+		plan.Warnings = append(plan.Warnings, a.lone)
 	}
-	plan.World, plan.Server, plan.Affinity, plan.Aggregate = exp.World, exp.Parts[sdk.KindServer], exp.Affinity, exp.Aggregate
-	if !cmd.Flags().Changed(serverPlaceFlag) {
-		plan.ServerPlace = exp.Place
-	}
-	plan.Hook, plan.HookLinks, plan.HookExpect, plan.Seed = exp.Parts[sdk.KindHook], exp.Links, plan.Expect, exp.Seed
-	if !cmd.Flags().Changed("expect") {
-		plan.Expect = expected(plan.Server, micro.Mean)
-		plan.HookExpect = expected(plan.Hook, micro.Part)
-		switch {
-		case plan.Hook.Answers == sdk.AnswersAs("rpc"):
-			plan.HookExpect = plan.Expect
-		case plan.HookLinks.Server && plan.Expect != micro.Mean: // of another server it leaves something else
-			plan.HookExpect = micro.Part
-		}
-	}
-	plan.Timeout, plan.Listen, plan.ListenName, plan.InsecureNetwork = exp.Timeout, exp.Listen, exp.ListenName, exp.InsecureNetwork
-	for _, warning := range []string{a.lone, exp.Endless} {
-		if warning != "" {
-			plan.Warnings = append(plan.Warnings, warning)
-		}
+	if err := plan.Take(exp, micro.Given{ServerPlace: cmd.Flags().Changed(serverPlaceFlag), Expect: cmd.Flags().Changed("expect")}); err != nil {
+		return nil, none, err
 	}
 	if err := plan.Check(); err != nil {
 		return nil, none, usageError{err}
 	}
 	return plan, opts, nil
-}
-
-// expected is what a part of another plugin declares to answer, by which it is asked where it does not:
-// a server may be a median. A part of psbench's own has builtin.
-func expected(part config.Part, builtin micro.Expect) micro.Expect {
-	switch {
-	case part.Key == "" || part.Plugin.Name == registry.Builtin:
-		return builtin
-	case part.Answers == sdk.AnswersMean:
-		return micro.Mean
-	case part.Answers == sdk.AnswersSum:
-		return micro.Sum
-	}
-	return micro.Part
 }
 
 // read understands the flags that are no options of a run.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/record/timeline"
 	"github.com/psbench/psbench/core/show/trace"
+	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/internal/draft"
 	"github.com/psbench/psbench/internal/quote"
@@ -84,11 +86,15 @@ func (f *traceFlags) run(path string, cell, round bool) (string, error) {
 		}
 		return path, nil
 	}
-	choice := runChoice{cell: f.cell, round: -1}
+	choice := model.Choice{Cell: f.cell, Round: -1}
 	if round {
-		choice.round = f.round
+		choice.Round = f.round
 	}
-	return choice.of(path)
+	run, err := choice.Of(path)
+	if errors.As(err, new(model.ChoiceError)) {
+		err = usageError{err}
+	}
+	return run, err
 }
 
 // trace writes the trace of a run.

@@ -1,25 +1,27 @@
-package main
+package model
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// runChoice chooses a run of a sweep.
-type runChoice struct {
-	cell  string // its values or its ID, "" if there is but one
-	round int    // -1 for the run whose value is the median
+// Choice chooses a run of a sweep.
+type Choice struct {
+	Cell  string // its values or its ID, "" if there is but one
+	Round int    // -1 for the run whose value is the median
 }
 
-// of is the folder of the run.
-func (c runChoice) of(dir string) (string, error) {
-	s, err := model.Load([]string{dir})
+// ChoiceError is a Choice of a cell that the sweep has not.
+type ChoiceError struct{ error }
+
+// Of returns the folder of the run in the sweep of a folder.
+func (c Choice) Of(dir string) (string, error) {
+	s, err := Load([]string{dir})
 	if err != nil {
 		return "", err
 	}
@@ -33,22 +35,24 @@ func (c runChoice) of(dir string) (string, error) {
 	if len(cell.Runs) == 0 {
 		return "", fmt.Errorf("cell %s of %s has no run that came to its end", quote.Word(cell.Name), quote.Word(dir))
 	}
-	if c.round < 0 {
+	if c.Round < 0 {
 		return medianRun(cell.Runs, s.Metric).Folder, nil
 	}
-	if i := slices.IndexFunc(cell.Runs, func(r *model.Run) bool { return r.Round == c.round }); i >= 0 {
+	if i := slices.IndexFunc(cell.Runs, func(r *Run) bool { return r.Round == c.Round }); i >= 0 {
 		return cell.Runs[i].Folder, nil
 	}
-	return "", fmt.Errorf("cell %s of %s has no round %d that came to its end", quote.Word(cell.Name), quote.Word(dir), c.round)
+	return "", fmt.Errorf("cell %s of %s has no round %d that came to its end", quote.Word(cell.Name), quote.Word(dir), c.Round)
 }
 
+func choicef(format string, args ...any) error { return ChoiceError{fmt.Errorf(format, args...)} }
+
 // find finds the cell, or that whose runs are its.
-func (c runChoice) find(s *model.Study) (*model.Cell, error) {
+func (c Choice) find(s *Study) (*Cell, error) {
 	cells := s.Cells
 	if s.Again != nil {
 		cells = append(slices.Clone(cells), s.Again)
 	}
-	if c.cell == "" && len(s.Cells) == 1 {
+	if c.Cell == "" && len(s.Cells) == 1 {
 		return s.Cells[0], nil
 	}
 	var names []string
@@ -57,33 +61,33 @@ func (c runChoice) find(s *model.Study) (*model.Cell, error) {
 		if cell.ID == sweep.AgainID {
 			name = sweep.AgainID
 		}
-		if c.cell == name || c.cell == cell.ID {
-			if i := slices.IndexFunc(cells, func(o *model.Cell) bool { return o.ID == cell.Same }); cell.Same != "" && i >= 0 {
+		if c.Cell == name || c.Cell == cell.ID {
+			if i := slices.IndexFunc(cells, func(o *Cell) bool { return o.ID == cell.Same }); cell.Same != "" && i >= 0 {
 				return cells[i], nil
 			}
 			return cell, nil
 		}
 		names = append(names, name)
 	}
-	if c.cell == "" {
-		return nil, usagef("%s has %d cells: choose one, as in --cell %s", s.Name, len(s.Cells), quote.Shell(names[0]))
+	if c.Cell == "" {
+		return nil, choicef("%s has %d cells: choose one, as in --cell %s", s.Name, len(s.Cells), quote.Shell(names[0]))
 	}
-	return nil, usagef("unknown cell %s%s", quote.String(c.cell), spelling.Hint(c.cell, names, "cells", "psbench show shows all"))
+	return nil, choicef("unknown cell %s%s", quote.String(c.Cell), spelling.Hint(c.Cell, names, "cells", "psbench show shows all"))
 }
 
 // medianRun is the run whose value of a metric is the median; one without a value comes after all others.
-func medianRun(runs []*model.Run, metric string) *model.Run {
+func medianRun(runs []*Run, metric string) *Run {
 	if metric == "" {
-		metric = model.Throughput
+		metric = Throughput
 	}
-	value := func(r *model.Run) float64 {
+	value := func(r *Run) float64 {
 		if v, ok := r.Values[metric]; ok && !math.IsNaN(v) {
 			return v
 		}
 		return math.Inf(1)
 	}
 	sorted := slices.Clone(runs)
-	slices.SortStableFunc(sorted, func(a, b *model.Run) int {
+	slices.SortStableFunc(sorted, func(a, b *Run) int {
 		switch x, y := value(a), value(b); {
 		case x < y:
 			return -1
