@@ -131,7 +131,9 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 		delete(documented, o.Flag())
 	}
 	for flag := range documented {
-		t.Errorf("docs/flags.md has a row for --%s, which is no flag", flag)
+		t.Run(flag, func(t *testing.T) {
+			t.Errorf("docs/flags.md has a row for --%s, which is no flag", flag)
+		})
 	}
 }
 
@@ -172,34 +174,37 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 func TestEnginesPageHasTheInterfaces(t *testing.T) {
 	page := documents(t)["docs/engines.md"]
 	for _, file := range []string{"sdk/engine/engine.go", "sdk/optimizer/elsewhere.go"} {
-		files := token.NewFileSet()
-		source, err := parser.ParseFile(files, file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		methods := 0
-		ast.Inspect(source, func(n ast.Node) bool {
-			named, ok := n.(*ast.TypeSpec)
-			if !ok || named.Name.Name != "Engine" {
-				return true
+		t.Run(file, func(t *testing.T) {
+			files := token.NewFileSet()
+			source, err := parser.ParseFile(files, file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, m := range named.Type.(*ast.InterfaceType).Methods.List {
-				var signature strings.Builder
-				if len(m.Names) == 0 {
-					continue // io.Closer, and the engine of an optimizer's
+			methods := 0
+			ast.Inspect(source, func(n ast.Node) bool {
+				named, ok := n.(*ast.TypeSpec)
+				if !ok || named.Name.Name != "Engine" {
+					return true
 				}
-				methods++
-				if err := printer.Fprint(&signature, files, m.Type); err != nil {
-					t.Fatal(err)
+				for _, m := range named.Type.(*ast.InterfaceType).Methods.List {
+					var signature strings.Builder
+					if len(m.Names) == 0 {
+						continue // io.Closer, and the engine of an optimizer's
+					}
+					methods++
+					if err := printer.Fprint(&signature, files, m.Type); err != nil {
+						t.Fatal(err)
+					}
+					if line := "\t" + m.Names[0].Name + strings.TrimPrefix(signature.String(),
+						"func") + "\n"; !strings.Contains(page, line) {
+						t.Errorf("docs/engines.md does not have the method%s", line)
+					}
 				}
-				if line := "\t" + m.Names[0].Name + strings.TrimPrefix(signature.String(), "func") + "\n"; !strings.Contains(page, line) {
-					t.Errorf("docs/engines.md does not have the method%s", line)
-				}
+				return false
+			})
+			if methods == 0 {
+				t.Errorf("%s has no interface Engine", file)
 			}
-			return false
 		})
-		if methods == 0 {
-			t.Errorf("%s has no interface Engine", file)
-		}
 	}
 }

@@ -107,7 +107,9 @@ func TestAuthorsAreShownPublicPackages(t *testing.T) {
 	promised, _ := publicPackages(t)
 	shown := documents(t)
 	for _, root := range []string{"core/author/scaffold/templates", "cmd/psbench/testdata"} {
-		addSources(t, shown, root)
+		t.Run(root, func(t *testing.T) {
+			addSources(t, shown, root)
+		})
 	}
 	imported := regexp.MustCompile(`"` + modulePath + `(/[\w/]+)?"`)
 	count := 0
@@ -176,13 +178,17 @@ func TestPromisedPackagesMentionNoInternalType(t *testing.T) {
 		}
 	}
 	for found := range seen {
-		if unnamed[found] == "" {
-			t.Errorf("package %s, which authors cannot name: give it an alias there, or do without it", found)
-		}
+		t.Run(found, func(t *testing.T) {
+			if unnamed[found] == "" {
+				t.Errorf("package %s, which authors cannot name: give it an alias there, or do without it", found)
+			}
+		})
 	}
 	for known, why := range unnamed {
-		if !seen[known] {
-			t.Errorf("no exported name of package %s any more: remove the exception (%s)", known, why)
-		}
+		t.Run(known, func(t *testing.T) {
+			if !seen[known] {
+				t.Errorf("no exported name of package %s any more: remove the exception (%s)", known, why)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 )
 
@@ -17,20 +18,22 @@ func TestThenTellsOfTheEnd(t *testing.T) {
 		after bool // given once the operation has ended
 		want  int
 	}{{nil, false, 1}, {nil, true, 1}, {errors.New("failed"), false, 0}, {errors.New("failed"), true, 0}} {
-		e := &ended{}
-		p.Begin()
-		if !c.after {
-			p.Future().Then(e)
-		}
-		p.Complete(c.err)
-		if c.after {
-			p.Future().Then(e)
-		}
-		p.Complete(c.err)
-		p.Begin()
-		p.Complete(nil)
-		if e.times != c.want {
-			t.Errorf("case %d: told %d times, not %d", i, e.times, c.want)
-		}
+		t.Run(fmt.Sprint(c.want), func(t *testing.T) {
+			e := &ended{}
+			p.Begin()
+			if !c.after {
+				p.Future().Then(e)
+			}
+			p.Complete(c.err)
+			if c.after {
+				p.Future().Then(e)
+			}
+			p.Complete(c.err)
+			p.Begin()
+			p.Complete(nil)
+			if e.times != c.want {
+				t.Errorf("case %d: told %d times, not %d", i, e.times, c.want)
+			}
+		})
 	}
 }

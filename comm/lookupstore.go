@@ -19,7 +19,8 @@ func (t *TableSpec) bytes() float64 { return 4 * float64(t.Rows) * float64(t.Wid
 // Check reports a size that no table can have.
 func (t *TableSpec) Check() error {
 	if t.Rows < 1 || t.Width < 1 || t.Rows > maxTableSide || t.Width > maxTableSide {
-		return fmt.Errorf("a table of %d rows of %d columns cannot be: it has 1 to %d of each", t.Rows, t.Width, maxTableSide)
+		return fmt.Errorf("a table of %d rows of %d columns cannot be: it has 1 to %d of each", t.Rows, t.Width,
+			maxTableSide)
 	}
 	return nil
 }
@@ -43,10 +44,13 @@ func (s *LookupSpec) Check() error {
 		}
 	}
 	if len(s.Tables) == 0 || s.Bags < 1 || s.Indices < 0 {
-		return fmt.Errorf("a lookup of %d bags with %d indices in %d tables cannot be: it has at least 1 bag, 0 indices and 1 table", s.Bags, s.Indices, len(s.Tables))
+		return fmt.Errorf(
+			"a lookup of %d bags with %d indices in %d tables cannot be: it has at least 1 bag, 0 indices and 1 table",
+			s.Bags, s.Indices, len(s.Tables))
 	}
 	if bytes := s.bytes(); bytes >= addressable {
-		return fmt.Errorf("a lookup of %d bags with %d indices in %d tables needs %s, more than a process can address", s.Bags, s.Indices, len(s.Tables), exbibytes(bytes))
+		return fmt.Errorf("a lookup of %d bags with %d indices in %d tables needs %s, more than a process can address",
+			s.Bags, s.Indices, len(s.Tables), exbibytes(bytes))
 	}
 	return nil
 }
@@ -105,7 +109,8 @@ func (s *LookupStore) Ask(offsets, indices []int64) error {
 		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.Owner, n)
 	}
 	if len(offsets) == 0 || len(offsets)-1 > s.Bags || len(indices) > s.Indices {
-		return fmt.Errorf("%s asks for %d bags with %d indices, but has room for %d with %d", s.Owner, len(offsets)-1, len(indices), s.Bags, s.Indices)
+		return fmt.Errorf("%s asks for %d bags with %d indices, but has room for %d with %d", s.Owner, len(offsets)-1,
+			len(indices), s.Bags, s.Indices)
 	}
 	if err := CheckOffsets(offsets, len(indices)); err != nil {
 		return fmt.Errorf("%s asks for bags whose %w", s.Owner, err)
@@ -134,7 +139,8 @@ func CheckOffsets(offsets []int64, indices int) error {
 	last := int64(0)
 	for i, at := range offsets {
 		if at < last || i == 0 && at != 0 || i == len(offsets)-1 && at != int64(indices) {
-			return fmt.Errorf("offset %d is %d; offsets start at 0, do not fall and end at the number of indices, %d", i, at, indices)
+			return fmt.Errorf("offset %d is %d; offsets start at 0, do not fall and end at the number of indices, %d",
+				i, at, indices)
 		}
 		last = at
 	}

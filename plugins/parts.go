@@ -25,7 +25,8 @@ import (
 // Parts lists all of psbench's own parts.
 func Parts() []sdk.Part {
 	return slices.Concat(
-		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(), data.Parts(), models.Parts(),
+		ddp.Parts(), hybrid.Parts(), batchupdate.Parts(), servers.Parts(), hooks.Parts(), criteria.Parts(),
+		data.Parts(), models.Parts(),
 	)
 }
 

@@ -21,35 +21,41 @@ func TestExchange(t *testing.T) {
 		sum, average, push tensor.Gradient
 	}{
 		"dense": {
-			Exchange{Bucket: dense, Gradients: []*tensor.Gradient{{Values: []float32{1, 2}}, {Values: []float32{3, 4}}, {Values: []float32{5, 6}}, {Values: []float32{7, 8}}}},
-			tensor.Gradient{Values: []float32{16, 20}}, tensor.Gradient{Values: []float32{4, 5}}, tensor.Gradient{Values: []float32{3, 4}},
+			Exchange{Bucket: dense,
+				Gradients: []*tensor.Gradient{{Values: []float32{1, 2}}, {Values: []float32{3, 4}},
+					{Values: []float32{5, 6}}, {Values: []float32{7, 8}}}},
+			tensor.Gradient{Values: []float32{16, 20}}, tensor.Gradient{Values: []float32{4, 5}},
+			tensor.Gradient{Values: []float32{3, 4}},
 		},
 		"sparse": {
 			Exchange{Bucket: sparse, Gradients: []*tensor.Gradient{
-				{Values: []float32{1, 2}, Rows: []int32{3}, Width: 2}, {Values: []float32{3, 4, 5, 6}, Rows: []int32{0, 3}, Width: 2},
+				{Values: []float32{1, 2}, Rows: []int32{3}, Width: 2},
+				{Values: []float32{3, 4, 5, 6}, Rows: []int32{0, 3}, Width: 2},
 			}},
 			tensor.Gradient{Values: []float32{3, 4, 6, 8}, Rows: []int32{0, 3}, Width: 2},
 			tensor.Gradient{Values: []float32{1.5, 2, 3, 4}, Rows: []int32{0, 3}, Width: 2},
 			tensor.Gradient{Values: []float32{3, 4, 5, 6}, Rows: []int32{0, 3}, Width: 2},
 		},
 	} {
-		c.x.Partners = []int{0, 1}
-		for what, of := range map[string]struct {
-			make func(*tensor.Gradient) error
-			want tensor.Gradient
-		}{"sum": {c.x.Sum, c.sum}, "average": {c.x.Average, c.average}, "push-pull": {c.x.PushPull, c.push}} {
-			answer := tensor.NewGradient(c.x.Bucket)
-			err := of.make(&answer)
-			if what == "push-pull" {
-				if !errors.Is(err, ErrNoAnswer) {
-					t.Errorf("%s: without a server there is an answer: %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			c.x.Partners = []int{0, 1}
+			for what, of := range map[string]struct {
+				make func(*tensor.Gradient) error
+				want tensor.Gradient
+			}{"sum": {c.x.Sum, c.sum}, "average": {c.x.Average, c.average}, "push-pull": {c.x.PushPull, c.push}} {
+				answer := tensor.NewGradient(c.x.Bucket)
+				err := of.make(&answer)
+				if what == "push-pull" {
+					if !errors.Is(err, ErrNoAnswer) {
+						t.Errorf("%s: without a server there is an answer: %v", name, err)
+					}
+					c.x.Server = server
+					err = c.x.PushPull(&answer)
 				}
-				c.x.Server = server
-				err = c.x.PushPull(&answer)
+				if d := cmp.Diff(of.want, answer); d != "" || err != nil {
+					t.Errorf("%s, %s: %v %s", name, what, err, d)
+				}
 			}
-			if d := cmp.Diff(of.want, answer); d != "" || err != nil {
-				t.Errorf("%s, %s: %v %s", name, what, err, d)
-			}
-		}
+		})
 	}
 }

@@ -59,8 +59,8 @@ type Samples struct {
 }
 
 // Batch is a list of samples, each a bag of indices, or a row of numbers, or both, with its targets:
-// one class or more in Targets, or TargetWidth numbers in FloatTargets. Bag i is Indices[Offsets[i]:Offsets[i+1]]; Offsets
-// has one element more than there are samples and starts at 0, or is empty where
+// one class or more in Targets, or TargetWidth numbers in FloatTargets. Bag i is Indices[Offsets[i]:Offsets[i+1]];
+// Offsets has one element more than there are samples and starts at 0, or is empty where
 // samples have no bags. Features is [samples, numbers of a sample], row-major, Targets
 // [samples, targets of a sample] and FloatTargets [samples, TargetWidth].
 type Batch struct {

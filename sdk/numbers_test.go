@@ -12,8 +12,10 @@ import (
 
 func TestNumbersAreKeptUntilReset(t *testing.T) {
 	r := &Recorder{}
-	sent, stale, sizes := r.Counter("push", "sent", "B"), r.Gauge("push", "staleness", "steps"), r.Histogram("push", "rows", "rows", 1, 10)
-	if r.Counter("push", "sent", "B") != sent || r.Gauge("push", "staleness", "steps") != stale || r.Histogram("push", "rows", "rows", 1, 10) != sizes {
+	sent, stale, sizes := r.Counter("push", "sent", "B"), r.Gauge("push", "staleness", "steps"), r.Histogram("push",
+		"rows", "rows", 1, 10)
+	if r.Counter("push", "sent", "B") != sent || r.Gauge("push", "staleness", "steps") != stale ||
+		r.Histogram("push", "rows", "rows", 1, 10) != sizes {
 		t.Error("what was made is not found")
 	}
 	for range 2 {
@@ -40,12 +42,14 @@ func TestNumbersAreKeptUntilReset(t *testing.T) {
 			t.Error(d)
 		}
 		all := r.All()
-		if sent.Value() != 7 || all.Counters[0].Value != 7 || all.Histograms[0].NaN != 1 || len(all.Gauges) != 1 || len(all.Series) != 0 {
+		if sent.Value() != 7 || all.Counters[0].Value != 7 || all.Histograms[0].NaN != 1 || len(all.Gauges) != 1 ||
+			len(all.Series) != 0 {
 			t.Errorf("%d was sent, all is %+v", sent.Value(), all)
 		}
 		r.Reset()
 		stale.Each(func(k Key, x float64) { t.Errorf("%v %g is left after a reset", k, x) })
-		if d := cmp.Diff([]int64{0, 0, 0}, sizes.Counts()); d != "" || sent.Value() != 0 || r.All().Histograms[0].NaN != 0 {
+		if d := cmp.Diff([]int64{0, 0, 0}, sizes.Counts()); d != "" || sent.Value() != 0 ||
+			r.All().Histograms[0].NaN != 0 {
 			t.Errorf("after a reset there are %d and %s", sent.Value(), d)
 		}
 		if d := cmp.Diff([]int64{2, 2, 2}, all.Histograms[0].Counts); d != "" {
@@ -125,19 +129,32 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 			c.Add(1)
 			c.Add(math.MaxInt64)
 		},
-		`it adds -9 to counter a, b in rows: what may shrink is a gauge`: func(r *Recorder) { c := r.Counter("a", "b", "rows"); c.Add(-9); c.Add(-8) },
+		`it adds -9 to counter a, b in rows: what may shrink is a gauge`: func(r *Recorder) {
+			c := r.Counter("a", "b", "rows")
+			c.Add(-9)
+			c.Add(-8)
+		},
 		`it records histogram "\x1b", b: type "\x1b" must be 1 to 100 letters, digits and signs, without commas, control characters and spaces at its ends`: func(r *Recorder) {
 			r.Histogram("\x1b", "b", "1", 10, 1)
 		},
-		`it records gauge a, "": name "" must be 1 to 100`:             func(r *Recorder) { r.Gauge("a", "", "1") },
-		`it records series "", b: type "" must be 1 to 100`:            func(r *Recorder) { r.Series("", "b") },
-		`it records series "a\xff", b: type "a\xff" must be`:           func(r *Recorder) { r.Series("a\xff", "b") },
-		`it records series a, "b\nc": name "b\nc" must be`:             func(r *Recorder) { r.Series("a", "b\nc").Record(Key{}, 0, 1) },
-		`it records counter a, b,c: name "b,c" must be`:                func(r *Recorder) { r.Counter("a", "b,c", "1").Add(1) },
-		`it records counter a, " b": name " b" must be`:                func(r *Recorder) { r.Counter("a", " b", "1").Add(1) },
-		`it records counter a, "b\u202e": name "b\u202e" must be`:      func(r *Recorder) { r.Counter("a", "b\u202e", "1").Add(1) },
+		`it records gauge a, "": name "" must be 1 to 100`:   func(r *Recorder) { r.Gauge("a", "", "1") },
+		`it records series "", b: type "" must be 1 to 100`:  func(r *Recorder) { r.Series("", "b") },
+		`it records series "a\xff", b: type "a\xff" must be`: func(r *Recorder) { r.Series("a\xff", "b") },
+		`it records series a, "b\nc": name "b\nc" must be`: func(r *Recorder) {
+			r.Series("a", "b\nc").Record(Key{}, 0, 1)
+		},
+		`it records counter a, b,c: name "b,c" must be`: func(r *Recorder) {
+			r.Counter("a", "b,c", "1").Add(1)
+		},
+		`it records counter a, " b": name " b" must be`: func(r *Recorder) {
+			r.Counter("a", " b", "1").Add(1)
+		},
+		`it records counter a, "b\u202e": name "b\u202e" must be`: func(r *Recorder) {
+			r.Counter("a", "b\u202e", "1").Add(1)
+		},
 		`it records series a, ` + long[:101] + `: name "` + long[:101]: func(r *Recorder) { r.Series("a", long[:101]) },
-		`it records series a, "` + long[:200] + `"... (10000 bytes): name "` + long[:200] + `"... (10000 bytes) must be`: func(r *Recorder) {
+		`it records series a, "` + long[:200] + `"... (10000 bytes): name "` + long[:200] +
+			`"... (10000 bytes) must be`: func(r *Recorder) {
 			r.Series("a", long)
 		},
 	} {
@@ -150,16 +167,20 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 		r.All()
 	}
 	for _, name := range []string{"x", strings.Repeat("ä", 100), "rows of a push", "bytes/s (95 %)"} {
-		r := &Recorder{}
-		if r.Series(name, name); r.Err() != nil {
-			t.Error(r.Err())
-		}
+		t.Run(name, func(t *testing.T) {
+			r := &Recorder{}
+			if r.Series(name, name); r.Err() != nil {
+				t.Error(r.Err())
+			}
+		})
 	}
 	for _, unit := range []string{"1", "B", "%", "MiB/s", "µs", "rows", "m^2", "per-step"} {
-		r := &Recorder{}
-		if r.Gauge("a", "b", unit); r.Err() != nil {
-			t.Error(r.Err())
-		}
+		t.Run(unit, func(t *testing.T) {
+			r := &Recorder{}
+			if r.Gauge("a", "b", unit); r.Err() != nil {
+				t.Error(r.Err())
+			}
+		})
 	}
 }
 
@@ -167,7 +188,8 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 func TestNumbersOfOneMoment(t *testing.T) {
 	const many = 2000
 	r := &Recorder{}
-	series, counter, gauge, histogram := r.Series("a", "s"), r.Counter("a", "c", "1"), r.Gauge("a", "g", "1"), r.Histogram("a", "h", "1", 1)
+	series, counter, gauge, histogram := r.Series("a", "s"), r.Counter("a", "c", "1"), r.Gauge("a", "g",
+		"1"), r.Histogram("a", "h", "1", 1)
 	var group sync.WaitGroup
 	group.Go(func() {
 		for i := range int64(many) {

@@ -225,7 +225,8 @@ func NewCriterion[S any](key string, defaults S, build func(S, CriterionEnv) (Cr
 // declared takes classes.
 func WithTargets(kind TargetKind, criterion Part) Part {
 	if criterion.Kind != KindCriterion || !slices.Contains(TargetKinds, kind) {
-		mistake("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key, kind, TargetKinds)
+		mistake("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key,
+			kind, TargetKinds)
 	}
 	criterion.Targets = kind
 	return criterion
@@ -261,7 +262,8 @@ func Stochastic(model Part) Part {
 // smaller.
 func SmallestBatch(samples int, model Part) Part {
 	if model.Kind != KindModel || samples < 1 {
-		mistake("%s %s cannot have a smallest batch of %d: only a Model can, of 1 sample or more", model.Kind, model.Key, samples)
+		mistake("%s %s cannot have a smallest batch of %d: only a Model can, of 1 sample or more", model.Kind,
+			model.Key, samples)
 	}
 	model.SmallestBatch = samples
 	return model

@@ -1,21 +1,27 @@
 package sdk
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // A timing that is none would leave gradients out.
 func TestElementwiseServersHaveATiming(t *testing.T) {
 	for timing, want := range map[Timing]bool{OnArrival: true, OnLastArrival: true, 0: false, 7: false} {
-		declared := func() (ok bool) {
-			defer func() { ok = recover() == nil }()
-			part := NewElementwiseServer("sum", timing, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) { return nil, nil })
-			if part.Timing != timing || part.Computes != "sum" || part.Serves != ServiceGradients {
-				t.Errorf("timing %d is declared as %+v", timing, part)
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			declared := func() (ok bool) {
+				defer func() { ok = recover() == nil }()
+				part := NewElementwiseServer("sum", timing, struct{}{},
+					func(struct{}, ServerEnv) (ElementwiseServer, error) { return nil, nil })
+				if part.Timing != timing || part.Computes != "sum" || part.Serves != ServiceGradients {
+					t.Errorf("timing %d is declared as %+v", timing, part)
+				}
+				return
+			}()
+			if declared != want {
+				t.Errorf("timing %d is taken: %v, want %v", timing, declared, want)
 			}
-			return
-		}()
-		if declared != want {
-			t.Errorf("timing %d is taken: %v, want %v", timing, declared, want)
-		}
+		})
 	}
 }
 
@@ -28,7 +34,9 @@ func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 	}{
 		{NewServer("s", struct{}{}, pushes), true},
 		{NewParameterServer("s", struct{}{}, pushes), true},
-		{NewElementwiseServer("s", OnArrival, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) { return nil, nil }), false},
+		{NewElementwiseServer("s", OnArrival, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) {
+			return nil, nil
+		}), false},
 		{NewTableServer("s", struct{}{}, func(struct{}, TableEnv) (TableServer, error) { return nil, nil }), false},
 		{NewHook("h", struct{}{}, func(struct{}, HookEnv) (Hook, error) { return nil, nil }), false},
 	} {
@@ -48,7 +56,9 @@ func TestAddingIsForElementwiseServers(t *testing.T) {
 		part Part
 		want bool
 	}{
-		{NewElementwiseServer("s", OnArrival, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) { return nil, nil }), true},
+		{NewElementwiseServer("s", OnArrival, struct{}{}, func(struct{}, ServerEnv) (ElementwiseServer, error) {
+			return nil, nil
+		}), true},
 		{NewServer("s", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return nil, nil }), false},
 		{NewTableServer("s", struct{}{}, func(struct{}, TableEnv) (TableServer, error) { return nil, nil }), false},
 	} {
@@ -70,12 +80,14 @@ func TestQuorumIsASetting(t *testing.T) {
 	}
 	part := NewServer("s", settings{}, func(settings, ServerEnv) (Server, error) { return nil, nil })
 	for setting, want := range map[string]bool{"size": true, "words": false, "none": false} {
-		declared := func() (ok bool) {
-			defer func() { ok = recover() == nil }()
-			return WithQuorum(setting, part).Quorum == setting
-		}()
-		if declared != want || part.Quorum != "" || part.Asynchronous {
-			t.Errorf("setting %s is taken: %v", setting, declared)
-		}
+		t.Run(setting, func(t *testing.T) {
+			declared := func() (ok bool) {
+				defer func() { ok = recover() == nil }()
+				return WithQuorum(setting, part).Quorum == setting
+			}()
+			if declared != want || part.Quorum != "" || part.Asynchronous {
+				t.Errorf("setting %s is taken: %v", setting, declared)
+			}
+		})
 	}
 }

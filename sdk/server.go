@@ -37,8 +37,9 @@ func NewPush(p Push, answer func(p Push, g *tensor.Gradient) error) Push {
 // ends the run: the trainer can no longer be reached, the push was answered before, or g is nil.
 func (p Push) Answer(g *tensor.Gradient) error {
 	if p.answer == nil {
-		return fmt.Errorf("the push of batch %d, bucket %d of trainer %d cannot be answered: it must be one that Receive "+
-			"was given, or of NewPush", p.Batch, p.Bucket, p.Trainer)
+		return fmt.Errorf(
+			"the push of batch %d, bucket %d of trainer %d cannot be answered: it must be one that Receive "+
+				"was given, or of NewPush", p.Batch, p.Bucket, p.Trainer)
 	}
 	return p.answer(p, g)
 }

@@ -25,7 +25,8 @@ func TestDescribeSettings(t *testing.T) {
 	for _, s := range describeSettings(knobs{Rate: 0.5, Count: 3, Path: "x"}) {
 		got = append(got, strings.Join([]string{s.Name, s.Type, string(s.Default), s.Doc}, " "))
 	}
-	want := []string{"rate number 0.5 how fast", "count integer 3 how many", "on bool false whether", `path string "x" where`, "names list null who"}
+	want := []string{"rate number 0.5 how fast", "count integer 3 how many", "on bool false whether",
+		`path string "x" where`, "names list null who"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -70,14 +71,19 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 		`{"named": {"sizes": ["a"]}}`:  `setting named.sizes[0] is "a" but must be a whole number that fits in 64 bits`,
 		`{"shared": {}}`:               `unknown field "shared"`,
 	} {
-		if err := settings.Decode([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", raw, err, want)
-		}
+		t.Run(raw, func(t *testing.T) {
+			if err := settings.Decode([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", raw, err, want)
+			}
+		})
 	}
-	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`, `{"step": 0.000}`, `{"sizes": [7.0, 1e3], "named": {"sizes": [2.0]}}`} {
-		if err := settings.Decode([]byte(raw), &decoded); err != nil {
-			t.Errorf("%s: %v", raw, err)
-		}
+	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`,
+		`{"step": 0.000}`, `{"sizes": [7.0, 1e3], "named": {"sizes": [2.0]}}`} {
+		t.Run(raw, func(t *testing.T) {
+			if err := settings.Decode([]byte(raw), &decoded); err != nil {
+				t.Errorf("%s: %v", raw, err)
+			}
+		})
 	}
 }
 
@@ -91,13 +97,15 @@ func TestDecodeSettings(t *testing.T) {
 		`{"count": 2e0, "rate": 1e-1}`:   {Rate: 0.1, Count: 2},
 		`{"on": true, "path": "\u00e9"}`: {Rate: 0.5, Count: 3, On: true, Path: "é"},
 	} {
-		got := defaults
-		if err := settings.Decode([]byte(raw), &got); err != nil {
-			t.Errorf("%s: %v", raw, err)
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s: %s", raw, d)
-		}
+		t.Run(raw, func(t *testing.T) {
+			got := defaults
+			if err := settings.Decode([]byte(raw), &got); err != nil {
+				t.Errorf("%s: %v", raw, err)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s: %s", raw, d)
+			}
+		})
 	}
 	for raw, want := range map[string]string{
 		`{"rate": "fast"}`:               `setting rate is "fast" but must be a number`,
@@ -109,9 +117,11 @@ func TestDecodeSettings(t *testing.T) {
 		`[1]`:                            "the settings must be a JSON object, not array",
 		`{"rate": `:                      "the settings cannot be read: unexpected EOF",
 	} {
-		if err := settings.Decode([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", raw, err, want)
-		}
+		t.Run(raw, func(t *testing.T) {
+			if err := settings.Decode([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", raw, err, want)
+			}
+		})
 	}
 }
 
@@ -126,9 +136,11 @@ func TestDefaultsAreNotShared(t *testing.T) {
 		return nil, nil
 	})
 	for _, raw := range []string{`{"sizes": [7, 8]}`, `{}`} {
-		if _, err := part.Build([]byte(raw), DataEnv{}); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(raw, func(t *testing.T) {
+			if _, err := part.Build([]byte(raw), DataEnv{}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if !slices.Equal(got[0], []int{7, 8}) || !slices.Equal(got[1], []int{1, 2}) {
 		t.Errorf("two builds got %v", got)

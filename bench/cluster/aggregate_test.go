@@ -42,9 +42,11 @@ func aggregated(t *testing.T, s *slurm) {
 	if err != nil || !strings.Contains(out, "3 of 3 cases agree") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	out, err = s.srun(2, "comm", "pushpull", "--server-place", "apart", "--sizes", "4K,3M", "--rounds", "20", "--repeat", "1", "--quiet")
+	out, err = s.srun(2, "comm", "pushpull", "--server-place", "apart", "--sizes", "4K,3M", "--rounds", "20",
+		"--repeat", "1", "--quiet")
 	const links = "links: shm trainer0-trainer1; tcp trainer0-server2\n"
-	if err != nil || !strings.Contains(out, links) || !strings.Contains(out, "1 server, aggregate host\n") || !strings.Contains(out, "verified: fresh rows in every round\n") {
+	if err != nil || !strings.Contains(out, links) || !strings.Contains(out, "1 server, aggregate host\n") ||
+		!strings.Contains(out, "verified: fresh rows in every round\n") {
 		t.Errorf("%v, want %s\n%s", err, links, out)
 	}
 	s.clean("node1", "node2")

@@ -10,19 +10,24 @@ import (
 	"testing"
 )
 
-// psbench comm measures between nodes. It says between what, and what the link there can do, and finds every value right.
+// psbench comm measures between nodes. It says between what, and what the link there can do, and finds every value
+// right.
 func commBetweenNodes(t *testing.T, s *slurm) {
 	for _, c := range []struct {
 		args, hosts, links string
 		transports         []string
 	}{
-		{"pushpull allreduce --ntrainer 2", "hosts: node1 trainer0, server2; node2 trainer1\n", "links: shm trainer0-server2; tcp trainer1-server2, trainer0-trainer1\n", []string{"shm+tcp"}},
-		{"pushpull --ntrainer 1 --server-place apart --transport tcp,grpc", "hosts: node1 trainer0; node2 server1\n", "", []string{"tcp", "grpc"}},
+		{"pushpull allreduce --ntrainer 2", "hosts: node1 trainer0, server2; node2 trainer1\n",
+			"links: shm trainer0-server2; tcp trainer1-server2, trainer0-trainer1\n", []string{"shm+tcp"}},
+		{"pushpull --ntrainer 1 --server-place apart --transport tcp,grpc", "hosts: node1 trainer0; node2 server1\n",
+			"", []string{"tcp", "grpc"}},
 	} {
 		file := filepath.Join(t.TempDir(), "comm.json")
-		args := append([]string{"comm", "--sizes", "4K,1M", "--rounds", "20", "--repeat", "1", "--quiet", "--json", file}, strings.Fields(c.args)...)
+		args := append([]string{"comm", "--sizes", "4K,1M", "--rounds", "20", "--repeat", "1", "--quiet", "--json",
+			file}, strings.Fields(c.args)...)
 		out, err := s.srun(2, args...)
-		if err != nil || !strings.Contains(out, c.hosts) || !strings.Contains(out, c.links) || !strings.Contains(out, "\nlink node1 – node2: ") {
+		if err != nil || !strings.Contains(out, c.hosts) || !strings.Contains(out, c.links) ||
+			!strings.Contains(out, "\nlink node1 – node2: ") {
 			t.Errorf("comm %s: %v, want %s%s in\n%s", c.args, err, c.hosts, c.links, out)
 			continue
 		}
@@ -55,7 +60,9 @@ func commBetweenNodes(t *testing.T, s *slurm) {
 		}
 	}
 	out, err := s.srun(2, "comm", "--transport", "shm", "--quiet")
-	if want := "psbench: trainer0 runs on the core's host and trainer1 on node2, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp\n"; err == nil || !strings.Contains("\n"+out, "\n"+want) {
+	if want :=
+		"psbench: trainer0 runs on the core's host and trainer1 on node2, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp\n"; err == nil ||
+		!strings.Contains("\n"+out, "\n"+want) {
 		t.Errorf("over shm: %v, %s", err, out)
 	}
 	s.clean("node1", "node2")

@@ -96,7 +96,8 @@ type struck struct {
 // start begins a run and returns at the moment, or when the run is over before.
 func (s *slurm) start(ctx context.Context, at moment, args ...string) *struck {
 	s.t.Helper()
-	r := &struck{slurm: s, said: &lines{}, ended: make(chan error, 1), file: filepath.Join(s.t.TempDir(), "result.json")}
+	r := &struck{slurm: s, said: &lines{}, ended: make(chan error, 1),
+		file: filepath.Join(s.t.TempDir(), "result.json")}
 	r.cmd = s.command(ctx, s.words(2, append(args, "--json", r.file)...)...)
 	r.cmd.Stdout, r.cmd.Stderr = r.said, r.said
 	if err := r.cmd.Start(); err != nil {
@@ -148,19 +149,22 @@ func (r *struck) sentences() (list []string) {
 // that names host and rank and with what it has, and nothing is left on any host.
 func TestFaults(t *testing.T) {
 	s, rows := up(t, 2), newTable(t)
-	hosts := map[string]string{"trainer0": "node1", "trainer3": "node2", "server4": "node1", "server5": "node2", "data": "node1"}
+	hosts := map[string]string{"trainer0": "node1", "trainer3": "node2", "server4": "node1", "server5": "node2",
+		"data": "node1"}
 	for _, c := range []struct {
 		kind    string
 		victims []string
 		fault   func(r *struck, victim string)
 		repair  func()
 	}{
-		{"rank", []string{"trainer0", "trainer3", "server4", "server5", "data"}, func(r *struck, rank string) { r.kill(hosts[rank], "__builtin-plugin "+rank) }, nil},
+		{"rank", []string{"trainer0", "trainer3", "server4", "server5", "data"},
+			func(r *struck, rank string) { r.kill(hosts[rank], "__builtin-plugin "+rank) }, nil},
 		{"agent", []string{"node2"}, func(r *struck, _ string) { r.kill("node2", "^"+binary+" run") }, nil},
 		{"core", []string{"node1"}, func(r *struck, _ string) { r.kill("node1", "^"+binary+" run") }, nil},
 		{"node", []string{"node1", "node2"}, func(_ *struck, node string) { s.crash(node) }, nil},
 		{"link", []string{"node2"}, func(*struck, string) { s.link(2, "down") }, func() { s.link(2, "up") }},
-		{"partition", []string{"node2"}, func(*struck, string) { s.link(2, "nomaster") }, func() { s.link(2, "master", "br0") }},
+		{"partition", []string{"node2"}, func(*struck, string) { s.link(2, "nomaster") },
+			func() { s.link(2, "master", "br0") }},
 	} {
 		for seed := 1; seed <= *seeds; seed++ {
 			at := drawn(c.kind, seed, c.victims...)
@@ -168,16 +172,22 @@ func TestFaults(t *testing.T) {
 				s := s.within(t)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
-				r := s.start(ctx, at, append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--seconds", "2", "--rpc-timeout", "4"}, small...)...)
+				r := s.start(ctx, at,
+					append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--seconds", "2", "--rpc-timeout", "4"},
+						small...)...)
 				began := time.Now()
 				c.fault(r, at.victim)
-				until(t, "nothing is left", func() bool { return len(s.pids("node1", processes())) == 0 && len(s.pids("node2", processes())) == 0 })
+				until(t, "nothing is left",
+					func() bool {
+						return len(s.pids("node1", processes())) == 0 && len(s.pids("node2", processes())) == 0
+					})
 				took := time.Since(began)
 				if c.repair != nil {
 					c.repair()
 				}
 				if c.kind == "node" { // of which srun waits for news, for as long as Slurm is told to
-					for until := time.Now().Add(2 * timeout); len(r.sentences()) == 0 && time.Now().Before(until); { // else judge tells, once all is mended
+					// else judge tells, once all is mended
+					for until := time.Now().Add(2 * timeout); len(r.sentences()) == 0 && time.Now().Before(until); {
 						time.Sleep(50 * time.Millisecond)
 					}
 					_ = r.cmd.Process.Kill()
@@ -188,11 +198,13 @@ func TestFaults(t *testing.T) {
 				rows.add(c.kind, seed, at, fmt.Sprintf("%.1f", took.Seconds()), len(left), strings.Join(said, " | "))
 				s.recover("node1", "node2")
 				// Slurm kills all of a task at once, also who would remove its folder: the next run on the host does.
-				if out, err := s.srun(2, append([]string{"run", "--iterations", "2", "--quiet"}, small...)...); err != nil {
+				if out, err := s.srun(2,
+					append([]string{"run", "--iterations", "2", "--quiet"}, small...)...); err != nil {
 					t.Errorf("the next run: %v\n%s", err, out)
 				}
 				s.clean("node1", "node2")
-				if len(left) > 0 && c.kind != "agent" && c.kind != "core" && c.kind != "node" { // else somebody was killed who removes them
+				// else somebody was killed who removes them
+				if len(left) > 0 && c.kind != "agent" && c.kind != "core" && c.kind != "node" {
 					t.Errorf("of temporary files there are %q", left)
 				}
 				r.judge(c.kind, at, hosts, took, err)
@@ -241,7 +253,8 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 	}
 	core := at.victim == "node1" // with it what there is goes
 	if at.phase == "measured pass" && !core && at.victim != "data" {
-		if res, err := readResult(r.file); err != nil || res.Complete || res.Error == "" || res.Throughput.Samples == 0 {
+		if res, err := readResult(r.file); err != nil || res.Complete || res.Error == "" ||
+			res.Throughput.Samples == 0 {
 			r.t.Errorf("the result is %+v (%v)", res, err)
 		}
 	}
@@ -251,7 +264,8 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 // of the packets of a node, and a host that runs for a fifth of the time.
 func TestSurvived(t *testing.T) {
 	s, rows := up(t, 2, "WIRE=-delay 100us", "PSB_WIRE="+program(t, "./wire")), newTable(t)
-	args := append([]string{"run", "--ntrainer", "2", "--nserver", "1", "--iterations", "2000", "--rpc-timeout", "20"}, small...)
+	args := append([]string{"run", "--ntrainer", "2", "--nserver", "1", "--iterations", "2000", "--rpc-timeout", "20"},
+		small...)
 	want, _ := losses(t, func(file string) (string, error) {
 		out, err := exec.Command(binary, append(args, "--quiet", "--json", file)...).CombinedOutput()
 		return string(out), err

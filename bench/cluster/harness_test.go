@@ -44,7 +44,8 @@ var clusters atomic.Int32 // brought up
 // up brings a cluster up, and there may be others; env shapes its links, as up.sh says.
 func up(t *testing.T, nodes int, env ...string) *slurm {
 	t.Helper()
-	s := &slurm{t: t, dir: filepath.Join(t.TempDir(), "s"), prefix: fmt.Sprintf("psbt%d%c", os.Getpid()%10000, 'a'+clusters.Add(1)), temporary: t.TempDir()}
+	s := &slurm{t: t, dir: filepath.Join(t.TempDir(), "s"),
+		prefix: fmt.Sprintf("psbt%d%c", os.Getpid()%10000, 'a'+clusters.Add(1)), temporary: t.TempDir()}
 	watched, owner, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,8 @@ func (s *slurm) srun(nodes int, args ...string) (string, error) {
 // words start psbench on so many nodes, a task on each. Where the link of a node was down srun would wait a minute
 // for news of its task: ten seconds after another one has ended it does not.
 func (s *slurm) words(nodes int, args ...string) []string {
-	return append([]string{"srun", "--quiet", "--kill-on-bad-exit=0", "--wait=10", "--mpi=pmi2", fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", binary}, args...)
+	return append([]string{"srun", "--quiet", "--kill-on-bad-exit=0", "--wait=10", "--mpi=pmi2",
+		fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", binary}, args...)
 }
 
 // on runs a command on a node and gives what it printed.

@@ -38,7 +38,8 @@ func realLaunchers(t *testing.T) map[string][]string {
 		"Open MPI": {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"},
 		// Torch 1.13 on Python 3.11 takes no redirection for an error, which is its default: standard error
 		// of both goes to files, and on.
-		"torchrun": {"torchrun", "--nproc_per_node=2", "--no_python", "-r", "0:2,1:2", "-t", "0:2,1:2", "--log_dir", t.TempDir()},
+		"torchrun": {"torchrun", "--nproc_per_node=2", "--no_python", "-r", "0:2,1:2", "-t", "0:2,1:2", "--log_dir",
+			t.TempDir()},
 	}
 }
 
@@ -87,14 +88,16 @@ func TestRunsUnderRealLaunchers(t *testing.T) {
 			psbench := func(args ...string) (string, error) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				all := slices.Concat(words[1:], []string{"unshare", "--uts", "sh", "-c", onHostOfItsOwn, "sh", binary}, args, []string{"--secret-file", key})
+				all := slices.Concat(words[1:], []string{"unshare", "--uts", "sh", "-c", onHostOfItsOwn, "sh", binary},
+					args, []string{"--secret-file", key})
 				if name == "Open MPI" { // which tells nobody where the first task is
 					all = append(all, "--core", freeAddress(t))
 				}
 				out, err := exec.CommandContext(ctx, words[0], all...).CombinedOutput()
 				return string(out), err
 			}
-			got, hosts := losses(t, func(file string) (string, error) { return psbench(append(run, "--json", file)...) })
+			got, hosts := losses(t,
+				func(file string) (string, error) { return psbench(append(run, "--json", file)...) })
 			if hosts != 2 || len(got) != len(want) || len(want) == 0 {
 				t.Fatalf("it ran on %d hosts, and has %d losses, want %d", hosts, len(got), len(want))
 			}
@@ -103,7 +106,8 @@ func TestRunsUnderRealLaunchers(t *testing.T) {
 					t.Errorf("loss %d is %v, want %v", i, got[i], want[i])
 				}
 			}
-			if out, err := psbench(append([]string{"verify"}, cases...)...); err != nil || !strings.Contains(out, "3 of 3 cases agree") {
+			if out, err := psbench(append([]string{"verify"}, cases...)...); err != nil ||
+				!strings.Contains(out, "3 of 3 cases agree") {
 				t.Errorf("%v\n%s", err, out)
 			}
 			if name == "Open MPI" { // for all that find each other by a secret

@@ -67,7 +67,8 @@ func losses(t *testing.T, run func(file string) (string, error)) (all []float64,
 // The same experiment gives the same losses on one host, and on two and four nodes.
 func sameLosses(t *testing.T, s *slurm) {
 	for _, hook := range []string{"rpc", "allreduce"} {
-		args := append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--iterations", "20", "--ddp-hook", hook, "--quiet"}, small...)
+		args := append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--iterations", "20", "--ddp-hook", hook,
+			"--quiet"}, small...)
 		if hook == "allreduce" {
 			args = append(args, "--nserver", "0")
 		}
@@ -79,9 +80,11 @@ func sameLosses(t *testing.T, s *slurm) {
 			t.Fatal("there are no losses")
 		}
 		for _, nodes := range []int{2, 4} {
-			got, hosts := losses(t, func(file string) (string, error) { return s.srun(nodes, append(args, "--json", file)...) })
+			got, hosts := losses(t,
+				func(file string) (string, error) { return s.srun(nodes, append(args, "--json", file)...) })
 			if hosts != nodes || len(got) != len(want) {
-				t.Errorf("hook %s, %d nodes: it ran on %d, and has %d losses, want %d", hook, nodes, hosts, len(got), len(want))
+				t.Errorf("hook %s, %d nodes: it ran on %d, and has %d losses, want %d", hook, nodes, hosts, len(got),
+					len(want))
 				continue
 			}
 			for i := range want {
@@ -120,7 +123,8 @@ func refusals(t *testing.T, s *slurm) {
 			"psbench: ranks 0 and 1 both run on node1, but psbench has one task on each host",
 		},
 		"without PMI": {
-			nil, nil, append([]string{"srun", "--quiet", "--mpi=none", "--nodes=2", "--ntasks-per-node=1", binary}, run...),
+			nil, nil, append([]string{"srun", "--quiet", "--mpi=none", "--nodes=2", "--ntasks-per-node=1", binary},
+				run...),
 			"by Slurm this process is rank",
 		},
 	} {
@@ -153,7 +157,8 @@ func otherPlugin(t *testing.T, s *slurm) {
 	if out, err := s.command(t.Context(), binary, "plugin", "add", foreign).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	run := append([]string{"run", "--trainer", "scaled", "--ntrainer", "2", "--nserver", "1", "--iterations", "2", "--quiet"}, small...)
+	run := append([]string{"run", "--trainer", "scaled", "--ntrainer", "2", "--nserver", "1", "--iterations", "2",
+		"--quiet"}, small...)
 	if out, err := s.srun(2, run...); err != nil {
 		t.Fatalf("where both have it: %v\n%s", err, out)
 	}
@@ -176,7 +181,8 @@ func otherPlugin(t *testing.T, s *slurm) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		out, err := s.srun(2, run...)
-		if err == nil || strings.Count("\n"+out, "\npsbench: ") != 1 || !strings.Contains(out, want) || !strings.Contains(out, "node2") {
+		if err == nil || strings.Count("\n"+out, "\npsbench: ") != 1 || !strings.Contains(out, want) ||
+			!strings.Contains(out, "node2") {
 			t.Errorf("%v, want %s:\n%s", err, want, out)
 		}
 		if out, err := s.on("node2", "umount", place); err != nil {
@@ -189,7 +195,8 @@ func otherPlugin(t *testing.T, s *slurm) {
 // Several nodes share a sweep by whole rounds.
 func sharedSweep(t *testing.T, s *slurm) {
 	dir := filepath.Join(t.TempDir(), "sweep")
-	args := append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations", "20", "--repeats", "4", "--out", dir, "--share", "--quiet"}, small...)
+	args := append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations", "20",
+		"--repeats", "4", "--out", dir, "--share", "--quiet"}, small...)
 	if out, err := s.srun(2, args...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -216,11 +223,13 @@ func sweepOverNodes(t *testing.T, s *slurm) {
 func sweepOver(t *testing.T, hosts []string, psbench func(args ...string) (string, error)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "sweep")
-	out, err := psbench(append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "2", "--iterations", "20", "--repeats", "1", "--out", dir, "--quiet"}, small...)...)
+	out, err := psbench(append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "2",
+		"--iterations", "20", "--repeats", "1", "--out", dir, "--quiet"}, small...)...)
 	if err != nil || strings.Count(out, "the same again") != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "hosts.txt")); err != nil || string(text) != strings.Join(hosts, "\n")+"\n" {
+	if text, err := os.ReadFile(filepath.Join(dir, "hosts.txt")); err != nil ||
+		string(text) != strings.Join(hosts, "\n")+"\n" {
 		t.Errorf("the hosts of the sweep are %q, %v", text, err)
 	}
 	ranOn(t, dir, 3, hosts)

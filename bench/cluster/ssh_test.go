@@ -56,7 +56,8 @@ func sshd(t *testing.T, nodes int) *shells {
 	t.Helper()
 	s := &shells{up(t, nodes), t.TempDir()}
 	for _, name := range []string{"host", "user", "other"} {
-		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(s.keys, name)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+			filepath.Join(s.keys, name)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -71,7 +72,8 @@ func sshd(t *testing.T, nodes int) *shells {
 		t.Fatal(err)
 	}
 	for i := range nodes {
-		if out, err := s.on(fmt.Sprintf("node%d", i+1), "/usr/sbin/sshd", "-f", filepath.Join(s.keys, "sshd.conf")); err != nil {
+		if out, err := s.on(fmt.Sprintf("node%d", i+1), "/usr/sbin/sshd", "-f",
+			filepath.Join(s.keys, "sshd.conf")); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -105,7 +107,8 @@ func (s *shells) psbench(node, hosts, command string, args ...string) (string, e
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
-	out, err := s.from(ctx, node, append([]string{binary, command, "--hosts", s.write("hosts", hosts)}, args...)...).CombinedOutput()
+	out, err := s.from(ctx, node,
+		append([]string{binary, command, "--hosts", s.write("hosts", hosts)}, args...)...).CombinedOutput()
 	return string(out), err
 }
 
@@ -134,7 +137,8 @@ func referenceCasesBySSH(t *testing.T, s *shells) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, err = s.psbench("node1", "node1\nnode2", "comm", "pushpull", "--sizes", "4K", "--rounds", "20", "--quiet")
-	if err != nil || !strings.Contains(out, "| shm+tcp ") || !strings.Contains(out, "verified: fresh rows in every round") {
+	if err != nil || !strings.Contains(out, "| shm+tcp ") ||
+		!strings.Contains(out, "verified: fresh rows in every round") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	s.clean("node1", "node2", "node3")
@@ -151,7 +155,8 @@ func sameLossesBySSH(t *testing.T, s *shells) {
 		node, hosts string
 		count       int
 		warned      bool
-	}{{"login", "node1\nnode2", 2, true}, {"login", "node2", 1, true}, {"node2", "node1\nnode2", 2, false}, {"node2", "10.77.0.2\nnode1", 2, false}} {
+	}{{"login", "node1\nnode2", 2, true}, {"login", "node2", 1, true}, {"node2", "node1\nnode2", 2, false},
+		{"node2", "10.77.0.2\nnode1", 2, false}} {
 		var said string
 		got, hosts := losses(t, func(file string) (out string, err error) {
 			said, err = s.psbench(c.node, c.hosts, "run", append(args, "--json", file)...)
@@ -170,7 +175,8 @@ func sameLossesBySSH(t *testing.T, s *shells) {
 // Each run of a sweep goes over the hosts of the file.
 func sweepBySSH(t *testing.T, s *shells) {
 	dir := filepath.Join(t.TempDir(), "sweep")
-	args := append([]string{"--axis", "server=average,average_batch", "--ntrainer", "2", "--iterations", "20", "--repeats", "2", "--out", dir, "--quiet"}, small...)
+	args := append([]string{"--axis", "server=average,average_batch", "--ntrainer", "2", "--iterations", "20",
+		"--repeats", "2", "--out", dir, "--quiet"}, small...)
 	out, err := s.psbench("login", "node1\nnode2", "sweep", args...)
 	if err != nil || !strings.Contains(out, "the same again") {
 		t.Errorf("%v\n%s", err, out)
@@ -216,21 +222,25 @@ func faultsBySSH(t *testing.T, s *shells) {
 		fault func()
 		want  string
 	}{
-		{"rank", func() { s.signal("KILL", "node2", "__builtin-plugin trainer1") }, "psbench: on node2 trainer1 (process "},
-		{"agent", func() { s.signal("KILL", "node2", "^"+binary+" agent") }, "was lost during measured pass: the agent on node2 is gone"},
+		{"rank", func() { s.signal("KILL", "node2", "__builtin-plugin trainer1") },
+			"psbench: on node2 trainer1 (process "},
+		{"agent", func() { s.signal("KILL", "node2", "^"+binary+" agent") },
+			"was lost during measured pass: the agent on node2 is gone"},
 		{"ssh", func() { // and an agent that cannot tell
 			s.signal("STOP", "node2", "^"+binary+" agent")
 			s.signal("KILL", "node1", "^ssh -F ")
 			until(t, "nothing is left on node1", func() bool { return len(s.pids("node1", binary)) == 0 })
 			s.signal("CONT", "node2", "^"+binary+" agent")
 		}, "was lost during measured pass: the agent on node2 is gone: ssh has ended (signal: killed)"},
-		{"session", func() { s.signal("KILL", "node2", "^sshd: root@notty") }, "was lost during measured pass: the agent on node2 is gone"},
+		{"session", func() { s.signal("KILL", "node2", "^sshd: root@notty") },
+			"was lost during measured pass: the agent on node2 is gone"},
 		{"core", func() { s.signal("KILL", "node1", "^"+binary+" run") }, ""},
 		{"interrupt", func() { s.signal("INT", "node1", "^"+binary+" run") }, "psbench: interrupted"},
 		{"link", func() { s.link(2, "down") }, "was lost during measured pass: the agent on node2 "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{binary, "run", "--ntrainer", "2", "--nserver", "1", "--iterations", "100000000", "--rpc-timeout", "4",
+			args := append([]string{binary, "run", "--ntrainer", "2", "--nserver", "1", "--iterations", "100000000",
+				"--rpc-timeout", "4",
 				"--hosts", s.write("hosts", "node1\nnode2")}, small...)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
@@ -240,7 +250,8 @@ func faultsBySSH(t *testing.T, s *shells) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "the measured pass has begun", func() bool { return strings.Contains(said.String(), "measured pass") })
+			until(t, "the measured pass has begun",
+				func() bool { return strings.Contains(said.String(), "measured pass") })
 			time.Sleep(500 * time.Millisecond)
 			began := time.Now()
 			c.fault()

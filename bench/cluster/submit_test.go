@@ -44,14 +44,16 @@ func submitted(t *testing.T, s *slurm) {
 	dir := t.TempDir()
 	args := append([]string{"--ntrainer", "4", "--nserver", "2", "--iterations", "20"}, small...)
 	want, _ := losses(t, func(file string) (string, error) {
-		out, err := exec.Command(binary, append(append([]string{"run", "--quiet"}, args...), "--json", file)...).CombinedOutput()
+		out, err := exec.Command(binary,
+			append(append([]string{"run", "--quiet"}, args...), "--json", file)...).CombinedOutput()
 		return string(out), err
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	said := &lines{}
 	got, hosts := losses(t, func(file string) (string, error) {
-		cmd := s.command(ctx, s.submitted("run", append(args, "--nodes", "2", "--json", file, "--out", filepath.Join(dir, "run"))...)...)
+		cmd := s.command(ctx,
+			s.submitted("run", append(args, "--nodes", "2", "--json", file, "--out", filepath.Join(dir, "run"))...)...)
 		cmd.Stdout, cmd.Stderr = said, said
 		err := cmd.Run()
 		return said.String(), err
@@ -84,7 +86,9 @@ func submitted(t *testing.T, s *slurm) {
 	}{
 		{"verify", s.submitted("verify", "--nodes", "2"), "13 of 13 cases agree"},
 		{"refused", s.submitted("run", "-p", "nope"), "psbench: Slurm runs no job: invalid partition specified: nope"},
-		{"fails", s.submitted("run", append([]string{"--nodes", "2", "--set", "trainer.lr=1e38", "--on-nan", "fail"}, small...)...), "psbench: "},
+		{"fails", s.submitted("run",
+			append([]string{"--nodes", "2", "--set", "trainer.lr=1e38", "--on-nan", "fail"}, small...)...),
+			"psbench: "},
 	} {
 		out, err := s.command(ctx, c.args...).CombinedOutput()
 		if (err == nil) != (c.name == "verify") || !strings.Contains(string(out), c.want) {
@@ -100,7 +104,8 @@ func submittedIsInterrupted(t *testing.T, s *slurm) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	begin := func(out, sign string) (*exec.Cmd, *lines) {
-		args := append([]string{"--nodes", "2", "--iterations", "100000000", "--out", filepath.Join(dir, out)}, small...)
+		args := append([]string{"--nodes", "2", "--iterations", "100000000", "--out", filepath.Join(dir, out)},
+			small...)
 		cmd := s.command(ctx, s.submitted("run", args...)...)
 		said := &lines{}
 		cmd.Stdout, cmd.Stderr = said, said
@@ -148,7 +153,8 @@ func submittedLosesItsFirstNode(t *testing.T, s *slurm) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	args := append([]string{"--nodes", "2", "--iterations", "100000000", "--rpc-timeout", "4", "--out", filepath.Join(dir, "lost")}, small...)
+	args := append([]string{"--nodes", "2", "--iterations", "100000000", "--rpc-timeout", "4", "--out",
+		filepath.Join(dir, "lost")}, small...)
 	cmd := s.command(ctx, s.submitted("run", args...)...)
 	said := &lines{}
 	cmd.Stdout, cmd.Stderr = said, said
@@ -181,7 +187,8 @@ var lostFirst = regexp.MustCompile(`(?m)^psbench: job \d+ on node\[1-2\](: nothi
 // the same command goes on.
 func submittedSweep(t *testing.T, s *slurm) {
 	dir := filepath.Join(t.TempDir(), "sweep")
-	args := append([]string{"--nodes", "4", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations", "2000", "--repeats", "8", "--out", dir}, small...)
+	args := append([]string{"--nodes", "4", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations",
+		"2000", "--repeats", "8", "--out", dir}, small...)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	begin := func() (*exec.Cmd, *lines) {
@@ -218,7 +225,8 @@ func submittedSweep(t *testing.T, s *slurm) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	out, err := exec.Command(binary, "sweep", "status", dir).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "24 done, 0 failed") || !strings.Contains(said.String(), "the same again") {
+	if err != nil || !strings.Contains(string(out), "24 done, 0 failed") ||
+		!strings.Contains(said.String(), "the same again") {
 		t.Errorf("%v\n%s\n%s", err, out, said)
 	}
 	journals, _ := filepath.Glob(filepath.Join(dir, "journal", "*.jsonl"))
@@ -239,7 +247,8 @@ func submittedSweep(t *testing.T, s *slurm) {
 	if whole < 3 {
 		t.Errorf("of 8 rounds %d were claimed once, want 3 and more", whole)
 	}
-	until(t, "Slurm has no job but that of the lost node", func() bool { return strings.Count(s.jobs(), "psbench") <= 1 })
+	until(t, "Slurm has no job but that of the lost node",
+		func() bool { return strings.Count(s.jobs(), "psbench") <= 1 })
 	s.clean("node1", "node2", "node4")
 }
 

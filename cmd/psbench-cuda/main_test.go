@@ -45,7 +45,9 @@ func TestBuildIsThatOfPsbench(t *testing.T) {
 // Where CUDA cannot be used nothing stands on standard output, in the place of the plugin's address.
 func TestNoDevice(t *testing.T) {
 	stdout, stderr, status := start(t, "", "PSBENCH_DOUBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=")
-	if stdout != "" || status != 1 || !strings.HasPrefix(stderr, "the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): it shows no GPU to this process") {
+	if stdout != "" || status != 1 ||
+		!strings.HasPrefix(stderr,
+			"the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): it shows no GPU to this process") {
 		t.Errorf("status %d: %q, %s", status, stdout, stderr)
 	}
 }
@@ -91,7 +93,8 @@ func TestListShowsPeers(t *testing.T) {
 	} {
 		out, err := psbench([]string{"PSBENCH_DOUBLE_DEVICES=2", "PSBENCH_DOUBLE_PEERS=" + c.peers}, "list", "devices")
 		for ordinal, want := range []string{c.first, c.second} {
-			if row := fmt.Sprintf(`(?m)^\| cuda:%d \|.*\| %s +\|`, ordinal, want); err != nil || !regexp.MustCompile(row).MatchString(out) {
+			if row := fmt.Sprintf(`(?m)^\| cuda:%d \|.*\| %s +\|`, ordinal, want); err != nil ||
+				!regexp.MustCompile(row).MatchString(out) {
 				t.Errorf("peers %q: %v, and no row is %s\n%s", c.peers, err, row, out)
 			}
 		}
@@ -102,12 +105,16 @@ func TestListShowsPeers(t *testing.T) {
 func TestCardsThatAreTaken(t *testing.T) {
 	onDouble(t)
 	for _, c := range []struct{ mode, trainers, want string }{
-		{"1", "2", "psbench: --ncudatrainer is 2 but cuda:0 (psbench double 8.0) is in compute mode exclusive, in which one process may use it, but 2 ranks share it: nvidia-smi -i "},
-		{"prohibited", "1", "psbench: --ncudatrainer is 1 but cuda:0 (psbench double 8.0) is in compute mode prohibited, in which nobody may use it: nvidia-smi -i "},
-		{"busy", "1", "psbench: trainer0: the engine of trainer ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: " +
-			"CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the card's compute mode is exclusive process, so one process at a time has it: "},
+		{"1", "2",
+			"psbench: --ncudatrainer is 2 but cuda:0 (psbench double 8.0) is in compute mode exclusive, in which one process may use it, but 2 ranks share it: nvidia-smi -i "},
+		{"prohibited", "1",
+			"psbench: --ncudatrainer is 1 but cuda:0 (psbench double 8.0) is in compute mode prohibited, in which nobody may use it: nvidia-smi -i "},
+		{"busy", "1",
+			"psbench: trainer0: the engine of trainer ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: " +
+				"CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the card's compute mode is exclusive process, so one process at a time has it: "},
 	} {
-		out, err := psbench([]string{"PSBENCH_DOUBLE_EXCLUSIVE=" + c.mode}, "run", "--quiet", "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", c.trainers, "--iterations", "1")
+		out, err := psbench([]string{"PSBENCH_DOUBLE_EXCLUSIVE=" + c.mode}, "run", "--quiet", "--ntrainer", "0",
+			"--nserver", "0", "--ncudatrainer", c.trainers, "--iterations", "1")
 		if err == nil || !strings.Contains(out, c.want) {
 			t.Errorf("%s: %v, and it does not say %q\n%s", c.mode, err, c.want, out)
 		}

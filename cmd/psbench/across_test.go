@@ -69,7 +69,8 @@ func hostOf(name string) int {
 // Site implements cluster.Starter.
 func (h *twoHosts) Site(name string) cluster.Site {
 	i := h.on(name)
-	return cluster.Site{Host: []string{cluster.CoreHost, "node1"}[i], Directory: h.launchers[i].Directory(), Listen: fmt.Sprintf("127.0.0.%d", 1+i), Cores: 1}
+	return cluster.Site{Host: []string{cluster.CoreHost, "node1"}[i], Directory: h.launchers[i].Directory(),
+		Listen: fmt.Sprintf("127.0.0.%d", 1+i), Cores: 1}
 }
 
 // Start implements cluster.Starter.
@@ -134,23 +135,26 @@ func TestLinksAcrossHostsAreShown(t *testing.T) {
 			"links       shm trainer0-server4, trainer1-trainer3, trainer2-server4; tcp trainer1-server4\n",
 			`"transport": "tcp", "pairs": [["trainer1", "server4"]]`},
 	} {
-		res, err := run.Run(t.Context(), resolved(t, strings.Fields(c.flags+" "+smallModel)...), acrossHosts())
-		if err != nil {
-			t.Errorf("%s: %v", c.flags, err)
-			continue
-		}
-		var text bytes.Buffer
-		if err := report.Text(&text, res, report.Options{Report: report.Full}); err != nil {
-			t.Fatal(err)
-		}
-		raw, err := json.Marshal(res.Links)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain := strings.NewReplacer(" ", "").Replace
-		if res.Transport != c.transport || !strings.Contains(text.String(), c.text) || !strings.Contains(plain(string(raw)), plain(c.json)) {
-			t.Errorf("%s: transport %s, links %s\n%s", c.flags, res.Transport, raw, text.String())
-		}
+		t.Run(c.flags, func(t *testing.T) {
+			res, err := run.Run(t.Context(), resolved(t, strings.Fields(c.flags+" "+smallModel)...), acrossHosts())
+			if err != nil {
+				t.Errorf("%s: %v", c.flags, err)
+				return
+			}
+			var text bytes.Buffer
+			if err := report.Text(&text, res, report.Options{Report: report.Full}); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := json.Marshal(res.Links)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := strings.NewReplacer(" ", "").Replace
+			if res.Transport != c.transport || !strings.Contains(text.String(), c.text) ||
+				!strings.Contains(plain(string(raw)), plain(c.json)) {
+				t.Errorf("%s: transport %s, links %s\n%s", c.flags, res.Transport, raw, text.String())
+			}
+		})
 	}
 }
 
@@ -190,8 +194,10 @@ func TestOperationsAcrossHostsAreVerified(t *testing.T) {
 	e := resolved(t, "--ntrainer", "4")
 	p := &micro.Plan{
 		Operations: bench.Operations, Fabrics: []*fabric.Fabric{fabricOf(t, "shm+tcp"), fabricOf(t, "tcp")},
-		Modes: []micro.Mode{micro.Fresh}, Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 1, World: config.World{Trainers: 4, Servers: 1},
-		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook], HookLinks: e.Links, HookExpect: micro.Mean, Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
+		Modes: []micro.Mode{micro.Fresh}, Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 1,
+		World:  config.World{Trainers: 4, Servers: 1},
+		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook], HookLinks: e.Links, HookExpect: micro.Mean,
+		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
@@ -216,17 +222,22 @@ func TestOperationsAcrossHostsAreVerified(t *testing.T) {
 func TestCommChoosesTheTransport(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
-		Operations: []*bench.Operation{bench.PushPull}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace}, Sizes: []int{4096}, Width: 1, Density: 1,
-		World: config.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Expect: micro.Mean, Rounds: 1, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
+		Operations: []*bench.Operation{bench.PushPull}, Modes: []micro.Mode{micro.Fresh},
+		Places: []micro.Place{micro.InPlace}, Sizes: []int{4096}, Width: 1, Density: 1,
+		World: config.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Expect: micro.Mean, Rounds: 1,
+		Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	for want, o := range map[string]cluster.Options{"shm": {}, "shm+tcp": acrossHosts().Options} {
-		res, err := micro.Run(t.Context(), p, micro.Options{Options: o, Progress: micro.Silent})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(res.Rows) != 1 || res.Rows[0].Transport != want || (len(res.Links) > 0) != (want == "shm+tcp") {
-			t.Errorf("%d rows, the first of %s with links %v, want %s", len(res.Rows), res.Rows[0].Transport, res.Links, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			res, err := micro.Run(t.Context(), p, micro.Options{Options: o, Progress: micro.Silent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(res.Rows) != 1 || res.Rows[0].Transport != want || (len(res.Links) > 0) != (want == "shm+tcp") {
+				t.Errorf("%d rows, the first of %s with links %v, want %s", len(res.Rows), res.Rows[0].Transport,
+					res.Links, want)
+			}
+		})
 	}
 }
 
@@ -256,25 +267,30 @@ func TestDeathsAcrossHostsAreNamed(t *testing.T) {
 		{"trainer3", "--ntrainer 4 --nserver 1 --aggregate host"},
 		{"server4", "--ntrainer 4 --nserver 1 --aggregate host"},
 	} {
-		k := &killer{Progress: run.Silent, victim: c.victim}
-		o := run.Options{Progress: k, Options: cluster.Options{Open: func(l *placement.Layout, timeout time.Duration, output launch.Output) (cluster.Starter, error) {
-			s, err := openTwoHosts(l, timeout, output)
-			k.hosts, _ = s.(*twoHosts)
-			return s, err
-		}}}
-		e := resolved(t, strings.Fields(c.flags+" --seconds 60 --warmup 1 "+smallModel)...)
-		began := time.Now()
-		_, err := run.Run(t.Context(), e, o)
-		if err == nil || !strings.HasPrefix(err.Error(), c.victim+" ") || !strings.Contains(err.Error(), "signal 9") {
-			t.Errorf("%s without %s: %v", c.flags, c.victim, err)
-		}
-		if took := time.Since(began); took > 30*time.Second {
-			t.Errorf("%s without %s: it took %v to end", c.flags, c.victim, took)
-		}
-		for _, l := range k.hosts.launchers {
-			if _, err := os.Stat(l.Directory()); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("%s is left: %v", l.Directory(), err)
+		t.Run(c.victim, func(t *testing.T) {
+			k := &killer{Progress: run.Silent, victim: c.victim}
+			o := run.Options{Progress: k,
+				Options: cluster.Options{Open: func(l *placement.Layout, timeout time.Duration,
+					output launch.Output) (cluster.Starter, error) {
+					s, err := openTwoHosts(l, timeout, output)
+					k.hosts, _ = s.(*twoHosts)
+					return s, err
+				}}}
+			e := resolved(t, strings.Fields(c.flags+" --seconds 60 --warmup 1 "+smallModel)...)
+			began := time.Now()
+			_, err := run.Run(t.Context(), e, o)
+			if err == nil || !strings.HasPrefix(err.Error(), c.victim+" ") ||
+				!strings.Contains(err.Error(), "signal 9") {
+				t.Errorf("%s without %s: %v", c.flags, c.victim, err)
 			}
-		}
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("%s without %s: it took %v to end", c.flags, c.victim, took)
+			}
+			for _, l := range k.hosts.launchers {
+				if _, err := os.Stat(l.Directory()); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is left: %v", l.Directory(), err)
+				}
+			}
+		})
 	}
 }

@@ -40,7 +40,8 @@ func TestReferenceCasesAgreeAggregated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases = slices.DeleteFunc(cases, func(c verify.Case) bool { return !strings.Contains(c.Head().Name, "rpc_average") })
+	cases = slices.DeleteFunc(cases,
+		func(c verify.Case) bool { return !strings.Contains(c.Head().Name, "rpc_average") })
 	if len(cases) != 3 {
 		t.Fatalf("there are %d such cases", len(cases))
 	}
@@ -103,14 +104,18 @@ func TestAggregateOverHosts(t *testing.T) {
 	}{
 		{"", run.Options{Progress: run.Silent}, cluster.ErrAggregateOnOneHost.Error()},
 		{"--transport shm+tcp", run.Options{Progress: run.Silent}, cluster.ErrAggregateOnOneHost.Error()},
-		{"--ddp-hook allreduce", acrossHosts(), "aggregate is host but hook allreduce pushes to no server: leave it out"},
+		{"--ddp-hook allreduce", acrossHosts(),
+			"aggregate is host but hook allreduce pushes to no server: leave it out"},
 	} {
-		e := resolved(t, strings.Fields("--aggregate host --epochs 1 "+c.flags+" "+smallModel)...)
-		if _, err := run.Run(t.Context(), e, c.hosts); err == nil || err.Error() != c.want {
-			t.Errorf("%s: %v, want %s", c.flags, err, c.want)
-		}
+		t.Run(c.flags, func(t *testing.T) {
+			e := resolved(t, strings.Fields("--aggregate host --epochs 1 "+c.flags+" "+smallModel)...)
+			if _, err := run.Run(t.Context(), e, c.hosts); err == nil || err.Error() != c.want {
+				t.Errorf("%s: %v, want %s", c.flags, err, c.want)
+			}
+		})
 	}
-	res, err := run.Run(t.Context(), resolved(t, strings.Fields("--aggregate host --epochs 1 "+smallModel)...), acrossHosts())
+	res, err := run.Run(t.Context(), resolved(t, strings.Fields("--aggregate host --epochs 1 "+smallModel)...),
+		acrossHosts())
 	if err != nil || !slices.Contains(res.Warnings, cluster.NothingTogether) {
 		t.Errorf("%v, the warnings are %v", err, res.Warnings)
 	}
@@ -121,9 +126,11 @@ func TestAggregateOverHosts(t *testing.T) {
 func TestCommAggregates(t *testing.T) {
 	e := resolved(t, "--ntrainer", "4")
 	p := &micro.Plan{
-		Operations: []*bench.Operation{bench.PushPull, bench.Hook}, Modes: []micro.Mode{micro.Fresh, micro.Warm}, Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 0.5,
+		Operations: []*bench.Operation{bench.PushPull, bench.Hook}, Modes: []micro.Mode{micro.Fresh, micro.Warm},
+		Places: micro.Places, Sizes: []int{4, 3 << 20}, Width: 1, Density: 0.5,
 		World: config.World{Trainers: 4, Servers: 2}, Aggregate: true,
-		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook], HookLinks: e.Links, HookExpect: micro.Mean, Expect: micro.Mean, Rounds: 5, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
+		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook], HookLinks: e.Links, HookExpect: micro.Mean,
+		Expect: micro.Mean, Rounds: 5, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	for _, sparse := range []bool{false, true} {
 		p.Sparse = sparse
@@ -139,11 +146,13 @@ func TestCommAggregates(t *testing.T) {
 		}
 		for _, row := range res.Rows {
 			if row.Aggregate != "host" || row.Verified == micro.NoRound {
-				t.Errorf("%s of %d bytes: aggregate %q, verified %s", row.Operation, row.Bytes, row.Aggregate, row.Verified)
+				t.Errorf("%s of %d bytes: aggregate %q, verified %s", row.Operation, row.Bytes, row.Aggregate,
+					row.Verified)
 			}
 		}
 	}
-	if _, err := micro.Run(t.Context(), p, micro.Options{Progress: micro.Silent}); err == nil || err.Error() != cluster.ErrAggregateOnOneHost.Error() {
+	if _, err := micro.Run(t.Context(), p, micro.Options{Progress: micro.Silent}); err == nil ||
+		err.Error() != cluster.ErrAggregateOnOneHost.Error() {
 		t.Errorf("on one host: %v", err)
 	}
 }

@@ -62,7 +62,8 @@ func TestThePartsAreTheIteration(t *testing.T) {
 	for _, p := range b.Parts {
 		parts = append(parts, p.Name)
 	}
-	if want := []string{"data", "forward", "backward", "exposed communication", "optimizer"}; !slices.Equal(parts, want) {
+	if want := []string{"data", "forward", "backward", "exposed communication", "optimizer"}; !slices.Equal(parts,
+		want) {
 		t.Errorf("the parts are %q", parts)
 	}
 	if rest := b.Share(b.RestNS()); rest < 0 || rest > 0.2 || b.Iterations != 30 {

@@ -138,7 +138,8 @@ win over the environment, the environment over the file.`,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
 	a.addFlags(root)
-	for _, name := range append([]string{"dry-run", team.HostsFlag, team.CoreFlag, team.SecretFileFlag}, submissionFlags...) {
+	for _, name := range append([]string{"dry-run", team.HostsFlag, team.CoreFlag, team.SecretFileFlag},
+		submissionFlags...) {
 		root.Flags().AddFlag(run.Flags().Lookup(name))
 	}
 	root.Version = result.Build()
@@ -196,12 +197,14 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		names = append(names, c.Name())
 	}
 	if truth := strings.ToLower(args[0]); len(names) == 0 && (truth == "true" || truth == "false") {
-		return usagef("%s takes no arguments, but %s is given: a flag that is true or false takes its value after =, as in --quiet=%s", cmd.CommandPath(), quote.String(args[0]), truth)
+		return usagef("%s takes no arguments, but %s is given: a flag that is true or false takes its value after =, as in --quiet=%s",
+			cmd.CommandPath(), quote.String(args[0]), truth)
 	}
 	if len(names) == 0 {
 		return usagef("%s takes no arguments, but %s is given", cmd.CommandPath(), quote.String(args[0]))
 	}
-	return usagef("unknown command %s%s", quote.String(args[0]), spelling.Hint(args[0], names, "commands", cmd.CommandPath()+" --help shows all"))
+	return usagef("unknown command %s%s", quote.String(args[0]),
+		spelling.Hint(args[0], names, "commands", cmd.CommandPath()+" --help shows all"))
 }
 
 // helpArguments refuses help on a command that there is not.
@@ -214,14 +217,17 @@ func helpArguments(cmd *cobra.Command, args []string) error {
 }
 
 // flagTypes are the values that flags of the types of pflag take.
-var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits", "float64": "a number of at most 1.8e308", "hosts": "the name of a file", percentType: "a percentage from 0% to 1000%, e.g. 5%", partType: "a percentage from 0% to 100%, e.g. 10%"}
+var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits",
+	"float64": "a number of at most 1.8e308", "hosts": "the name of a file",
+	percentType: "a percentage from 0% to 1000%, e.g. 5%", partType: "a percentage from 0% to 100%, e.g. 10%"}
 
 // flagError says what a flag takes, and names the flag that is nearest to an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		if f := invalid.GetFlag(); flagTypes[f.Value.Type()] != "" {
-			return usagef("--%s is %s but must be %s%s", f.Name, quote.String(invalid.GetValue()), flagTypes[f.Value.Type()], numeral.Why(err))
+			return usagef("--%s is %s but must be %s%s", f.Name, quote.String(invalid.GetValue()),
+				flagTypes[f.Value.Type()], numeral.Why(err))
 		}
 	}
 	var unknown *pflag.NotExistError
@@ -242,7 +248,8 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	if _, err := simd.Chosen(); err != nil {
 		return nil, nil, err
 	}
-	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(), CUDA: a.team.Finder(&a.cuda)})
+	c, err := config.Merge(config.Sources{Environ: a.environ, Extra: extra, Flags: cmd.Flags(),
+		CUDA: a.team.Finder(&a.cuda)})
 	if err != nil {
 		return nil, nil, err
 	}

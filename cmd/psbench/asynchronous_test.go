@@ -29,7 +29,8 @@ func testOwnClocks(t *testing.T, registry string) {
 			if leftOut(i, j, len(servers)) || raceDetector && i > 0 {
 				continue
 			}
-			flags := registry + " --server " + server + " --transport " + transport + " --ntrainer 3 --ddp-hook tardy --seconds 0.6 --warmup 5" + small
+			flags := registry + " --server " + server + " --transport " + transport +
+				" --ntrainer 3 --ddp-hook tardy --seconds 0.6 --warmup 5" + small
 			res := runs(t, append(withTestPlugin(t), strings.Fields(flags)...)...)
 			if d := cmp.Diff([][]int{{0}, {1}, {2}}, res.Connected); d != "" {
 				t.Errorf("%s, %s: connected are %s", server, transport, d)
@@ -85,10 +86,12 @@ func requirePushes(t *testing.T, res *result.Result) {
 // one that has none left.
 func testUnequalShares(t *testing.T, registry string) {
 	for _, server := range []string{"eager", "stale --set server.staleness=0", "stale --set server.staleness=1"} {
-		flags := registry + " --server " + server + " --ntrainer 3 --epochs 8 --warmup 1 --set data.sample_count=70" + small // 7 batches
+		flags := registry + " --server " + server + " --ntrainer 3 --epochs 8 --warmup 1 --set data.sample_count=70" +
+			small // 7 batches
 		res := runs(t, strings.Fields(flags)...)
 		if got := iterations(res); !slices.Equal(got, []int{24, 16, 16}) || res.Data.DroppedBatches != 0 {
-			t.Errorf("%s: the trainers measured %d iterations, and %d batches were dropped", server, got, res.Data.DroppedBatches)
+			t.Errorf("%s: the trainers measured %d iterations, and %d batches were dropped", server, got,
+				res.Data.DroppedBatches)
 		}
 		requirePushes(t, res)
 	}

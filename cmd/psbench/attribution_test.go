@@ -56,7 +56,8 @@ type late struct {
 }
 
 func newLate(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
-	return &late{env, env.Recorder.Series("hook_future_metric", "rpc_dense"), env.Recorder.Series(slept.Type, slept.Name)}, nil
+	return &late{env, env.Recorder.Series("hook_future_metric", "rpc_dense"),
+		env.Recorder.Series(slept.Type, slept.Name)}, nil
 }
 
 func (h *late) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
@@ -115,7 +116,9 @@ func lateRegistry(t *testing.T) map[string]any {
 	}
 	here := map[string]any{"plugin": "late"}
 	return map[string]any{
-		"plugins":      map[string]any{"late": map[string]any{"command": []string{exe, latePluginArgument}, "includes": []string{"builtin"}}},
+		"plugins": map[string]any{
+			"late": map[string]any{"command": []string{exe, latePluginArgument}, "includes": []string{"builtin"}},
+		},
 		"trainer_map":  map[string]any{"ddp_here": here},
 		"ddp_hook_map": map[string]any{"late": here, "nap_server": here, "nap_group": here},
 		"server_map":   map[string]any{"slow": here},
@@ -130,8 +133,11 @@ func plantedBy(t *testing.T, parts map[string]any, args string) *result.Result {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "result.json")
-	line := strings.Fields("run --quiet --ntrainer 2 --nserver 1 --iterations 40 --warmup 2 --set model.dense_layers_count=1 " + small + " " + args)
-	if status, _, stderr := psbenchMain(t, append(line, "--json", file, "--registry", inFile(t, registry))...); status != 0 {
+	line := strings.Fields(
+		"run --quiet --ntrainer 2 --nserver 1 --iterations 40 --warmup 2 --set model.dense_layers_count=1 " +
+			small + " " + args)
+	if status, _, stderr := psbenchMain(t,
+		append(line, "--json", file, "--registry", inFile(t, registry))...); status != 0 {
 		t.Fatal(stderr)
 	}
 	r, err := result.Read(file)
@@ -173,7 +179,8 @@ func requireClose(t *testing.T, what string, got, want []int64) {
 		}
 	}
 	if 10*near < len(got) {
-		t.Errorf("%s: %d of %d iterations are close; the median is %.2f ms, want %.2f ms", what, near, len(got), medianMS(got), medianMS(want))
+		t.Errorf("%s: %d of %d iterations are close; the median is %.2f ms, want %.2f ms", what, near, len(got),
+			medianMS(got), medianMS(want))
 	}
 }
 
@@ -202,7 +209,8 @@ func TestAttributesALateTrainerToWaiting(t *testing.T) {
 	if !ok || s.Rank != 1 || s.Times < 36 {
 		t.Errorf("the straggler is %+v", s)
 	}
-	if cost, want := float64(s.CostNS)/1e6, medianMS(want); cost < 0.9*want { // a mean, which a busy machine makes longer
+	// a mean, which a busy machine makes longer
+	if cost, want := float64(s.CostNS)/1e6, medianMS(want); cost < 0.9*want {
 		t.Errorf("the straggler costs %.2f ms per iteration, want %.2f ms", cost, want)
 	}
 }

@@ -23,7 +23,8 @@ func badPlugin(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "bad")
 	// Without symbols the linker takes half of the time.
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "./testdata/bad").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program,
+		"./testdata/bad").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
@@ -60,45 +61,80 @@ const (
 
 // harms are all that a plugin must not do.
 var harms = map[string]harm{
-	"prints before the handshake": {begins: "prints", want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
-	"hangs in the handshake":      {begins: "hangs", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
-	"answers no call":             {begins: "mute", args: "--rpc-timeout 1", want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
-	"speaks version 0.1":          {begins: "1", want: unasked + "plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.5: build"},
-	"speaks version 2.6":          {begins: "2006", want: unasked + "plugin bad did not start: it speaks version 2.6 of psbench's contract with plugins, this psbench 2.5: update"},
-	"speaks version 3.0":          {begins: "3000", want: unasked + "plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.5: update"},
-	"grows before the handshake":  {begins: "grows", args: "--plugin-memory 256MiB", want: unasked + "plugin bad (process ...) ...during its start, as it wants more than the 256MiB of --plugin-memory; its last words: "},
-	"replaces its executable":     {begins: "replaces", want: "bad does not have the sha256 ...; server2 is server early of plugin bad"},
+	"prints before the handshake": {begins: "prints",
+		want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
+	"hangs in the handshake": {begins: "hangs", args: "--rpc-timeout 1",
+		want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
+	"answers no call": {begins: "mute", args: "--rpc-timeout 1",
+		want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
+	"speaks version 0.1": {begins: "1",
+		want: unasked +
+			"plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.5: build"},
+	"speaks version 2.6": {begins: "2006",
+		want: unasked +
+			"plugin bad did not start: it speaks version 2.6 of psbench's contract with plugins, this psbench 2.5: update"},
+	"speaks version 3.0": {begins: "3000",
+		want: unasked +
+			"plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.5: update"},
+	"grows before the handshake": {begins: "grows", args: "--plugin-memory 256MiB",
+		want: unasked +
+			"plugin bad (process ...) ...during its start, as it wants more than the 256MiB of --plugin-memory; its last words: "},
+	"replaces its executable": {begins: "replaces",
+		want: "bad does not have the sha256 ...; server2 is server early of plugin bad"},
 
-	"panics when it is made":   {kind: sdk.KindServer, key: "made", want: "server2 (process ...) ended with exit status 2 during connection; its last words: panic: no more..., in main.newServer (parts.go:...)...; server2 is server made of plugin bad"},
-	"panics in batch 7":        {kind: sdk.KindServer, key: "panics", want: "server2 (process ...) ended with exit status 2 during ...; its last words: panic: no more..., in main.(*server).Receive (parts.go:...)...; server2 is server panics of plugin bad"},
-	"panics when it is closed": {kind: sdk.KindServer, key: "closed", want: "server2 (process ...) ended with exit status 2 during closing; its last words: panic: no more..., in main.(*server).Close (parts.go:...)...; server2 is server closed of plugin bad"},
-	"hangs when it is made":    {kind: sdk.KindServer, key: "hangs", args: "--rpc-timeout 2", want: "server2: server hangs is not made after 2 s; server2 is server hangs of plugin bad"},
+	"panics when it is made": {kind: sdk.KindServer, key: "made",
+		want: "server2 (process ...) ended with exit status 2 during connection; its last words: panic: no more..., in main.newServer (parts.go:...)...; server2 is server made of plugin bad"},
+	"panics in batch 7": {kind: sdk.KindServer, key: "panics",
+		want: "server2 (process ...) ended with exit status 2 during ...; its last words: panic: no more..., in main.(*server).Receive (parts.go:...)...; server2 is server panics of plugin bad"},
+	"panics when it is closed": {kind: sdk.KindServer, key: "closed",
+		want: "server2 (process ...) ended with exit status 2 during closing; its last words: panic: no more..., in main.(*server).Close (parts.go:...)...; server2 is server closed of plugin bad"},
+	"hangs when it is made": {kind: sdk.KindServer, key: "hangs", args: "--rpc-timeout 2",
+		want: "server2: server hangs is not made after 2 s; server2 is server hangs of plugin bad"},
 
-	"floods":             {kind: sdk.KindData, key: "floods", args: "--plugin-output quiet", warns: "warning: data is data floods of plugin bad, and leaves running ..."},
-	"leaves processes":   {kind: sdk.KindData, key: "leaves", args: "--transport grpc"}, // whose goroutines are psbench's
-	"leaks by a library": {kind: sdk.KindData, key: "serves", args: "--transport grpc", warns: "warning: data is data serves of plugin bad, and leaves running what its Close, or the end of its pass, must end: 1 goroutine in httptest.(*Server).goServe.func1 (server.go:...), started by httptest.(*Server).goServe (server.go:...)"},
-	"leaks in pushes":    {kind: sdk.KindServer, key: "serves", warns: "warning: server2 is server serves of plugin bad, and leaves running what its Close, or the end of its pass, must end: ... goroutines in httptest.(*Server).goServe.func1 (server.go:...), started by httptest.(*Server).goServe (server.go:...)"},
-	"leaks goroutines":   {kind: sdk.KindData, key: "leaks", warns: "warning: data is data leaks of plugin bad, and leaves running what its Close, or the end of its pass, must end: 10000 goroutines in main.data.Load.func1 (parts.go:...), started by main.data.Load (parts.go:...)"},
-	"grows":              {kind: sdk.KindData, key: "grows", args: "--plugin-memory 256MiB", want: "data (process ...) ... during set-up, as it wants more than the 256MiB of --plugin-memory; its last words: ...; data is data grows of plugin bad"},
-	"a row too far":      {kind: sdk.KindData, key: "rows", want: "data is data rows of plugin bad"},
+	"floods": {kind: sdk.KindData, key: "floods", args: "--plugin-output quiet",
+		warns: "warning: data is data floods of plugin bad, and leaves running ..."},
+	"leaves processes": {kind: sdk.KindData, key: "leaves", args: "--transport grpc"}, // whose goroutines are psbench's
+	"leaks by a library": {kind: sdk.KindData, key: "serves", args: "--transport grpc",
+		warns: "warning: data is data serves of plugin bad, and leaves running what its Close, or the end of its pass, must end: 1 goroutine in httptest.(*Server).goServe.func1 (server.go:...), started by httptest.(*Server).goServe (server.go:...)"},
+	"leaks in pushes": {kind: sdk.KindServer, key: "serves",
+		warns: "warning: server2 is server serves of plugin bad, and leaves running what its Close, or the end of its pass, must end: ... goroutines in httptest.(*Server).goServe.func1 (server.go:...), started by httptest.(*Server).goServe (server.go:...)"},
+	"leaks goroutines": {kind: sdk.KindData, key: "leaks",
+		warns: "warning: data is data leaks of plugin bad, and leaves running what its Close, or the end of its pass, must end: 10000 goroutines in main.data.Load.func1 (parts.go:...), started by main.data.Load (parts.go:...)"},
+	"grows": {kind: sdk.KindData, key: "grows", args: "--plugin-memory 256MiB",
+		want: "data (process ...) ... during set-up, as it wants more than the 256MiB of --plugin-memory; its last words: ...; data is data grows of plugin bad"},
+	"a row too far": {kind: sdk.KindData, key: "rows", want: "data is data rows of plugin bad"},
 
-	"a wrong output":     {kind: sdk.KindModel, key: "shape", want: ".model: model shape answered a batch of ...; trainer...model is model shape of plugin bad"},
-	"a row of no table":  {kind: sdk.KindModel, key: "rows", want: ".model: model rows emitted a gradient of parameter table with row 100 at place 0...; trainer...model is model rows of plugin bad"},
-	"answers twice":      {kind: sdk.KindServer, key: "twice", want: "server2: server twice answered batch 7, bucket 0 of trainer0 twice; server2 is server twice of plugin bad"},
-	"answers after all":  {kind: sdk.KindServer, key: "reset", want: "server2: server reset answered batch 9, bucket 0 of trainer0 once more, after the pass of that push was over" + of},
-	"answers a late one": {kind: sdk.KindServer, key: "kept", want: "server2: server kept answered batch 7, bucket 0 of trainer0 once more, while batch 8 is in flight" + of},
-	"answers early":      {kind: sdk.KindServer, key: "early", want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
-	"answers nothing":    {kind: sdk.KindServer, key: "empty", want: "server2 cannot answer trainer0: ..." + of},
-	"too many rows":      {kind: sdk.KindServer, key: "rows", want: "server2 cannot answer trainer0: ..." + of},
-	"a forged push":      {kind: sdk.KindServer, key: "forged", want: "server2: server forged answered batch 7..." + of},
-	"never answers":      {kind: sdk.KindServer, key: "never", args: "--rpc-timeout 5", want: "trainer0 waited 5 s for the answer to batch 7, bucket 0 from server2; server2 is server never of plugin bad, which said last: batch 7"},
-	"stays in a call":    {kind: sdk.KindServer, key: "stays", args: "--rpc-timeout 5 --isolate hook --transport shm", want: "from server2; ...; server2 is server stays of plugin bad, which said last: batch 7"},
+	"a wrong output": {kind: sdk.KindModel, key: "shape",
+		want: ".model: model shape answered a batch of ...; trainer...model is model shape of plugin bad"},
+	"a row of no table": {kind: sdk.KindModel, key: "rows",
+		want: ".model: model rows emitted a gradient of parameter table with row 100 at place 0...; trainer...model is model rows of plugin bad"},
+	"answers twice": {kind: sdk.KindServer, key: "twice",
+		want: "server2: server twice answered batch 7, bucket 0 of trainer0 twice; server2 is server twice of plugin bad"},
+	"answers after all": {kind: sdk.KindServer, key: "reset",
+		want: "server2: server reset answered batch 9, bucket 0 of trainer0 once more, after the pass of that push was over" + of},
+	"answers a late one": {kind: sdk.KindServer, key: "kept",
+		want: "server2: server kept answered batch 7, bucket 0 of trainer0 once more, while batch 8 is in flight" + of},
+	"answers early": {kind: sdk.KindServer, key: "early",
+		want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
+	"answers nothing": {kind: sdk.KindServer, key: "empty", want: "server2 cannot answer trainer0: ..." + of},
+	"too many rows":   {kind: sdk.KindServer, key: "rows", want: "server2 cannot answer trainer0: ..." + of},
+	"a forged push": {kind: sdk.KindServer, key: "forged",
+		want: "server2: server forged answered batch 7..." + of},
+	"never answers": {kind: sdk.KindServer, key: "never", args: "--rpc-timeout 5",
+		want: "trainer0 waited 5 s for the answer to batch 7, bucket 0 from server2; server2 is server never of plugin bad, which said last: batch 7"},
+	"stays in a call": {kind: sdk.KindServer, key: "stays", args: "--rpc-timeout 5 --isolate hook --transport shm",
+		want: "from server2; ...; server2 is server stays of plugin bad, which said last: batch 7"},
 
-	"forgets an operation": {kind: sdk.KindHook, key: "forgets", args: "--nserver 0 --trainer ddp", want: "hook forgets, Reduce: it started the operation average of batch 0, bucket 0 on link group, and nobody waited for it: Reduce must return its future, or one that waits for it; trainer... is hook forgets of plugin bad"},
+	"forgets an operation": {kind: sdk.KindHook, key: "forgets", args: "--nserver 0 --trainer ddp",
+		want: "hook forgets, Reduce: it started the operation average of batch 0, bucket 0 on link group, and nobody waited for it: Reduce must return its future, or one that waits for it; trainer... is hook forgets of plugin bad"},
 
-	"ignores the end of its pass": {kind: sdk.KindTrainer, key: "deaf", args: "--rpc-timeout 2", want: "trainer... has not ended its pass 2 s after it was over; ... is trainer deaf of plugin bad, which said last: training"},
-	"stands still alone":          {kind: sdk.KindTrainer, key: "stuck", args: "--ntrainer 1 --nserver 0 --rpc-timeout 1", want: "the core waited 2 s for the end of an iteration from trainer0; trainer0 is trainer stuck of plugin bad, which said last: training"},
-	"ignores an interrupt":        {kind: sdk.KindTrainer, key: "deaf", args: "--iterations 1000000", does: "interrupted", want: "interrupted"},
+	"ignores the end of its pass": {kind: sdk.KindTrainer, key: "deaf", args: "--rpc-timeout 2",
+		want: "trainer... has not ended its pass 2 s after it was over; ... is trainer deaf of plugin bad, which said last: training"},
+	"stands still alone": {kind: sdk.KindTrainer, key: "stuck",
+		args: "--ntrainer 1 --nserver 0 --rpc-timeout 1",
+		want: "the core waited 2 s for the end of an iteration from trainer0; trainer0 is trainer stuck of plugin bad, which said last: training"},
+	"ignores an interrupt": {kind: sdk.KindTrainer, key: "deaf", args: "--iterations 1000000",
+		does: "interrupted", want: "interrupted"},
 }
 
 // Whatever a plugin does, the run ends in time and in one sentence, which names plugin, kind and
@@ -150,7 +186,8 @@ func (h harm) run(t *testing.T, program, transport string) {
 		args = nil
 	}
 	f := startPsbench(t, slices.Concat(args, []string{
-		"--registry", badRegistry(t, plugin, kind, key), "--" + flagOf(kind), key, "--transport", transport, "--iterations", "10", "--log-dir", logs,
+		"--registry", badRegistry(t, plugin, kind, key), "--" + flagOf(kind), key, "--transport", transport,
+		"--iterations", "10", "--log-dir", logs,
 	}, strings.Fields(h.args))...)
 	switch {
 	case h.does == "interrupted":

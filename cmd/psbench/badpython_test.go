@@ -26,26 +26,41 @@ type pythonHarm struct {
 const ofBad = "...hook is hook bad of plugin bad"
 
 var pythonHarms = map[string]pythonHarm{
-	"prints before its handshake": {kind: "ddp-hook", with: "printing", args: "--plugin-output quiet", logs: "loading the library\nthe banner of a child\nno end of line\n"},
-	"ends before its handshake":   {kind: "ddp-hook", with: "leaving", want: "ended with exit status 1 during its start; its last words: no more"},
-	"raises when it is made":      {kind: "ddp-hook", does: "setup", want: "RuntimeError: no more of setup" + ofBad, logs: "Traceback (most recent call last):"},
-	"raises at a reset":           {kind: "ddp-hook", does: "reset", want: "RuntimeError: no more of reset" + ofBad, logs: "in reset"},
-	"raises in batch 3":           {kind: "ddp-hook", does: "reduce", want: "batch 3: ...hook: hook bad, reduce: RuntimeError: no more of reduce" + ofBad + ", which raised that in does (bad.py:...), reduce (bad.py:...)", logs: "    raise RuntimeError"},
-	"raises when it is closed":    {kind: "ddp-hook", does: "close", want: "RuntimeError: no more of close" + ofBad, logs: "in close"},
-	"exits":                       {kind: "ddp-hook", does: "exits", want: "hook (process ...) ended with exit status 3 during ..." + ofBad},
-	"hangs":                       {kind: "ddp-hook", does: "hangs", args: "--rpc-timeout 3", want: "waited ...hook" + ofBad},
-	"leaves threads":              {kind: "ddp-hook", does: "threads", warn: "is hook bad of plugin bad, and leaves running what its Close, or the end of its pass, must end: 3 threads"},
-	"leaves a process":            {kind: "ddp-hook", does: "forks"},
-	"goes on twice":               {kind: "ddp-hook", does: "forked"},
-	"prints":                      {kind: "ddp-hook", does: "prints", args: "--plugin-output quiet", logs: "0|0|unix|/nowhere|grpc"},
-	"grows":                       {kind: "ddp-hook", does: "grows", args: "--plugin-memory 512MiB", want: "as it wants more than the 512MiB of --plugin-memory; ..." + ofBad},
-	"answers with a tensor":       {kind: "ddp-hook", does: "answers", want: "batch 3: ...hook: hook bad, reduce: TypeError: ..." + ofBad},
-	"keeps a tensor":              {kind: "ddp-hook", does: "keeps"},
-	"combines another shape":      {kind: "server", does: "shape", want: "ValueError: combine returns ...; server2.part is server bad of plugin bad"},
-	"combines words":              {kind: "server", does: "dtype", want: "ValueError: combine returns a list...; server2.part is server bad of plugin bad"},
-	"computes another shape":      {kind: "model", does: "shape", want: "model bad...model is model bad of plugin bad"},
-	"computes another type":       {kind: "model", does: "dtype", want: "model bad...model is model bad of plugin bad"},
-	"emits twice":                 {kind: "model", does: "twice", want: "model bad...model is model bad of plugin bad"},
+	"prints before its handshake": {kind: "ddp-hook", with: "printing", args: "--plugin-output quiet",
+		logs: "loading the library\nthe banner of a child\nno end of line\n"},
+	"ends before its handshake": {kind: "ddp-hook", with: "leaving",
+		want: "ended with exit status 1 during its start; its last words: no more"},
+	"raises when it is made": {kind: "ddp-hook", does: "setup", want: "RuntimeError: no more of setup" + ofBad,
+		logs: "Traceback (most recent call last):"},
+	"raises at a reset": {kind: "ddp-hook", does: "reset", want: "RuntimeError: no more of reset" + ofBad,
+		logs: "in reset"},
+	"raises in batch 3": {kind: "ddp-hook", does: "reduce",
+		want: "batch 3: ...hook: hook bad, reduce: RuntimeError: no more of reduce" + ofBad +
+			", which raised that in does (bad.py:...), reduce (bad.py:...)", logs: "    raise RuntimeError"},
+	"raises when it is closed": {kind: "ddp-hook", does: "close", want: "RuntimeError: no more of close" + ofBad,
+		logs: "in close"},
+	"exits": {kind: "ddp-hook", does: "exits",
+		want: "hook (process ...) ended with exit status 3 during ..." + ofBad},
+	"hangs": {kind: "ddp-hook", does: "hangs", args: "--rpc-timeout 3",
+		want: "waited ...hook" + ofBad},
+	"leaves threads": {kind: "ddp-hook", does: "threads",
+		warn: "is hook bad of plugin bad, and leaves running what its Close, or the end of its pass, must end: 3 threads"},
+	"leaves a process": {kind: "ddp-hook", does: "forks"},
+	"goes on twice":    {kind: "ddp-hook", does: "forked"},
+	"prints": {kind: "ddp-hook", does: "prints", args: "--plugin-output quiet",
+		logs: "0|0|unix|/nowhere|grpc"},
+	"grows": {kind: "ddp-hook", does: "grows", args: "--plugin-memory 512MiB",
+		want: "as it wants more than the 512MiB of --plugin-memory; ..." + ofBad},
+	"answers with a tensor": {kind: "ddp-hook", does: "answers",
+		want: "batch 3: ...hook: hook bad, reduce: TypeError: ..." + ofBad},
+	"keeps a tensor": {kind: "ddp-hook", does: "keeps"},
+	"combines another shape": {kind: "server", does: "shape",
+		want: "ValueError: combine returns ...; server2.part is server bad of plugin bad"},
+	"combines words": {kind: "server", does: "dtype",
+		want: "ValueError: combine returns a list...; server2.part is server bad of plugin bad"},
+	"computes another shape": {kind: "model", does: "shape", want: "model bad...model is model bad of plugin bad"},
+	"computes another type":  {kind: "model", does: "dtype", want: "model bad...model is model bad of plugin bad"},
+	"emits twice":            {kind: "model", does: "twice", want: "model bad...model is model bad of plugin bad"},
 }
 
 // Whatever a plugin in Python does, the run ends in time and in one sentence, which names plugin, kind
@@ -81,7 +96,8 @@ func (h pythonHarm) run(t *testing.T, command []string) {
 		t.Fatal(err)
 	}
 	logs := filepath.Join(t.TempDir(), "logs")
-	args := []string{"--registry", inFile(t, text), "--" + h.kind, "bad", "--iterations", "10", "--warmup", "none", "--log-dir", logs}
+	args := []string{"--registry", inFile(t, text), "--" + h.kind, "bad", "--iterations", "10", "--warmup", "none",
+		"--log-dir", logs}
 	if h.kind == "ddp-hook" {
 		args = append(args, "--nserver", "0")
 	}

@@ -22,7 +22,8 @@ var tiny = []string{
 // Whoever waits for a writer or a reader that never comes can be interrupted.
 func TestInterruptWhileBlocked(t *testing.T) {
 	for _, args := range []string{
-		"config --config FIFO", "list --registry FIFO", "config --model-config-path FIFO", "list data --data-config-path FIFO",
+		"config --config FIFO", "list --registry FIFO", "config --model-config-path FIFO",
+		"list data --data-config-path FIFO",
 		"config --server-config-path FIFO", "run --trainer-config-path FIFO", "verify FIFO", "comm --registry FIFO",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -119,7 +120,8 @@ func startBlocked(t *testing.T, stdout io.Writer, args ...string) *blocked {
 		t.Fatal(err)
 	}
 	defer func() { _ = stderr.Close() }()
-	b.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, args...), Env: os.Environ(), Stdout: stdout, Stderr: stderr}
+	b.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, args...), Env: os.Environ(),
+		Stdout: stdout, Stderr: stderr}
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,21 +39,25 @@ func TestHookInC(t *testing.T) {
 		{"true --transport tcp", 1e9, true},
 		{"true --transport shm", 1e-3, false},
 	} {
-		flags := tiny + c.flags
-		want := runs(t, strings.Fields(flags+" --ddp-hook allreduce")...)
-		got := runs(t, strings.Fields(fmt.Sprintf("%s --ddp-hook clip --set hook.limit=%g %s", flags, c.limit, registry))...)
-		d := cmp.Diff(want.Losses, got.Losses)
-		if (d == "") != c.alike || len(want.Losses) != 2 || len(want.Losses[0]) == 0 {
-			t.Errorf("%s: a limit of %g changes the losses: %s", c.flags, c.limit, d)
-		}
-		requireFact(t, got, "trainer1.hook", "language", "C")
+		t.Run(c.flags, func(t *testing.T) {
+			flags := tiny + c.flags
+			want := runs(t, strings.Fields(flags+" --ddp-hook allreduce")...)
+			got := runs(t,
+				strings.Fields(fmt.Sprintf("%s --ddp-hook clip --set hook.limit=%g %s", flags, c.limit, registry))...)
+			d := cmp.Diff(want.Losses, got.Losses)
+			if (d == "") != c.alike || len(want.Losses) != 2 || len(want.Losses[0]) == 0 {
+				t.Errorf("%s: a limit of %g changes the losses: %s", c.flags, c.limit, d)
+			}
+			requireFact(t, got, "trainer1.hook", "language", "C")
+		})
 	}
 }
 
 // pluginInC compiles a plugin and returns the registry file that has its hook.
 func pluginInC(t *testing.T, source string) (registry string) {
 	t.Helper()
-	if out, err := exec.Command("gcc", "-E", "-include", "grpc/grpc.h", "-x", "c", "/dev/null").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-E", "-include", "grpc/grpc.h", "-x", "c",
+		"/dev/null").CombinedOutput(); err != nil {
 		t.Skipf("gcc with grpc/grpc.h, as of Debian's libgrpc-dev, is missing: %v\n%s", err, out)
 	}
 	dir := t.TempDir()

@@ -37,7 +37,8 @@ type described struct {
 // describeAll asks the plugins of all items at once what these are. One that does not answer in time is a warning;
 // the error is that ctx has ended.
 func (a *app) describeAll(ctx context.Context, items []described) error {
-	limited, cancel := context.WithTimeoutCause(ctx, listTime, fmt.Errorf("it did not answer within %g s", listTime.Seconds()))
+	limited, cancel := context.WithTimeoutCause(ctx, listTime,
+		fmt.Errorf("it did not answer within %g s", listTime.Seconds()))
 	defer cancel()
 	type answer struct {
 		parts []sdk.Part
@@ -59,7 +60,9 @@ func (a *app) describeAll(ctx context.Context, items []described) error {
 	}
 	for i, d := range items {
 		said := answers[d.Plugin.Name]
-		items[i] = a.described(ctx, d.Item, func(context.Context, registry.Plugin) ([]sdk.Part, error) { return said.parts, said.err })
+		items[i] = a.described(ctx, d.Item, func(context.Context, registry.Plugin) ([]sdk.Part, error) {
+			return said.parts, said.err
+		})
 	}
 	return nil
 }
@@ -68,7 +71,8 @@ func (a *app) describeAll(ctx context.Context, items []described) error {
 func (a *app) described(ctx context.Context, item registry.Item, of config.Catalogue) described {
 	part, err := descriptionOf(ctx, item, of)
 	if err != nil {
-		printf(a.stderr, "psbench: warning: the settings of %s %s of plugin %s are not known: %v\n", item.Kind, item.Key, item.Plugin.Name, err)
+		printf(a.stderr, "psbench: warning: the settings of %s %s of plugin %s are not known: %v\n", item.Kind,
+			item.Key, item.Plugin.Name, err)
 	} else if err := config.CheckDeclared(item, part); err != nil {
 		printf(a.stderr, "psbench: warning: %v\n", err)
 	}
@@ -85,5 +89,6 @@ func descriptionOf(ctx context.Context, item registry.Item, of config.Catalogue)
 			return d, nil
 		}
 	}
-	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind, item.Key, item.File)
+	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so", item.Plugin.Name, item.Kind,
+		item.Key, item.File)
 }

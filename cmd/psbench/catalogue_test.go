@@ -30,7 +30,8 @@ func TestBuiltinPartsDeclareTheirLinks(t *testing.T) {
 	}
 	want := map[string]string{
 		"server average": "gradients", "server average_batch": "gradients", "trainer ddp": "gradients",
-		"trainer conformance": "gradients", "trainer conformance_data": "gradients", "trainer conformance_parameters": "parameters", "trainer conformance_tables": "tables",
+		"trainer conformance": "gradients", "trainer conformance_data": "gradients",
+		"trainer conformance_parameters": "parameters", "trainer conformance_tables": "tables",
 		"server embedding": "tables", "trainer hybrid": "tables",
 		"server batch_update": "parameters", "trainer batch_update": "parameters",
 		"hook allreduce": "[group]", "hook hybrid": "[group default]", "hook noop": "[]",
@@ -49,12 +50,15 @@ func TestListTellsOfContradictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "r.json")
-	text := fmt.Sprintf(`{"plugins": {"test": {"command": [%q, %q]}}, "server_map": {"hanging": {"plugin": "test", "serves": "tables"}}}`, exe, testPluginArgument)
+	text :=
+		fmt.Sprintf(`{"plugins": {"test": {"command": [%q, %q]}}, "server_map": {"hanging": {"plugin": "test", "serves": "tables"}}}`,
+			exe, testPluginArgument)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, stdout, stderr := psbenchMain(t, "list", "server", "--registry", file)
-	want := fmt.Sprintf("psbench: warning: server hanging of plugin test serves gradients, but %s says tables: leave it out of the file, or build the plugin anew\n", file)
+	want :=
+		fmt.Sprintf("psbench: warning: server hanging of plugin test serves gradients, but %s says tables: leave it out of the file, or build the plugin anew\n", file)
 	if status != 0 || stderr != want || !strings.Contains(stdout, "| hanging ") {
 		t.Errorf("list ends with %d, warns %q, want %q, and prints\n%s", status, stderr, want, stdout)
 	}

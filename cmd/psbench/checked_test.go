@@ -58,22 +58,27 @@ const inSlices = "--quiet --check --warmup none --iterations 20 --batch-size 2 -
 // One element that a server answers wrongly, once, voids the run, which names it.
 func TestCheckNamesWhatAServerDidWrong(t *testing.T) {
 	for _, transport := range []string{"shm", "unix"} {
-		file := filepath.Join(t.TempDir(), "result.json")
-		args := append(withTestPlugin(t), strings.Fields(inSlices+"--server slipping --transport "+transport+" --json "+file)...)
-		// Each iteration has one combination of bucket 1, whose 7th is the one of iteration 6.
-		args = append(args, "--set", "server.elements=272", "--set", "server.combination=7", "--set", "server.element=201")
-		status, _, stderr := psbenchMain(t, args...)
-		want := regexp.MustCompile(`element 201 of bucket 1 on trainer0 is wrong in iteration 6: push-pull over link server left \S+ in the place of \S+`)
-		if status != 1 || !want.MatchString(stderr) {
-			t.Errorf("over %s: status %d, %s", transport, status, stderr)
-		}
-		r, err := result.Read(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Complete || !want.MatchString(r.Error) || len(r.Losses[0]) != 20 {
-			t.Errorf("over %s: complete %v, %q, %d losses", transport, r.Complete, r.Error, len(r.Losses[0]))
-		}
+		t.Run(transport, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "result.json")
+			args := append(withTestPlugin(t),
+				strings.Fields(inSlices+"--server slipping --transport "+transport+" --json "+file)...)
+			// Each iteration has one combination of bucket 1, whose 7th is the one of iteration 6.
+			args = append(args, "--set", "server.elements=272", "--set", "server.combination=7", "--set",
+				"server.element=201")
+			status, _, stderr := psbenchMain(t, args...)
+			want :=
+				regexp.MustCompile(`element 201 of bucket 1 on trainer0 is wrong in iteration 6: push-pull over link server left \S+ in the place of \S+`)
+			if status != 1 || !want.MatchString(stderr) {
+				t.Errorf("over %s: status %d, %s", transport, status, stderr)
+			}
+			r, err := result.Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Complete || !want.MatchString(r.Error) || len(r.Losses[0]) != 20 {
+				t.Errorf("over %s: complete %v, %q, %d losses", transport, r.Complete, r.Error, len(r.Losses[0]))
+			}
+		})
 	}
 }
 
@@ -85,14 +90,16 @@ func TestCheckComparesEveryOperation(t *testing.T) {
 		transports = transports[:1]
 	}
 	for _, how := range []string{
-		"--server slipping", "--server average", "--server average_batch --ddp-hook sparse_rpc", "--nserver 0 --ddp-hook allreduce", "--ddp-hook hybrid",
+		"--server slipping", "--server average", "--server average_batch --ddp-hook sparse_rpc",
+		"--nserver 0 --ddp-hook allreduce", "--ddp-hook hybrid",
 		"--isolate hook", "--server average --nserver 2 --ntrainer 4",
 	} {
 		for _, transport := range transports {
 			t.Run(how+" "+transport, func(t *testing.T) {
 				r := runs(t, append(withTestPlugin(t), strings.Fields(inSlices+how+" --transport "+transport)...)...)
 				trainers := len(r.Losses)
-				if c := r.Checks; c == nil || c.Iterations != 20 || c.Slices != int64(20*2*trainers) || c.Operations != c.Slices || c.Elements < c.Slices {
+				if c := r.Checks; c == nil || c.Iterations != 20 || c.Slices != int64(20*2*trainers) ||
+					c.Operations != c.Slices || c.Elements < c.Slices {
 					t.Errorf("compared %+v", c)
 				}
 			})
@@ -110,15 +117,17 @@ func TestCheckListsWhatIsUnchecked(t *testing.T) {
 		"--server echo":                                "answers of server echo: it answers before all",
 		"--server slipping":                            "what server slipping makes of gradients: it is of plugin test",
 	} {
-		if strings.Contains(how, "batch_update") {
-			how = "--quiet --check --iterations 20 " + how
-		} else {
-			how = inSlices + how
-		}
-		r := runs(t, append(withTestPlugin(t), strings.Fields(how)...)...)
-		if got := listed(r.Checks); !strings.Contains(got, want) {
-			t.Errorf("%s: %s is not in %q", how, strconv.Quote(want), got)
-		}
+		t.Run(how, func(t *testing.T) {
+			if strings.Contains(how, "batch_update") {
+				how = "--quiet --check --iterations 20 " + how
+			} else {
+				how = inSlices + how
+			}
+			r := runs(t, append(withTestPlugin(t), strings.Fields(how)...)...)
+			if got := listed(r.Checks); !strings.Contains(got, want) {
+				t.Errorf("%s: %s is not in %q", how, strconv.Quote(want), got)
+			}
+		})
 	}
 }
 

@@ -32,7 +32,8 @@ func serveCheckPlugin() {
 	if slices.Contains(os.Args, "linked") {
 		foreign := own(sdk.KindModel, "dummy", "foreign")
 		foreign.Settings = []sdk.Setting{{Name: "num_embeddings", Type: "integer", Default: []byte("1")}}
-		plugin.Serve(append(plugins.Builtin(), foreign, sdk.NewTrainer("local", localSettings{LR: 0.1}, newLocalSGD))...)
+		plugin.Serve(append(plugins.Builtin(), foreign,
+			sdk.NewTrainer("local", localSettings{LR: 0.1}, newLocalSGD))...)
 	}
 	needy := own(sdk.KindData, "file", "needy")
 	needy.Settings = []sdk.Setting{{Name: "path", Type: "string", Default: []byte(`""`)}}

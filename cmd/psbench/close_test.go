@@ -35,7 +35,9 @@ func startClosing(t *testing.T, parts map[sdk.Kind]closingPart, args ...string) 
 	r := &closingRun{notes: t.TempDir()}
 	set := map[string]any{}
 	config := map[string]any{"set": set}
-	registry := map[string]any{"plugins": map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}}}
+	registry := map[string]any{
+		"plugins": map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
+	}
 	for kind, p := range parts {
 		p.Notes = r.notes
 		config[flags[kind]], set[string(kind)] = p.key, p.closing
@@ -70,7 +72,8 @@ type closingPart struct {
 // everyKind are parts of all kinds that live beside each other.
 func everyKind(c closing) map[sdk.Kind]closingPart {
 	parts := map[sdk.Kind]closingPart{}
-	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel, sdk.KindCriterion, sdk.KindHook, sdk.KindServer, sdk.KindData} {
+	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel, sdk.KindCriterion, sdk.KindHook, sdk.KindServer,
+		sdk.KindData} {
 		parts[kind] = closingPart{"closing", c}
 	}
 	return parts
@@ -113,7 +116,8 @@ var closingWorld = []string{"--ntrainer", "2", "--nserver", "1", "--epochs", pas
 // order of their building.
 func TestPartsAreClosed(t *testing.T) {
 	beside := []string{"data", "hook criterion model trainer", "hook criterion model trainer", "server"}
-	apart := append([]string{"data", "server"}, slices.Concat(each(2, "trainer"), each(2, "model"), each(2, "criterion"), each(2, "hook"))...)
+	apart := append([]string{"data", "server"},
+		slices.Concat(each(2, "trainer"), each(2, "model"), each(2, "criterion"), each(2, "hook"))...)
 	for i, transport := range []string{"shm", "tcp"} {
 		for j, c := range []struct {
 			name string
@@ -126,7 +130,8 @@ func TestPartsAreClosed(t *testing.T) {
 			name, args := c.name, slices.Concat(closingWorld, []string{"--transport", transport}, c.args)
 			t.Run(transport+"/"+name+"/at its end", func(t *testing.T) {
 				t.Parallel()
-				r := startClosing(t, everyKind(closing{Barrier: true}), slices.Concat(args, []string{"--epochs", "5"})...)
+				r := startClosing(t, everyKind(closing{Barrier: true}),
+					slices.Concat(args, []string{"--epochs", "5"})...)
 				if status, last := r.end(); status != 0 {
 					t.Errorf("exit status %d: %s", status, last)
 				}
@@ -157,14 +162,16 @@ func TestPartsOfEverySortAreClosed(t *testing.T) {
 		args  []string
 		want  []string
 	}{
-		"server": {map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_echo"}}, strings.Fields(small), each(1, "server")},
+		"server": {map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_echo"}}, strings.Fields(small),
+			each(1, "server")},
 		"table": {
 			map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_table"}},
 			[]string{"--trainer", "hybrid", "--nserver", "2"}, each(2, "server"),
 		},
 		"parameters": {
 			map[sdk.Kind]closingPart{sdk.KindServer: {key: "closing_update"}, sdk.KindModel: {key: "closing"}},
-			[]string{"--trainer", "batch_update", "--data", "dummy", "--create-criterion", "cel"}, append(each(2, "model"), "server model"),
+			[]string{"--trainer", "batch_update", "--data", "dummy", "--create-criterion", "cel"},
+			append(each(2, "model"), "server model"),
 		},
 		"stream": {
 			map[sdk.Kind]closingPart{sdk.KindData: {key: "closing_stream"}},
@@ -192,7 +199,8 @@ func TestCloseThatFails(t *testing.T) {
 		rest []string
 	}{
 		"error": {
-			sdk.KindModel, "in an error", "trainer0: model closing, Close: the disk is full; trainer1: model closing, Close: the disk is full",
+			sdk.KindModel, "in an error",
+			"trainer0: model closing, Close: the disk is full; trainer1: model closing, Close: the disk is full",
 			append(each(2, "hook criterion model trainer"), "data", "server"),
 		},
 		"hang": {
@@ -200,7 +208,8 @@ func TestCloseThatFails(t *testing.T) {
 			append(each(2, "hook criterion model trainer"), "data", "server"),
 		},
 		"panic": {
-			sdk.KindServer, "in a panic", "ended with exit status 2 during closing; its last words: panic: it fell over, in psbench.closing.Close",
+			sdk.KindServer, "in a panic",
+			"ended with exit status 2 during closing; its last words: panic: it fell over, in psbench.closing.Close",
 			append(each(2, "hook criterion model trainer"), "data", "server"),
 		},
 	} {
@@ -211,7 +220,8 @@ func TestCloseThatFails(t *testing.T) {
 			p.End = c.end
 			parts[c.kind] = p
 			file := filepath.Join(t.TempDir(), "result.json")
-			r := startClosing(t, parts, slices.Concat(closingWorld, []string{"--epochs", "2", "--rpc-timeout", "5", "--json", file})...)
+			r := startClosing(t, parts,
+				slices.Concat(closingWorld, []string{"--epochs", "2", "--rpc-timeout", "5", "--json", file})...)
 			r.ended(c.want)
 			r.requireClosed(c.rest...)
 			if res, err := result.Read(file); err != nil || res.Complete || !strings.Contains(res.Error, c.want) {

@@ -28,7 +28,8 @@ type closing struct {
 func (c closing) as(kind sdk.Kind) closing { c.kind = kind; return c }
 
 func (c closing) Close() error {
-	file, err := os.OpenFile(filepath.Join(c.Notes, fmt.Sprint(os.Getpid())), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(filepath.Join(c.Notes, fmt.Sprint(os.Getpid())), os.O_APPEND|os.O_CREATE|os.O_WRONLY,
+		0o600)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,8 @@ func closingParts() []sdk.Part {
 	return []sdk.Part{
 		sdk.NewTrainer("closing", closing{}, func(c closing, env sdk.TrainerEnv) (sdk.Trainer, error) {
 			env.Maps = map[sdk.Kind]string{
-				sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
+				sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic",
+				sdk.KindPreprocessData: "dummy",
 			}
 			t, err := builtinPart[sdk.Trainer](sdk.KindTrainer, "ddp", "{}", env)
 			return struct {
@@ -72,7 +74,8 @@ func closingParts() []sdk.Part {
 			}{t, c.as(sdk.KindTrainer)}, err
 		}),
 		sdk.NewModel("closing", closing{}, func(c closing, env sdk.ModelEnv) (sdk.Model, error) {
-			m, err := builtinPart[sdk.Model](sdk.KindModel, "dummy", `{"num_embeddings": 100, "embedding_dim": 100, "dense_input_size": 100, "dense_output_size": 100}`, env)
+			m, err := builtinPart[sdk.Model](sdk.KindModel, "dummy",
+				`{"num_embeddings": 100, "embedding_dim": 100, "dense_input_size": 100, "dense_output_size": 100}`, env)
 			return struct {
 				sdk.Model
 				closing
@@ -86,13 +89,14 @@ func closingParts() []sdk.Part {
 			}{l, c.as(sdk.KindCriterion)}, err
 		}),
 		sdk.NewHook("closing", closing{}, newClosingHook, sdk.LinkServer, sdk.LinkGroup),
-		sdk.NewElementwiseServer("closing", sdk.OnArrival, closing{}, func(c closing, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-			s, err := builtinPart[sdk.ElementwiseServer](sdk.KindServer, "average", "{}", env)
-			return struct {
-				sdk.ElementwiseServer
-				closing
-			}{s, c.as(sdk.KindServer)}, err
-		}),
+		sdk.NewElementwiseServer("closing", sdk.OnArrival, closing{},
+			func(c closing, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+				s, err := builtinPart[sdk.ElementwiseServer](sdk.KindServer, "average", "{}", env)
+				return struct {
+					sdk.ElementwiseServer
+					closing
+				}{s, c.as(sdk.KindServer)}, err
+			}),
 		sdk.Asynchronous(sdk.NewServer("closing_echo", closing{}, func(c closing, _ sdk.ServerEnv) (sdk.Server, error) {
 			return &closingEcho{c.as(sdk.KindServer)}, nil
 		})),

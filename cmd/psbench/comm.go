@@ -65,7 +65,9 @@ server is given as well. Every fresh round is verified.`,
 			return a.runComm(cmd.Context(), plan, opts, f.format)
 		},
 	}
-	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout", "affinity", "aggregate", "listen", "interface", "insecure_network", "json", "out", "report", "quiet", "plugin_output", "plugin_memory", "log_dir")
+	a.addFlags(cmd, "ntrainer", "nserver", "server", "ddp_hook", "set", "registry", "no_user_registry", "rpc_timeout",
+		"affinity", "aggregate", "listen", "interface", "insecure_network", "json", "out", "report", "quiet",
+		"plugin_output", "plugin_memory", "log_dir")
 	f.add(cmd)
 	return cmd
 }
@@ -77,22 +79,30 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
 	wholeVar(flags, &f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
-	flags.StringVar(&f.transport, "transport", autoTransport, "transports, which take turns, as a `LIST` of "+strings.Join(fabric.Names(), ", ")+"; auto is "+fabric.Default().Name+" on one host, "+fabric.DefaultAcross().Name+" on several")
-	flags.BoolVar(&f.fresh, "fresh", false, "new values before each round, every round verified; the default unless --warm is given")
+	flags.StringVar(&f.transport, "transport", autoTransport, "transports, which take turns, as a `LIST` of "+
+		strings.Join(fabric.Names(), ", ")+"; auto is "+fabric.Default().Name+" on one host, "+
+		fabric.DefaultAcross().Name+" on several")
+	flags.BoolVar(&f.fresh, "fresh", false,
+		"new values before each round, every round verified; the default unless --warm is given")
 	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
-	flags.StringVar(&f.place, "place", string(micro.InPlace), "where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
-	flags.StringVar(&f.servers, serverPlaceFlag, string(placement.Spread), "`POLICY` of where servers run, as --place of run: "+option.OneOf(placement.Policies))
+	flags.StringVar(&f.place, "place", string(micro.InPlace),
+		"where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
+	flags.StringVar(&f.servers, serverPlaceFlag, string(placement.Spread),
+		"`POLICY` of where servers run, as --place of run: "+option.OneOf(placement.Policies))
 	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
 	wholeVar(flags, &f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
 	numberVar(flags, &f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
-	flags.StringVar(&f.expect, "expect", string(micro.Mean), "`ANSWER` of the server or hook: mean, sum, part, which asks it, or any, which is not verified; what hooks and servers of other plugins declare, else part")
+	flags.StringVar(&f.expect, "expect", string(micro.Mean),
+		"`ANSWER` of the server or hook: mean, sum, part, which asks it, or any, which is not verified; what hooks and servers of other plugins declare, else part")
 	wholeVar(flags, &f.plan.Rounds, "rounds", 0, "`N` rounds in a row of the table, instead of --seconds")
-	numberVar(flags, &f.plan.Seconds, "seconds", 1, "`TIME` for the rounds of a row, which are at least 20 and at most 3000")
+	numberVar(flags, &f.plan.Seconds, "seconds", 1,
+		"`TIME` for the rounds of a row, which are at least 20 and at most 3000")
 	wholeVar(flags, &f.plan.Repeat, "repeat", 3, "`N` turns in which the rounds of a row are measured")
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
 	for flag, choices := range map[string][]string{
-		"transport": append(fabric.Names(), autoTransport), "place": texts(micro.Places), "expect": texts(micro.Expects), serverPlaceFlag: placement.Policies,
+		"transport": append(fabric.Names(), autoTransport), "place": texts(micro.Places),
+		"expect": texts(micro.Expects), serverPlaceFlag: placement.Policies,
 		"format": {"table", "bench"},
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
@@ -114,7 +124,9 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	if a.lone != "" {
 		plan.Warnings = append(plan.Warnings, a.lone)
 	}
-	if err := plan.Take(exp, micro.Given{ServerPlace: cmd.Flags().Changed(serverPlaceFlag), Expect: cmd.Flags().Changed("expect")}); err != nil {
+	if err := plan.Take(exp,
+		micro.Given{ServerPlace: cmd.Flags().Changed(serverPlaceFlag),
+			Expect: cmd.Flags().Changed("expect")}); err != nil {
 		return nil, none, err
 	}
 	if err := plan.Check(); err != nil {
@@ -246,7 +258,8 @@ func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 		case slices.Contains(choices, name):
 			chosen = append(chosen, name)
 		default:
-			return nil, fmt.Errorf("unknown %s %s%s", noun, quote.String(string(name)), spelling.Hint(string(name), texts(choices), noun+"s", "psbench comm --help shows all"))
+			return nil, fmt.Errorf("unknown %s %s%s", noun, quote.String(string(name)),
+				spelling.Hint(string(name), texts(choices), noun+"s", "psbench comm --help shows all"))
 		}
 	}
 	return chosen, nil

@@ -33,7 +33,8 @@ func TestFlagsOfCommAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	(&app{}).commCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(string(page), "`--"+f.Name) && f.Name != "set" && f.Name != "registry" && f.Name != "no-user-registry" {
+		if !strings.Contains(string(page), "`--"+f.Name) && f.Name != "set" && f.Name != "registry" &&
+			f.Name != "no-user-registry" {
 			t.Errorf("docs/comm.md does not describe --%s", f.Name)
 		}
 	})
@@ -44,7 +45,8 @@ func TestFlagsOfCommAreDocumented(t *testing.T) {
 func TestCommNoticesAFlippedBit(t *testing.T) {
 	const mismatch = "element 17 of round 7 on trainer[01] is "
 	file := filepath.Join(t.TempDir(), "comm.json")
-	status, stdout, stderr := psbenchMain(t, "comm", "pushpull", "--quiet", "--registry", foreignPlugin(t, "flipping"), "--server", "flipping", "--expect", "mean",
+	status, stdout, stderr := psbenchMain(t, "comm", "pushpull", "--quiet", "--registry", foreignPlugin(t, "flipping"),
+		"--server", "flipping", "--expect", "mean",
 		"--sizes", "4K,8K", "--rounds", "4", "--repeat", "2", "--no-limits", "--json", file)
 	if status != exitFailure || !regexp.MustCompile("^psbench: 1 of 2 rows are void: "+mismatch).MatchString(stderr) {
 		t.Errorf("exit status %d, %s", status, stderr)
@@ -58,7 +60,9 @@ func TestCommNoticesAFlippedBit(t *testing.T) {
 	if len(r.Rows) != 2 || !r.Complete {
 		t.Fatalf("%d rows, complete %v", len(r.Rows), r.Complete)
 	}
-	if void, fine := r.Rows[0], r.Rows[1]; void.Verified != micro.NoRound || !regexp.MustCompile("^"+mismatch).MatchString(void.Mismatch) || fine.Verified != micro.EveryRound || fine.Mismatch != "" {
+	if void, fine := r.Rows[0], r.Rows[1]; void.Verified != micro.NoRound ||
+		!regexp.MustCompile("^"+mismatch).MatchString(void.Mismatch) || fine.Verified != micro.EveryRound ||
+		fine.Mismatch != "" {
 		t.Errorf("the rows say %v %q and %v %q", void.Verified, void.Mismatch, fine.Verified, fine.Mismatch)
 	}
 }
@@ -69,13 +73,16 @@ func TestCommExpectations(t *testing.T) {
 		status   int
 		verified micro.Verified
 	}{"sum": {0, micro.EveryRound}, "mean": {exitFailure, micro.NoRound}, "any": {0, micro.NoRound}} {
-		out := filepath.Join(t.TempDir(), "comm.json")
-		status, stdout, stderr := psbenchMain(t, "comm", "pushpull", "--quiet", "--registry", file, "--server", "forgetful",
-			"--expect", expect, "--sizes", "4K", "--rounds", "2", "--no-limits", "--json", out)
-		r := readComm(t, out)
-		if status != want.status || r.Rows[0].Verified != want.verified {
-			t.Errorf("%s: exit status %d, verified %v\n%s%s", expect, status, r.Rows[0].Verified, stdout, stderr)
-		}
+		t.Run(expect, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "comm.json")
+			status, stdout, stderr := psbenchMain(t, "comm", "pushpull", "--quiet", "--registry", file, "--server",
+				"forgetful",
+				"--expect", expect, "--sizes", "4K", "--rounds", "2", "--no-limits", "--json", out)
+			r := readComm(t, out)
+			if status != want.status || r.Rows[0].Verified != want.verified {
+				t.Errorf("%s: exit status %d, verified %v\n%s%s", expect, status, r.Rows[0].Verified, stdout, stderr)
+			}
+		})
 	}
 }
 
@@ -104,10 +111,12 @@ func TestKilledProcessEndsComm(t *testing.T) {
 				f.reach(phase)
 				f.signal(victim, syscall.SIGKILL)
 				f.ended(victim+" (process ", "was killed by signal 9 during "+phase)
-				if !strings.Contains(f.stdout.String(), "\nINCOMPLETE: "+victim) || !strings.Contains(f.stdout.String(), "| tcp  ") {
+				if !strings.Contains(f.stdout.String(), "\nINCOMPLETE: "+victim) ||
+					!strings.Contains(f.stdout.String(), "| tcp  ") {
 					t.Errorf("the tables are:\n%s", f.stdout.String())
 				}
-				if r := readComm(t, file); r.Complete || !strings.Contains(r.Error, victim) || len(r.Rows) < 2 || r.Rows[1].P50US == 0 {
+				if r := readComm(t, file); r.Complete || !strings.Contains(r.Error, victim) || len(r.Rows) < 2 ||
+					r.Rows[1].P50US == 0 {
 					t.Errorf("the file says complete %v, error %q, and has %d rows", r.Complete, r.Error, len(r.Rows))
 				}
 			})

@@ -52,12 +52,16 @@ if that cannot be told of one. docs/statistics.md explains all numbers.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.metric, "metric", "", "`NAME` of what is compared, by default that of the sweeps, or throughput; of psbench comm comm_time")
+	flags.StringVar(&o.metric, "metric", "",
+		"`NAME` of what is compared, by default that of the sweeps, or throughput; of psbench comm comm_time")
 	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
-	flags.Var(&o.failAbove, "fail-above", "exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
+	flags.Var(&o.failAbove, "fail-above",
+		"exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
 	o.mostFailed.add(cmd)
-	flags.Var(&o.sessionNoise, "session-noise", "what changes between sessions, for runs measured apart where psbench noise has not measured it")
-	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
+	flags.Var(&o.sessionNoise, "session-noise",
+		"what changes between sessions, for runs measured apart where psbench noise has not measured it")
+	_ = cmd.RegisterFlagCompletionFunc("metric",
+		cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

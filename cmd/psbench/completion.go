@@ -19,12 +19,14 @@ func (a *app) addCompletion(cmd *cobra.Command) {
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		o, ok := options[f.Name]
-		if !ok || o.Type == option.Bool || o.Group == "files" || o.Key == "json" || o.Key == "out" || o.Key == "filestore" {
+		if !ok || o.Type == option.Bool || o.Group == "files" || o.Key == "json" || o.Key == "out" ||
+			o.Key == "filestore" {
 			return // which leaves the names of files to the shell
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return a.completions(cmd, o, begun)
-		})
+		_ = cmd.RegisterFlagCompletionFunc(f.Name,
+			func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+				return a.completions(cmd, o, begun)
+			})
 	})
 }
 

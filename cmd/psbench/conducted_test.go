@@ -46,7 +46,8 @@ func stepOf(t *testing.T, args ...string) (tasks [2]*exec.Cmd, said [2]*spoken) 
 	for rank := range tasks {
 		cmd := exec.CommandContext(t.Context(), self, args...)
 		cmd.Args[0] = "psbench"
-		cmd.Env = append(os.Environ(), "PMI_FD=3", "PMI_SIZE=2", fmt.Sprintf("PMI_RANK=%d", rank), "SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=2",
+		cmd.Env = append(os.Environ(), "PMI_FD=3", "PMI_SIZE=2", fmt.Sprintf("PMI_RANK=%d", rank), "SLURM_JOB_ID=7",
+			"SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=2",
 			fmt.Sprintf("SLURM_PROCID=%d", rank), fmt.Sprintf("SLURMD_NODENAME=node%d", rank+1))
 		cmd.ExtraFiles = []*os.File{server.File(t, rank)}
 		said[rank] = &spoken{}
@@ -94,7 +95,9 @@ func ranOn(t *testing.T, dir string) (lines []string) {
 func TestSweepOverTasks(t *testing.T) {
 	const runs = 6
 	dir := filepath.Join(t.TempDir(), "sweep")
-	args := append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --seconds 1 --warmup none --quiet --out "+dir), strings.Fields(smallModel)...)
+	args :=
+		append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --seconds 1 --warmup none --quiet --out "+dir),
+			strings.Fields(smallModel)...)
 
 	tasks, said := stepOf(t, args...)
 	eventually(t, "a run is done, and another runs", func() bool {
@@ -104,7 +107,9 @@ func TestSweepOverTasks(t *testing.T) {
 	_ = tasks[1].Process.Kill()
 	_ = tasks[1].Wait()
 	_ = tasks[0].Wait()
-	if status := tasks[0].ProcessState.ExitCode(); status != exitFailure || !strings.Contains(said[0].String(), " has ended early: the agent on node2 is gone; of its 6 runs ") || !strings.Contains(said[0].String(), " and 0 failed, and the same command goes on with the others") {
+	if status := tasks[0].ProcessState.ExitCode(); status != exitFailure ||
+		!strings.Contains(said[0].String(), " has ended early: the agent on node2 is gone; of its 6 runs ") ||
+		!strings.Contains(said[0].String(), " and 0 failed, and the same command goes on with the others") {
 		t.Errorf("without its agent it ends with %d and says %s", status, said[0])
 	}
 
@@ -117,7 +122,8 @@ func TestSweepOverTasks(t *testing.T) {
 	if said[1].String() != "" || !strings.Contains(said[0].String(), "the same again") {
 		t.Errorf("the first task says %s\nand the other %s", said[0], said[1])
 	}
-	if hosts := ranOn(t, dir); len(hosts) != runs || strings.Join(hosts, "\n") != strings.TrimSuffix(strings.Repeat("[{node1} {node2}]\n", runs), "\n") {
+	if hosts := ranOn(t, dir); len(hosts) != runs ||
+		strings.Join(hosts, "\n") != strings.TrimSuffix(strings.Repeat("[{node1} {node2}]\n", runs), "\n") {
 		t.Errorf("the runs went over %v", hosts)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "hosts.txt")); err != nil || string(text) != "node1\nnode2\n" {
@@ -138,7 +144,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // Ctrl-C, of which all tasks of a step are told, ends a sweep in order.
 func TestInterruptedSweepOverTasks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
-	tasks, said := stepOf(t, append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --iterations 100000000 --warmup none --quiet --out "+dir), strings.Fields(smallModel)...)...)
+	tasks, said := stepOf(t,
+		append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --iterations 100000000 --warmup none --quiet --out "+dir),
+			strings.Fields(smallModel)...)...)
 	eventually(t, "a run runs", func() bool {
 		begun, _ := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
 		return len(begun) > 0
@@ -149,7 +157,9 @@ func TestInterruptedSweepOverTasks(t *testing.T) {
 	for _, cmd := range tasks {
 		_ = cmd.Wait()
 	}
-	if status := tasks[0].ProcessState.ExitCode(); status != exitSignal || !strings.Contains(said[0].String(), " has ended early: interrupted; of its 6 runs 0 are done and 0 failed") || said[1].String() != "psbench: interrupted\n" {
+	if status := tasks[0].ProcessState.ExitCode(); status != exitSignal ||
+		!strings.Contains(said[0].String(), " has ended early: interrupted; of its 6 runs 0 are done and 0 failed") ||
+		said[1].String() != "psbench: interrupted\n" {
 		t.Errorf("it ends with %d and says %s\nthe other says %s", status, said[0], said[1])
 	}
 }
@@ -157,7 +167,9 @@ func TestInterruptedSweepOverTasks(t *testing.T) {
 // When who conducts is killed, so are its runs on all hosts.
 func TestKilledConductorOfTasks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
-	tasks, said := stepOf(t, append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --iterations 100000000 --warmup none --quiet --out "+dir), strings.Fields(smallModel)...)...)
+	tasks, said := stepOf(t,
+		append(strings.Fields("sweep --axis server=average,average_batch --repeats 2 --ntrainer 2 --iterations 100000000 --warmup none --quiet --out "+dir),
+			strings.Fields(smallModel)...)...)
 	eventually(t, "a run runs", func() bool {
 		begun, _ := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
 		return len(begun) > 0
@@ -178,8 +190,8 @@ func TestKilledConductorOfTasks(t *testing.T) {
 	})
 }
 
-// What differs between cells beyond what all tasks have in common is refused, and so are processes that no conductor has
-// started.
+// What differs between cells beyond what all tasks have in common is refused, and so are processes that no conductor
+// has started.
 func TestSweepsThatTasksCannotRun(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, []byte("#!/bin/sh\nexec psbench \"$@\"\n"), 0o700); err != nil { // #nosec G306 -- a program
@@ -198,16 +210,23 @@ func TestSweepsThatTasksCannotRun(t *testing.T) {
 		"build=psbench," + other:   " is run by " + other + ", but the tasks of the launcher are of one psbench, ",
 		"interface=lo,127.0.0.0/8": `cell interface=lo has the interface "lo", but the tasks of the launcher have "": give one to all by --interface`,
 	} {
-		tasks, said := stepOf(t, append(strings.Fields("sweep --dry-run --ntrainer 2 --iterations 2 --warmup none --quiet --axis "+axis), strings.Fields(smallModel)...)...)
-		for _, cmd := range tasks {
-			_ = cmd.Wait()
-		}
-		if tasks[0].ProcessState.ExitCode() != exitFailure || !strings.Contains(said[0].String(), want) || strings.Count(said[0].String(), "\n") != 1 || said[1].String() != "" {
-			t.Errorf("axis %s: it says %s\nthe other says %s", axis, said[0], said[1])
-		}
+		t.Run(axis, func(t *testing.T) {
+			tasks, said := stepOf(t,
+				append(strings.Fields("sweep --dry-run --ntrainer 2 --iterations 2 --warmup none --quiet --axis "+axis),
+					strings.Fields(smallModel)...)...)
+			for _, cmd := range tasks {
+				_ = cmd.Wait()
+			}
+			if tasks[0].ProcessState.ExitCode() != exitFailure || !strings.Contains(said[0].String(), want) ||
+				strings.Count(said[0].String(), "\n") != 1 || said[1].String() != "" {
+				t.Errorf("axis %s: it says %s\nthe other says %s", axis, said[0], said[1])
+			}
+		})
 	}
 	a := &app{stdout: &spoken{}, stderr: &spoken{}, called: "nonsense"}
-	if status := a.run(t.Context(), []string{"run"}); status != exitFailure || fmt.Sprint(a.stderr) != "psbench: what has come of the agents of this run is not what psbench tells its runs\n" {
+	if status := a.run(t.Context(), []string{"run"}); status != exitFailure ||
+		fmt.Sprint(a.stderr) !=
+			"psbench: what has come of the agents of this run is not what psbench tells its runs\n" {
 		t.Errorf("it ends with %d and says %s", status, a.stderr)
 	}
 }
@@ -215,13 +234,17 @@ func TestSweepsThatTasksCannotRun(t *testing.T) {
 // Noise of runs over all tasks is measured alike, and says nothing of this machine.
 func TestNoiseOverTasks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "noise")
-	tasks, said := stepOf(t, append(strings.Fields("noise --sessions 2 --runs 2 --pause 0s --ntrainer 2 --iterations 2 --warmup none --quiet --out "+dir), strings.Fields(smallModel)...)...)
+	tasks, said := stepOf(t,
+		append(strings.Fields(
+			"noise --sessions 2 --runs 2 --pause 0s --ntrainer 2 --iterations 2 --warmup none --quiet --out "+dir),
+			strings.Fields(smallModel)...)...)
 	for rank, cmd := range tasks {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("task %d ends with %v and says %s", rank, err, said[rank])
 		}
 	}
-	if out := said[0].String(); !strings.Contains(out, "between sessions: ") || strings.Contains(out, "psbench compare takes this") {
+	if out := said[0].String(); !strings.Contains(out, "between sessions: ") ||
+		strings.Contains(out, "psbench compare takes this") {
 		t.Errorf("it says %s", out)
 	}
 	if hosts := ranOn(t, filepath.Join(dir, "session-2")); len(hosts) != 4 || hosts[0] != "[{node1} {node2}]" {

@@ -51,10 +51,12 @@ docs/launchers.md explains it.`,
 		},
 	}
 	a.addFlags(cmd)
-	cmd.Flags().Var(&hosts, "hosts", "show the launcher that has started this process, and its other tasks; a `FILE` of hosts may follow")
+	cmd.Flags().Var(&hosts, "hosts",
+		"show the launcher that has started this process, and its other tasks; a `FILE` of hosts may follow")
 	cmd.Flags().Lookup("hosts").NoOptDefVal = noHostsFile
 	cmd.Flags().StringVar(&format, "format", "table", "how to print: table or json")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format",
+		cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -27,34 +27,38 @@ func TestContractIsKept(t *testing.T) {
 	today := foreignPlugin(t, "contract")
 	kept := keptPlugin(t)
 	for _, transport := range []string{"tcp", "shm"} {
-		over := []string{"--transport", transport, "--epochs", "2"}
-		small := append(over, "--set", "model.dense_layers_count=2", "--set", "trainer.lr=16")
-		own := append(over, "--model", "kept", "--data", "kept", "--create-criterion", "kept", "--set", "trainer.lr=0.1")
-		for _, c := range []struct{ like, kept []string }{
-			{small, []string{"--server", "kept", "--ddp-hook", "kept_push"}},
-			{small, []string{"--trainer", "kept"}},
-			{append(small, "--nserver", "0"), []string{"--ddp-hook", "kept"}},
-			{append(own, "--nserver", "0"), []string{"--trainer", "kept", "--ddp-hook", "kept"}},
-			{append(own, "--ntrainer", "1"), []string{"--trainer", "kept", "--server", "kept_eager"}},
-		} {
-			want := runs(t, append(c.like, "--registry", today)...)
-			got := runs(t, slices.Concat(c.like, c.kept, []string{"--registry", kept, "--check"})...)
-			if d := cmp.Diff(want.Losses, got.Losses); d != "" || len(want.Losses) == 0 {
-				t.Errorf("%v: other losses than without %v: %s", c.like, c.kept, d)
-			}
-			if got.Checks == nil || len(got.Checks.Unchecked) == 0 {
-				t.Errorf("%v: checked %+v, though parts of the plugin know nothing of checks", c.kept, got.Checks)
-			}
-			for _, p := range got.Plugins {
-				if began := (host.Version{Major: host.Contract.Major}).String(); p.Name == "contract" && p.Contract != began {
-					t.Errorf("%v: the plugin speaks version %s and not %s", c.kept, p.Contract, began)
+		t.Run(transport, func(t *testing.T) {
+			over := []string{"--transport", transport, "--epochs", "2"}
+			small := append(over, "--set", "model.dense_layers_count=2", "--set", "trainer.lr=16")
+			own := append(over, "--model", "kept", "--data", "kept", "--create-criterion", "kept", "--set",
+				"trainer.lr=0.1")
+			for _, c := range []struct{ like, kept []string }{
+				{small, []string{"--server", "kept", "--ddp-hook", "kept_push"}},
+				{small, []string{"--trainer", "kept"}},
+				{append(small, "--nserver", "0"), []string{"--ddp-hook", "kept"}},
+				{append(own, "--nserver", "0"), []string{"--trainer", "kept", "--ddp-hook", "kept"}},
+				{append(own, "--ntrainer", "1"), []string{"--trainer", "kept", "--server", "kept_eager"}},
+			} {
+				want := runs(t, append(c.like, "--registry", today)...)
+				got := runs(t, slices.Concat(c.like, c.kept, []string{"--registry", kept, "--check"})...)
+				if d := cmp.Diff(want.Losses, got.Losses); d != "" || len(want.Losses) == 0 {
+					t.Errorf("%v: other losses than without %v: %s", c.like, c.kept, d)
+				}
+				if got.Checks == nil || len(got.Checks.Unchecked) == 0 {
+					t.Errorf("%v: checked %+v, though parts of the plugin know nothing of checks", c.kept, got.Checks)
+				}
+				for _, p := range got.Plugins {
+					if began := (host.Version{Major: host.Contract.Major}).String(); p.Name == "contract" &&
+						p.Contract != began {
+						t.Errorf("%v: the plugin speaks version %s and not %s", c.kept, p.Contract, began)
+					}
 				}
 			}
-		}
-		tables := append(over, "--trainer", "hybrid", "--server", "kept_table", "--ntrainer", "2", "--nserver", "2")
-		if got := runs(t, append(tables, "--registry", kept)...); len(got.Losses) == 0 {
-			t.Errorf("%v: no losses", tables)
-		}
+			tables := append(over, "--trainer", "hybrid", "--server", "kept_table", "--ntrainer", "2", "--nserver", "2")
+			if got := runs(t, append(tables, "--registry", kept)...); len(got.Losses) == 0 {
+				t.Errorf("%v: no losses", tables)
+			}
+		})
 	}
 }
 

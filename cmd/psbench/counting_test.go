@@ -66,10 +66,13 @@ func requireNumbers(t *testing.T, res *result.Result) {
 			}
 		}
 	}
-	if observed["staleness"] != pushes || observed["norm of a gradient"] != pushes || observed["loss"] != iterations || infinite < iterations/5-len(res.Losses) {
-		t.Errorf("of %d pushes of %d iterations there are %v, %d of them infinite", pushes, iterations, observed, infinite)
+	if observed["staleness"] != pushes || observed["norm of a gradient"] != pushes || observed["loss"] != iterations ||
+		infinite < iterations/5-len(res.Losses) {
+		t.Errorf("of %d pushes of %d iterations there are %v, %d of them infinite", pushes, iterations, observed,
+			infinite)
 	}
-	requireFact(t, res, fmt.Sprintf("server%d", len(res.Losses)), "stale_pushes", fmt.Sprintf("%d of %d", stale, pushes))
+	requireFact(t, res, fmt.Sprintf("server%d", len(res.Losses)), "stale_pushes",
+		fmt.Sprintf("%d of %d", stale, pushes))
 	if len(res.Histograms) != 1 || res.Histograms[0].Total() != int64(pushes) || res.Histograms[0].Unit != "1" {
 		t.Errorf("the histograms are %+v of %d pushes", res.Histograms, pushes)
 	}
@@ -112,10 +115,14 @@ func TestPartsRecordWrongly(t *testing.T) {
 		"bounds": "it records histogram counting_metric, sizes: bound 1 is 4, but bounds must ascend and the one before it is 8",
 		"sum":    "it adds -1 to counter counting_metric, pushed in B: what may shrink is a gauge",
 	} {
-		status, _, stderr := psbenchMain(t, "--quiet", "--registry", registry, "--server", "counting", "--set", "server.wrong="+wrong, "--set", "model.dense_layers_count=2", "--epochs", "1")
-		lines := strings.Split(strings.TrimSpace(stderr), "\n")
-		if last := lines[len(lines)-1]; status == 0 || last != "psbench: server2: server counting: "+want+"; server2 is server counting of plugin counting" {
-			t.Errorf("%s: exit status %d, %s", wrong, status, stderr)
-		}
+		t.Run(wrong, func(t *testing.T) {
+			status, _, stderr := psbenchMain(t, "--quiet", "--registry", registry, "--server", "counting", "--set",
+				"server.wrong="+wrong, "--set", "model.dense_layers_count=2", "--epochs", "1")
+			lines := strings.Split(strings.TrimSpace(stderr), "\n")
+			if last := lines[len(lines)-1]; status == 0 ||
+				last != "psbench: server2: server counting: "+want+"; server2 is server counting of plugin counting" {
+				t.Errorf("%s: exit status %d, %s", wrong, status, stderr)
+			}
+		})
 	}
 }

@@ -65,5 +65,7 @@ func cudaRegistry() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"plugins": map[string]any{cuda.PluginName: map[string]any{"command": []string{exe, cudaArgument}}}})
+	return json.Marshal(map[string]any{
+		"plugins": map[string]any{cuda.PluginName: map[string]any{"command": []string{exe, cudaArgument}}},
+	})
 }

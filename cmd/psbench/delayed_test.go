@@ -60,7 +60,8 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 
 // psbench comm takes turns between a transport and bare sockets, which all-reduce right.
 func TestCommBesideBareSockets(t *testing.T) {
-	args := strings.Fields("psbench comm --transport tcp,bare,baretls --expect any --sizes 4K,2M --rounds 5 --repeat 1 --no-limits --quiet --ntrainer 3")
+	args :=
+		strings.Fields("psbench comm --transport tcp,bare,baretls --expect any --sizes 4K,2M --rounds 5 --repeat 1 --no-limits --quiet --ntrainer 3")
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), besideBare+"=1")}
 	out, err := cmd.CombinedOutput()
 	if err != nil || strings.Count(string(out), "| baretls ") != 4 || strings.Contains(string(out), "VOID") {

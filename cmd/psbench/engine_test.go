@@ -36,8 +36,9 @@ var testEngines = map[string]struct {
 		return d, nil
 	}, enginetest.Parts},
 	"halves": {enginetest.Config{Types: []engine.Type{engine.Float16, engine.BFloat16}}.Open, enginetest.Parts},
-	"adam":   {enginetest.Config{Types: enginetest.Full.Types, Optimizers: []string{optimizer.Adam, optimizer.Adagrad}}.Open, enginetest.Parts},
-	"bare":   {enginetest.Full.Open, ownParts},
+	"adam": {enginetest.Config{Types: enginetest.Full.Types,
+		Optimizers: []string{optimizer.Adam, optimizer.Adagrad}}.Open, enginetest.Parts},
+	"bare": {enginetest.Full.Open, ownParts},
 	// Of ordinary memory, with something wrong at their end or with what they adopt.
 	"unclosed": {faulty{close: func() error { return errors.New("the device is gone") }}.open, ownParts},
 	"panics":   {faulty{close: func() error { panic("the driver fell over") }}.open, ownParts},
@@ -146,9 +147,11 @@ func TestReferenceCasesOnAnEngineApart(t *testing.T) {
 		}
 	}
 	for _, hook := range []string{"allreduce", "hybrid", "rpc", "sparse_rpc", "noop"} {
-		if !seen[hook] && (!raceDetector || hook != "noop") {
-			t.Errorf("no case ran under %s", hook)
-		}
+		t.Run(hook, func(t *testing.T) {
+			if !seen[hook] && (!raceDetector || hook != "noop") {
+				t.Errorf("no case ran under %s", hook)
+			}
+		})
 	}
 }
 
@@ -172,7 +175,8 @@ func agreesApart(t *testing.T, c verify.Case, layer config.Layer) (hook string) 
 		t.Errorf("it disagrees: %v", outcome.Failures)
 	}
 	for _, p := range res.Processes {
-		if computes := strings.HasPrefix(p.Name, "trainer") || strings.HasPrefix(p.Name, "server"); computes && p.Facts["memory"] != "dark" {
+		if computes := strings.HasPrefix(p.Name, "trainer") || strings.HasPrefix(p.Name, "server"); computes &&
+			p.Facts["memory"] != "dark" {
 			t.Errorf("%s ran elsewhere: its facts are %v", p.Name, p.Facts)
 		}
 	}

@@ -34,11 +34,13 @@ func TestAnEngineApartComputesTheSameBits(t *testing.T) {
 				Trainers, Server [][]result.ParameterSummary
 			}) {
 				t.Helper()
-				res, err := run.Run(t.Context(), resolved(t, strings.Fields(args)...), run.Options{Progress: run.Silent, Summarize: true})
+				res, err := run.Run(t.Context(), resolved(t, strings.Fields(args)...),
+					run.Options{Progress: run.Silent, Summarize: true})
 				if err != nil {
 					t.Fatal(err)
 				}
-				o.Losses, o.NonFinite, o.Evaluation, o.Trainers, o.Server = res.Losses, res.NonFinite, res.Evaluation, res.Parameters, res.ServerParameters
+				o.Losses, o.NonFinite, o.Evaluation, o.Trainers, o.Server = res.Losses, res.NonFinite, res.Evaluation,
+					res.Parameters, res.ServerParameters
 				return o
 			}
 			want := computed()

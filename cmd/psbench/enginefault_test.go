@@ -18,21 +18,31 @@ func TestEnginesThatLackSomething(t *testing.T) {
 		one    = " must be in one process with it: choose them of one plugin in Go, and do not isolate them"
 	)
 	for _, c := range []struct{ engine, args, want string }{
-		{"halves", small, `trainer\d: model dummy: engine dark has no elements of type float32: it has float16, bfloat16`},
-		{"halves", "--trainer batch_update", `(trainer\d: the gradients of bucket 0|server3: server batch_update): engine dark has no elements of type float32: it has float16, bfloat16`},
+		{"halves", small,
+			`trainer\d: model dummy: engine dark has no elements of type float32: it has float16, bfloat16`},
+		{"halves", "--trainer batch_update",
+			`(trainer\d: the gradients of bucket 0|server3: server batch_update): engine dark has no elements of type float32: it has float16, bfloat16`},
 		{"adam", small, `trainer\d: trainer ddp, Attach: engine dark has no optimizer sgd: it has adam, adagrad`},
-		{"adam", "--trainer batch_update --ntrainer 1", `server1: server batch_update: engine dark has no optimizer sgd: it has adam, adagrad`},
-		{"adam", small + "--set trainer.optimizer=rowwise_adagrad", `trainer\d: trainer ddp, Attach: engine dark has no optimizer rowwise_adagrad: it has adam, adagrad`},
+		{"adam", "--trainer batch_update --ntrainer 1",
+			`server1: server batch_update: engine dark has no optimizer sgd: it has adam, adagrad`},
+		{"adam", small + "--set trainer.optimizer=rowwise_adagrad",
+			`trainer\d: trainer ddp, Attach: engine dark has no optimizer rowwise_adagrad: it has adam, adagrad`},
 		{"bare", small, `trainer\d: model dummy: ` + goMade},
-		{"bare", "--trainer hybrid --ntrainer 1 --nserver 1", `(trainer0: model mlp|server1: server embedding): ` + goMade},
-		{"absent", small, `(trainer\d: the engine of trainer ddp|server2: the engine of server average) does not open: there is no device 0`},
-		{"dark", small + "--isolate model", `(trainer\d: trainer ddp` + apart + `model|trainer\d.model: model dummy` + apart + `trainer)` + one},
-		{"dark", small + "--isolate criterion", `(trainer\d: trainer ddp` + apart + `criterion|trainer\d.criterion: criterion cel` + apart + `trainer)` + one},
+		{"bare", "--trainer hybrid --ntrainer 1 --nserver 1",
+			`(trainer0: model mlp|server1: server embedding): ` + goMade},
+		{"absent", small,
+			`(trainer\d: the engine of trainer ddp|server2: the engine of server average) does not open: there is no device 0`},
+		{"dark", small + "--isolate model",
+			`(trainer\d: trainer ddp` + apart + `model|trainer\d.model: model dummy` + apart + `trainer)` + one},
+		{"dark", small + "--isolate criterion",
+			`(trainer\d: trainer ddp` + apart + `criterion|trainer\d.criterion: criterion cel` + apart + `trainer)` +
+				one},
 	} {
 		t.Run(c.engine+" "+c.args, func(t *testing.T) {
 			t.Setenv(testEngine, c.engine)
 			status, _, stderr := psbenchMain(t, append([]string{"--quiet"}, strings.Fields(c.args)...)...)
-			if told := regexp.MustCompile(`^psbench: ` + c.want + `\n$`); status != exitFailure || !told.MatchString(stderr) {
+			if told := regexp.MustCompile(`^psbench: ` + c.want + `\n$`); status != exitFailure ||
+				!told.MatchString(stderr) {
 				t.Errorf("exit status %d, error\n%s\nwant\n%s", status, stderr, c.want)
 			}
 		})
@@ -43,19 +53,25 @@ func TestEnginesThatLackSomething(t *testing.T) {
 func TestEnginesThatDoNotClose(t *testing.T) {
 	const batchUpdate = " --trainer batch_update --nserver 1 --ntrainer 1"
 	for _, c := range []struct{ engine, args, want string }{
-		{"unclosed", "", "trainer0: engine faulty, Close: the device is gone; trainer1: engine faulty, Close: the device is gone"},
+		{"unclosed", "",
+			"trainer0: engine faulty, Close: the device is gone; trainer1: engine faulty, Close: the device is gone"},
 		{"hangs", " --rpc-timeout 1 --ntrainer 1", "trainer0: engine faulty is not closed after 1 s"},
-		{"panics", " --ntrainer 1", `trainer0 \(process \d+\) ended with exit status 2 during closing; its last words: panic: the driver fell over.*`},
+		{"panics", " --ntrainer 1",
+			`trainer0 \(process \d+\) ended with exit status 2 during closing; its last words: panic: the driver fell over.*`},
 		{"unpinned", " --ntrainer 1", "trainer0: what engine faulty adopted, Close: it sticks"},
-		{"unpinned", batchUpdate, "trainer0: what engine faulty adopted, Close: it sticks; server1: server batch_update, Close: it sticks"},
+		{"unpinned", batchUpdate,
+			"trainer0: what engine faulty adopted, Close: it sticks; server1: server batch_update, Close: it sticks"},
 		{"pinless", " --ntrainer 1", `trainer0: engine faulty does not adopt \d+ bytes of buckets: cannot pin`},
-		{"pinless", batchUpdate, `(server1: server batch_update|trainer0): engine faulty does not adopt \d+ bytes of buckets: cannot pin`},
+		{"pinless", batchUpdate,
+			`(server1: server batch_update|trainer0): engine faulty does not adopt \d+ bytes of buckets: cannot pin`},
 		{"nilpin", " --ntrainer 1", ""},
 		{"nilpin", batchUpdate, ""},
 	} {
 		t.Run(c.engine+c.args, func(t *testing.T) {
 			t.Setenv(testEngine, c.engine)
-			args := "--quiet --set model.dense_layers_count=1 --epochs 1 --warmup none --nserver 0 --ddp-hook allreduce" + c.args
+			args :=
+				"--quiet --set model.dense_layers_count=1 --epochs 1 --warmup none --nserver 0 --ddp-hook allreduce" +
+					c.args
 			if strings.Contains(c.args, "batch_update") {
 				args = "--quiet --epochs 1 --warmup none" + c.args
 			}
@@ -66,7 +82,8 @@ func TestEnginesThatDoNotClose(t *testing.T) {
 				}
 				return
 			}
-			if told := regexp.MustCompile(`^psbench: ` + c.want + `\n$`); status != exitFailure || !told.MatchString(stderr) {
+			if told := regexp.MustCompile(`^psbench: ` + c.want + `\n$`); status != exitFailure ||
+				!told.MatchString(stderr) {
 				t.Errorf("exit status %d, error\n%s\nwant\n%s", status, stderr, c.want)
 			}
 		})
@@ -101,10 +118,15 @@ func TestEnginesAreClosedHoweverARunEnds(t *testing.T) {
 func TestEnginesWhoseCopiesDoNotEnd(t *testing.T) {
 	t.Setenv(testEngine, "held")
 	for _, trainers := range []string{"1", "2"} {
-		status, _, stderr := psbenchMain(t, strings.Fields("--quiet --set model.dense_layers_count=1 --epochs 1 --warmup none --nserver 0 --ddp-hook allreduce --rpc-timeout 2 --ntrainer "+trainers)...)
-		told := regexp.MustCompile(`^psbench: trainer\d: engine dark has not ended a copy after 2 s, so its Wait does not return: look at the device, or raise --rpc-timeout if its work takes that long; at the end `)
-		if status != exitFailure || !told.MatchString(stderr) {
-			t.Errorf("%s trainers: exit status %d, error\n%s", trainers, status, stderr)
-		}
+		t.Run(trainers, func(t *testing.T) {
+			status, _, stderr := psbenchMain(t,
+				strings.Fields("--quiet --set model.dense_layers_count=1 --epochs 1 --warmup none --nserver 0 --ddp-hook allreduce --rpc-timeout 2 --ntrainer "+
+					trainers)...)
+			told :=
+				regexp.MustCompile(`^psbench: trainer\d: engine dark has not ended a copy after 2 s, so its Wait does not return: look at the device, or raise --rpc-timeout if its work takes that long; at the end `)
+			if status != exitFailure || !told.MatchString(stderr) {
+				t.Errorf("%s trainers: exit status %d, error\n%s", trainers, status, stderr)
+			}
+		})
 	}
 }

@@ -20,7 +20,8 @@ func TestGorgoniaPage(t *testing.T) {
 	write(t, filepath.Join(dir, "main.go"), codeBlock(t, page, "go", "package main\n"))
 	write(t, filepath.Join(dir, "tanh.json"), codeBlock(t, page, "json", "tanh"))
 	goIn(t, dir, "build", "-ldflags=-s -w", "-o", "tanh-plugin", ".")
-	status, stdout, stderr := psbenchMain(t, "--registry", filepath.Join(dir, "tanh.json"), "--model", "tanh", "--set", "model.hidden=64",
+	status, stdout, stderr := psbenchMain(t, "--registry", filepath.Join(dir, "tanh.json"), "--model", "tanh", "--set",
+		"model.hidden=64",
 		"--trainer", "ddp", "--server", "average")
 	if status != 0 || !strings.Contains(stdout, "tanh") {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
@@ -33,8 +34,10 @@ func TestServerOfTheGuide(t *testing.T) {
 	dir, page := t.TempDir(), readPage(t, "CONTRIBUTING.md")
 	changed := map[string]string{"plugins/servers/sum.go": codeBlock(t, page, "go", "package servers\n")}
 	for path, c := range map[string]struct{ after, line string }{
-		"plugins/servers/servers.go": {"return []sdk.Part{\n", codeBlock(t, page, "go", `sdk.NewElementwiseServer("sum"`)},
-		"registry.json":              {"\"server_map\": {\n", strings.TrimSpace(codeBlock(t, page, "json", `"sum"`)) + ",\n"},
+		"plugins/servers/servers.go": {"return []sdk.Part{\n",
+			codeBlock(t, page, "go", `sdk.NewElementwiseServer("sum"`)},
+		"registry.json": {"\"server_map\": {\n",
+			strings.TrimSpace(codeBlock(t, page, "json", `"sum"`)) + ",\n"},
 	} {
 		before, rest, found := strings.Cut(readPage(t, path), c.after)
 		if !found {
@@ -52,7 +55,8 @@ func TestServerOfTheGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
-	goIn(t, root(t), "build", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, "psbench"), "./cmd/psbench")
+	goIn(t, root(t), "build", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o",
+		filepath.Join(dir, "psbench"), "./cmd/psbench")
 	script := filepath.Join(dir, "sum.txtar")
 	write(t, script, codeBlock(t, page, "", "--server sum"))
 	testscript.Run(t, testscript.Params{Files: []string{script}, Setup: func(e *testscript.Env) error {

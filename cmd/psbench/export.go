@@ -57,7 +57,8 @@ standard error says so.`,
 				_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(w))
 			}
 			if len(t.Rows) == 0 {
-				return fmt.Errorf("there is nothing to export: no run of %s that came to its end has a value", quote.Message(strings.Join(args, ", ")))
+				return fmt.Errorf("there is nothing to export: no run of %s that came to its end has a value",
+					quote.Message(strings.Join(args, ", ")))
 			}
 			out := bufio.NewWriter(a.stdout)
 			if err := export.Formats[slices.Index(formats, chosen[0])].Write(t, out); err != nil {

@@ -20,7 +20,8 @@ import (
 var phases = []string{"launch", "warm-up", "measured pass", "collection"}
 
 func TestKilledProcessEndsTheRun(t *testing.T) {
-	for i, victim := range []string{"trainer1", "server2", "data", "trainer0.hook", "trainer1.criterion", "trainer0.model"} {
+	for i, victim := range []string{"trainer1", "server2", "data", "trainer0.hook", "trainer1.criterion",
+		"trainer0.model"} {
 		for j, phase := range phases {
 			// Both passes are one to all processes, and under the race detector others die in
 			// the warm-up of TestKilledProcessEndsEverySystem.
@@ -112,7 +113,8 @@ func TestInterruptedRunKeepsWhatItDid(t *testing.T) {
 			if res.Complete || res.Pass != pass || res.StartMS <= 0 {
 				t.Errorf("complete %v, pass %q, started after %v ms", res.Complete, res.Pass, res.StartMS)
 			}
-			if marked := strings.Contains(f.stdout.String(), "\nms, all ranks, warm-up "); marked != (pass == result.WarmUp) {
+			if marked := strings.Contains(f.stdout.String(),
+				"\nms, all ranks, warm-up "); marked != (pass == result.WarmUp) {
 				t.Errorf("the tables:\n%s", f.stdout.String())
 			}
 			requireAccounted(t, res)
@@ -133,7 +135,8 @@ func requireAccounted(t *testing.T, res *result.Result) {
 			measured += s.Len()
 		}
 	}
-	if q := res.Throughput; iterations < 50 || q.Samples != int64(10*iterations) || q.Seconds <= 0 || q.SamplesPerSecond <= 0 {
+	if q := res.Throughput; iterations < 50 || q.Samples != int64(10*iterations) || q.Seconds <= 0 ||
+		q.SamplesPerSecond <= 0 {
 		t.Errorf("the throughput of %d iterations is %+v", iterations, q)
 	}
 	if measured < iterations || measured > iterations+len(res.Losses) {
@@ -237,7 +240,8 @@ func TestPausedReaderOfProgressHoldsNothingUp(t *testing.T) {
 	fill(t, writer)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--epochs", "20", "--rpc-timeout", "10", "--set", "model.dense_layers_count=1")
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", "--epochs", "20", "--rpc-timeout", "10", "--set",
+		"model.dense_layers_count=1")
 	cmd.Args[0] = "psbench"
 	cmd.Stderr = writer
 	if err := cmd.Run(); err != nil {

@@ -50,7 +50,8 @@ func startFaulty(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{
 		"--isolate", "all", "--epochs", passEpochs, "--set", "model.num_embeddings=100",
-		"--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
+		"--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set",
+		"model.dense_output_size=100",
 	}, args...)...)
 }
 
@@ -62,7 +63,8 @@ func startPsbench(t *testing.T, args ...string) *faultRun {
 		t.Fatal(err)
 	}
 	f := &faultRun{t: t, temp: temp, phase: make(chan string, 1000)}
-	f.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, args...), Env: append(os.Environ(), "TMPDIR="+temp), Stdout: &f.stdout}
+	f.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, args...),
+		Env: append(os.Environ(), "TMPDIR="+temp), Stdout: &f.stdout}
 	stderr, err := f.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

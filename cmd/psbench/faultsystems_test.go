@@ -16,7 +16,8 @@ import (
 // trainers, a data process and passes of some hundred milliseconds.
 var systems = map[string][]string{
 	"hybrid": {
-		"--trainer", "hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "60", "--set", "server.embedding_dim=256",
+		"--trainer", "hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "60", "--set",
+		"server.embedding_dim=256",
 	},
 	"batch_update": {"--trainer", "batch_update", "--ntrainer", "2", "--epochs", "20", "--set", "data.batches=400"},
 }
@@ -48,7 +49,8 @@ func TestKilledProcessEndsEverySystem(t *testing.T) {
 			f.signal(c.victim, syscall.SIGKILL)
 			f.ended(c.victim+" (process ", "was killed by signal 9 during "+c.phase)
 			// The death may come before anything was measured in the warm-up.
-			if text := f.stdout.String(); (text != "" || c.phase == "measured pass") && !strings.Contains(text, "INCOMPLETE: "+c.victim) {
+			if text := f.stdout.String(); (text != "" || c.phase == "measured pass") &&
+				!strings.Contains(text, "INCOMPLETE: "+c.victim) {
 				t.Errorf("tables are not marked incomplete:\n%s", text)
 			}
 		})

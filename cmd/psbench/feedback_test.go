@@ -49,7 +49,8 @@ func (h *feedback) Reset() {
 func TestHookForgetsTheWarmUp(t *testing.T) {
 	losses := func(args ...string) [][]float64 {
 		file := filepath.Join(t.TempDir(), "result.json")
-		args = append(append(withTestPlugin(t), "--quiet", "--ddp-hook", "feedback", "--nserver", "0", "--ntrainer", "2",
+		args = append(append(withTestPlugin(t), "--quiet", "--ddp-hook", "feedback", "--nserver", "0", "--ntrainer",
+			"2",
 			"--epochs", "10", "--set", "model.dense_layers_count=1", "--json", file), args...)
 		args = append(args, strings.Fields(small)...)
 		if status, _, stderr := psbenchMain(t, args...); status != 0 {

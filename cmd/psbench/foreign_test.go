@@ -20,7 +20,8 @@ func TestForeignTrainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(apart, []byte(strings.ReplaceAll(string(text), `, "includes": ["builtin"]`, "")), 0o600); err != nil {
+	if err := os.WriteFile(apart, []byte(strings.ReplaceAll(string(text), `, "includes": ["builtin"]`, "")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	together := []string{"data", "trainer0", "trainer1"}
@@ -36,28 +37,31 @@ func TestForeignTrainer(t *testing.T) {
 			"trainer1", "trainer1.hook", "trainer1.criterion", "trainer1.model",
 		}},
 	} {
-		small := append([]string{"--epochs", "2", "--set", "model.dense_layers_count=2"}, c.flags...)
-		want := runs(t, append(small, "--set", "trainer.lr=32")...)
-		got := runs(t, append(small, "--set", "trainer.lr=16", "--trainer", "scaled", "--registry", c.registry)...)
-		if d := cmp.Diff(want.Losses, got.Losses); d != "" {
-			t.Errorf("%s: other losses than those of ddp with twice the learning rate: %s", name, d)
-		}
-		var processes []string
-		for _, p := range got.Processes {
-			processes = append(processes, p.Name)
-		}
-		slices.Sort(processes)
-		slices.Sort(c.processes)
-		if d := cmp.Diff(c.processes, processes); d != "" {
-			t.Errorf("%s: the processes are %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			small := append([]string{"--epochs", "2", "--set", "model.dense_layers_count=2"}, c.flags...)
+			want := runs(t, append(small, "--set", "trainer.lr=32")...)
+			got := runs(t, append(small, "--set", "trainer.lr=16", "--trainer", "scaled", "--registry", c.registry)...)
+			if d := cmp.Diff(want.Losses, got.Losses); d != "" {
+				t.Errorf("%s: other losses than those of ddp with twice the learning rate: %s", name, d)
+			}
+			var processes []string
+			for _, p := range got.Processes {
+				processes = append(processes, p.Name)
+			}
+			slices.Sort(processes)
+			slices.Sort(c.processes)
+			if d := cmp.Diff(c.processes, processes); d != "" {
+				t.Errorf("%s: the processes are %s", name, d)
+			}
+		})
 	}
 }
 
 // A plugin on an engine of its own has psbench's trainer under a key of its own, and its losses
 // are those of psbench.
 func TestDevicePlugin(t *testing.T) {
-	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set", "trainer.lr=16"}
+	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set",
+		"trainer.lr=16"}
 	want := runs(t, small...)
 	got := runs(t, append(small, "--trainer", "device_ddp", "--registry", foreignPlugin(t, "device"))...)
 	if d := cmp.Diff(want.Losses, got.Losses); d != "" || len(want.Losses) == 0 {

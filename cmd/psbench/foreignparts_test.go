@@ -32,17 +32,22 @@ func TestVerifyOfForeignParts(t *testing.T) {
 			"psbench: not every reference case agrees: none ran to its end, 9 of 13 failed on the way\n",
 		},
 		"--model narrow": {
-			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ", "none of 13 cases ran to its end, 13 skipped\n",
+			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ",
+			"none of 13 cases ran to its end, 13 skipped\n",
 			"psbench: no reference case could run: none fits the parts and settings given\n",
 		},
 		"--model missing": {"psbench: --model: plugin forgetful has no model missing, though " + file + " says so\n"},
 	} {
-		status, stdout, stderr := psbenchMain(t, append([]string{"verify", "--registry", file}, strings.Fields(args)...)...)
-		for _, text := range want {
-			if !strings.Contains(stdout+stderr, text) || (status == 0) != (stderr == "") || strings.Contains(args, "echo") != (status == 0) {
-				t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, text, stdout, stderr)
+		t.Run(args, func(t *testing.T) {
+			status, stdout, stderr := psbenchMain(t,
+				append([]string{"verify", "--registry", file}, strings.Fields(args)...)...)
+			for _, text := range want {
+				if !strings.Contains(stdout+stderr, text) || (status == 0) != (stderr == "") ||
+					strings.Contains(args, "echo") != (status == 0) {
+					t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, text, stdout, stderr)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -55,46 +60,56 @@ func TestCommAsksTheParts(t *testing.T) {
 		verified []micro.Verified // by row
 		reason   string           // why rows were not
 	}{
-		"pushpull --server median --ntrainer 3":                        {verified: []micro.Verified{micro.EveryRound}},
-		"pushpull --server median --ntrainer 4 --sparse --warm":        {verified: []micro.Verified{micro.LeadIn}},
-		"pushpull --server median --ntrainer 3 --expect mean":          {"1 of 1 rows are void: element 0 of round 0 on trainer0 is", []micro.Verified{micro.NoRound}, ""},
-		"pushpull --server echo":                                       {verified: []micro.Verified{micro.EveryRound}},
-		"pushpull --server mute":                                       {"", []micro.Verified{micro.NoRound}, "server mute does not say what it answers: it is no sdk.Answerer"},
-		"--ddp-hook halving --ntrainer 3 --nserver 0 --warm":           {verified: []micro.Verified{micro.LeadIn}},
-		"--ddp-hook halving --set hook.lies=true":                      {"rows are void: element 0 of round", []micro.Verified{micro.NoRound}, ""},
-		"--ddp-hook quiet":                                             {"", []micro.Verified{micro.NoRound}, "hook quiet does not say what it leaves: it is no sdk.Answerer"},
-		"--ddp-hook quiet --expect sum --transport tcp":                {verified: []micro.Verified{micro.EveryRound}},
-		"--ddp-hook pushing --server median --ntrainer 3":              {verified: []micro.Verified{micro.EveryRound, micro.EveryRound}},
-		"hook --ddp-hook pushing --server median --sparse":             {verified: []micro.Verified{micro.EveryRound}},
-		"hook --ddp-hook pushing --server mute":                        {"", []micro.Verified{micro.NoRound}, "server mute does not say what it answers"},
-		"hook --ddp-hook pushing --ntrainer 4 --nserver 2":             {verified: []micro.Verified{micro.EveryRound}},
-		"--ddp-hook rpc --server median":                               {"", []micro.Verified{micro.NoRound, micro.NoRound}, "hook rpc"},
+		"pushpull --server median --ntrainer 3":                 {verified: []micro.Verified{micro.EveryRound}},
+		"pushpull --server median --ntrainer 4 --sparse --warm": {verified: []micro.Verified{micro.LeadIn}},
+		"pushpull --server median --ntrainer 3 --expect mean":   {"1 of 1 rows are void: element 0 of round 0 on trainer0 is", []micro.Verified{micro.NoRound}, ""},
+		"pushpull --server echo":                                {verified: []micro.Verified{micro.EveryRound}},
+		"pushpull --server mute": {"", []micro.Verified{micro.NoRound},
+			"server mute does not say what it answers: it is no sdk.Answerer"},
+		"--ddp-hook halving --ntrainer 3 --nserver 0 --warm": {verified: []micro.Verified{micro.LeadIn}},
+		"--ddp-hook halving --set hook.lies=true": {"rows are void: element 0 of round",
+			[]micro.Verified{micro.NoRound}, ""},
+		"--ddp-hook quiet": {"", []micro.Verified{micro.NoRound},
+			"hook quiet does not say what it leaves: it is no sdk.Answerer"},
+		"--ddp-hook quiet --expect sum --transport tcp":    {verified: []micro.Verified{micro.EveryRound}},
+		"--ddp-hook pushing --server median --ntrainer 3":  {verified: []micro.Verified{micro.EveryRound, micro.EveryRound}},
+		"hook --ddp-hook pushing --server median --sparse": {verified: []micro.Verified{micro.EveryRound}},
+		"hook --ddp-hook pushing --server mute": {"", []micro.Verified{micro.NoRound},
+			"server mute does not say what it answers"},
+		"hook --ddp-hook pushing --ntrainer 4 --nserver 2": {verified: []micro.Verified{micro.EveryRound}},
+		"--ddp-hook rpc --server median": {"",
+			[]micro.Verified{micro.NoRound, micro.NoRound}, "hook rpc"},
 		"hook --ddp-hook sparse_rpc --sparse --ntrainer 4 --nserver 2": {verified: []micro.Verified{micro.EveryRound}},
-		"hook allreduce --ddp-hook hybrid":                             {verified: []micro.Verified{micro.EveryRound, micro.EveryRound}},
-		"--ddp-hook noop":                                              {verified: []micro.Verified{micro.EveryRound}},
+		"hook allreduce --ddp-hook hybrid": {
+			verified: []micro.Verified{micro.EveryRound, micro.EveryRound},
+		},
+		"--ddp-hook noop": {verified: []micro.Verified{micro.EveryRound}},
 	} {
-		file := filepath.Join(t.TempDir(), "comm.json")
-		args := "comm " + flags + " --sizes 6K --no-limits --rounds 2 --repeat 2 --quiet --registry " + registry + " --json " + file
-		status, stdout, stderr := psbenchMain(t, strings.Fields(args)...)
-		if (status == 0) != (want.fails == "") || !strings.Contains(stderr, want.fails) {
-			t.Errorf("%s: exit status %d\n%s%s", flags, status, stdout, stderr)
-			continue
-		}
-		r, rows := readComm(t, file), []micro.Verified{}
-		for _, row := range r.Rows {
-			rows = append(rows, row.Verified)
-			if !strings.Contains(row.Unchecked, want.reason) || want.reason == "" && row.Unchecked != "" {
-				t.Errorf("%s: the row is unchecked since %q, want %q", flags, row.Unchecked, want.reason)
+		t.Run(flags, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "comm.json")
+			args := "comm " + flags + " --sizes 6K --no-limits --rounds 2 --repeat 2 --quiet --registry " + registry +
+				" --json " + file
+			status, stdout, stderr := psbenchMain(t, strings.Fields(args)...)
+			if (status == 0) != (want.fails == "") || !strings.Contains(stderr, want.fails) {
+				t.Errorf("%s: exit status %d\n%s%s", flags, status, stdout, stderr)
+				return
 			}
-		}
-		words := strings.Join(strings.Fields(stdout), " ") // whose lines are cut
-		told := strings.Contains(words, "not at all (") && strings.Contains(words, want.reason)
-		if !slices.Equal(rows, want.verified) || want.reason != "" && !told {
-			t.Errorf("%s: verified %v\n%s", flags, rows, stdout)
-		}
-		if strings.HasPrefix(flags, "--ddp-hook rpc ") {
-			requirePlugins(t, r, "forgetful", registry)
-		}
+			r, rows := readComm(t, file), []micro.Verified{}
+			for _, row := range r.Rows {
+				rows = append(rows, row.Verified)
+				if !strings.Contains(row.Unchecked, want.reason) || want.reason == "" && row.Unchecked != "" {
+					t.Errorf("%s: the row is unchecked since %q, want %q", flags, row.Unchecked, want.reason)
+				}
+			}
+			words := strings.Join(strings.Fields(stdout), " ") // whose lines are cut
+			told := strings.Contains(words, "not at all (") && strings.Contains(words, want.reason)
+			if !slices.Equal(rows, want.verified) || want.reason != "" && !told {
+				t.Errorf("%s: verified %v\n%s", flags, rows, stdout)
+			}
+			if strings.HasPrefix(flags, "--ddp-hook rpc ") {
+				requirePlugins(t, r, "forgetful", registry)
+			}
+		})
 	}
 }
 
@@ -105,7 +120,8 @@ func requirePlugins(t *testing.T, r *micro.Result, name, registry string) {
 		t.Fatalf("the plugins are %+v", r.Plugins)
 	}
 	for _, p := range r.Plugins {
-		if len(p.SHA256) != 64 || p.Contract == "" || p.Name == name && (p.Registry != registry || p.Checked || filepath.Base(p.Command[0]) != name) {
+		if len(p.SHA256) != 64 || p.Contract == "" ||
+			p.Name == name && (p.Registry != registry || p.Checked || filepath.Base(p.Command[0]) != name) {
 			t.Errorf("a plugin is %+v", p)
 		}
 	}

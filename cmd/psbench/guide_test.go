@@ -21,7 +21,8 @@ import (
 // The guide of docs/plugins.md is followed word for word by somebody who has Go, its module cache,
 // and psbench in a clone.
 func TestPluginsGuide(t *testing.T) {
-	g := newReader(t).follow(t, "docs/plugins.md", "From nothing to a measured hook", func(string) string { return "main.go" })
+	g := newReader(t).follow(t, "docs/plugins.md", "From nothing to a measured hook",
+		func(string) string { return "main.go" })
 	if g != (guide{steps: 10, commands: g.commands, shown: g.shown}) || g.commands < 11 || g.shown < 9 {
 		t.Errorf("the guide has %+v: the pattern of this test no longer fits it", g)
 	}
@@ -152,7 +153,8 @@ const blockPatience = 2 * time.Minute
 // what they print.
 func (r *reader) run(t *testing.T, commands string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), blockPatience, fmt.Errorf("it took more than %v", blockPatience))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), blockPatience,
+		fmt.Errorf("it took more than %v", blockPatience))
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	shell := exec.CommandContext(ctx, "sh", "-ec", commands+"\npwd > "+r.where)
@@ -196,7 +198,8 @@ func (r *reader) interrupt(t *testing.T, commands, awaited string) {
 	_, _ = io.Copy(&printed, stdout)
 	_ = shell.Wait()
 	// A shell that waits for its last command either gives its status or dies of the signal as well.
-	if state := shell.ProcessState.Sys().(syscall.WaitStatus); state.ExitStatus() != 130 && state.Signal() != syscall.SIGINT {
+	if state := shell.ProcessState.Sys().(syscall.WaitStatus); state.ExitStatus() != 130 &&
+		state.Signal() != syscall.SIGINT {
 		t.Errorf("%sends with %v\n%s%s", commands, shell.ProcessState, &printed, &stderr)
 	}
 	if !strings.Contains(printed.String(), awaited) {

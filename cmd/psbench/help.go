@@ -52,7 +52,8 @@ func usages(flags *pflag.FlagSet, width int) string {
 		flag, text, _ := strings.Cut(strings.TrimLeft(line, " "), "   ")
 		if words := strings.Fields(flag); strings.HasPrefix(flag, "-") && len(words) > 1 {
 			name := words[len(words)-1]
-			if rest, again := strings.CutPrefix(strings.TrimLeft(text, " "), name); again && strings.HasPrefix(strings.TrimPrefix(rest, ":"), " ") {
+			if rest, again := strings.CutPrefix(strings.TrimLeft(text, " "), name); again &&
+				strings.HasPrefix(strings.TrimPrefix(rest, ":"), " ") {
 				line = strings.TrimSuffix(line, name+rest) + strings.TrimLeft(rest, ": ")
 			}
 		}

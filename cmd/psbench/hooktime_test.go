@@ -101,7 +101,8 @@ func TestAttributesALateHookToTheHook(t *testing.T) {
 		"in the trainer":          {lateRegistry, " --trainer ddp_here"},
 		"in Python":               {pythonRegistry, ""},
 	} {
-		for link, args := range map[string]string{"server": "--ddp-hook nap_server", "group": "--nserver 0 --ddp-hook nap_group"} {
+		for link, args := range map[string]string{"server": "--ddp-hook nap_server",
+			"group": "--nserver 0 --ddp-hook nap_group"} {
 			t.Run(name+" by a "+link, func(t *testing.T) {
 				r := plantedBy(t, c.registry(t), args+c.args)
 				want := sleptNS(t, r, 0)
@@ -131,7 +132,8 @@ func TestAttributesALateHookToTheHook(t *testing.T) {
 						}
 					case breakdown.TransferTime, breakdown.ComputeTime:
 						if ms > 0.5*planted { // a busy machine adds to it
-							t.Errorf("an iteration of both trainers has %.2f ms of %s beside %.2f ms of hook", ms, p.Name, planted)
+							t.Errorf("an iteration of both trainers has %.2f ms of %s beside %.2f ms of hook", ms,
+								p.Name, planted)
 						}
 					}
 				}

@@ -115,7 +115,8 @@ func TestWordsFromOutside(t *testing.T) {
 					args = append(args, strings.NewReplacer("X", words, "F", file).Replace(arg))
 				}
 				var stdout, stderr bytes.Buffer
-				a := &app{stdout: &stdout, stderr: &stderr, environ: []string{strings.ReplaceAll(c.environ, "X", words)}}
+				a := &app{stdout: &stdout, stderr: &stderr,
+					environ: []string{strings.ReplaceAll(c.environ, "X", words)}}
 				status := a.run(t.Context(), args)
 				line, whole := strings.CutSuffix(stderr.String(), "\n")
 				switch {
@@ -123,7 +124,8 @@ func TestWordsFromOutside(t *testing.T) {
 					t.Errorf("status %d, output %.200q", status, stdout.String())
 				case !whole || !strings.HasPrefix(line, "psbench: ") || len(line) > 2500:
 					t.Errorf("%d bytes: %.500q", len(line), line)
-				case !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }):
+				case !utf8.ValidString(line) ||
+					strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }):
 					t.Errorf("not fit for a terminal: %.500q", line)
 				}
 			})

@@ -78,17 +78,20 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 		for i, v := range f.Views {
 			row := []string{strconv.Itoa(i + 1), v.Launcher, "", "", "", "", v.Why}
 			if v.Place != nil {
-				row[2], row[3], row[4], row[5] = strconv.Itoa(v.Place.Rank), v.Place.Tasks(), localRank(v.Place.Local), v.Place.Host
+				row[2], row[3], row[4], row[5] = strconv.Itoa(v.Place.Rank), v.Place.Tasks(), localRank(v.Place.Local),
+					v.Place.Host
 			}
 			rows = append(rows, row)
 		}
 		columns := []screen.Column{
-			screen.Right("order"), screen.Left("launcher"), screen.Right("rank"), screen.Right("of"), screen.Right("local rank").Yields(1), screen.Left("host").Yields(2), screen.Left("why"),
+			screen.Right("order"), screen.Left("launcher"), screen.Right("rank"), screen.Right("of"),
+			screen.Right("local rank").Yields(1), screen.Left("host").Yields(2), screen.Left("why"),
 		}
 		if err := p.Grid(columns, rows, false); err != nil {
 			return err
 		}
-		p.Line(2, fmt.Sprintf("launcher: %s, rank %d of %s, on %s: %s", f.Launcher, f.Place.Rank, f.Place.Tasks(), f.Place.Host, f.Why))
+		p.Line(2, fmt.Sprintf("launcher: %s, rank %d of %s, on %s: %s", f.Launcher, f.Place.Rank, f.Place.Tasks(),
+			f.Place.Host, f.Why))
 		for _, read := range sources(f) {
 			p.Line(4, "  "+read)
 		}
@@ -103,16 +106,19 @@ func (a *app) printHosts(f *launchers.Finding, tasks []rollcall.Task) error {
 			p.Line(2, "warning: "+f.Lone)
 		}
 		if tasks == nil {
-			p.Line(2, "tasks: not asked, since there is no connection by PMI-1 or PMIx (srun --mpi=pmi2, mpiexec of MPICH and mpirun of Open MPI make one)")
+			p.Line(2,
+				"tasks: not asked, since there is no connection by PMI-1 or PMIx (srun --mpi=pmi2, mpiexec of MPICH and mpirun of Open MPI make one)")
 			return nil
 		}
 		p.Line(2, fmt.Sprintf("tasks: %s, with the same psbench", screen.Count(len(tasks), "task")))
 		rows = nil
 		for _, t := range tasks {
-			rows = append(rows, []string{strconv.Itoa(t.Rank), t.Host, localRank(t.Local), strconv.Itoa(t.PID), t.Version, t.Binary})
+			rows = append(rows,
+				[]string{strconv.Itoa(t.Rank), t.Host, localRank(t.Local), strconv.Itoa(t.PID), t.Version, t.Binary})
 		}
 		return p.Grid([]screen.Column{
-			screen.Right("rank"), screen.Left("host"), screen.Right("local rank").Yields(2), screen.Right("pid").Yields(3), screen.Left("version").Yields(1), screen.Left("sha256 of the binary"),
+			screen.Right("rank"), screen.Left("host"), screen.Right("local rank").Yields(2),
+			screen.Right("pid").Yields(3), screen.Left("version").Yields(1), screen.Left("sha256 of the binary"),
 		}, rows, false)
 	})
 }
@@ -167,7 +173,8 @@ type placeJSON struct {
 }
 
 func hostsDocument(f *launchers.Finding, tasks []rollcall.Task) hostsJSON {
-	d := hostsJSON{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Several: f.Place.Several(), Warning: f.Lone, Tasks: tasks}
+	d := hostsJSON{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Several: f.Place.Several(),
+		Warning: f.Lone, Tasks: tasks}
 	for _, v := range f.Views {
 		l := launcherJSON{Launcher: v.Launcher, Why: v.Why, Place: placeOf(v.Place), Read: map[string]string{}}
 		for _, read := range v.Read {
@@ -189,7 +196,8 @@ func placeOf(p *launchers.Place) *placeJSON {
 	if p.Local >= 0 {
 		out.Local = &p.Local
 	}
-	for name, from := range map[string]string{"size": p.From.Size, "rank": p.From.Rank, "local_rank": p.From.Local, "host": p.From.Host} {
+	for name, from := range map[string]string{"size": p.From.Size, "rank": p.From.Rank, "local_rank": p.From.Local,
+		"host": p.From.Host} {
 		if from != "" {
 			out.From[name] = from
 		}

@@ -57,7 +57,8 @@ func TestHostsShowsAllTasks(t *testing.T) {
 		t.Errorf("rank 0 shows %s", out[0])
 	}
 	for rank, task := range document.Tasks {
-		if task.Rank != rank || task.PID == 0 || len(task.Binary) != 64 || task.Binary != document.Tasks[0].Binary || task.Host == "" {
+		if task.Rank != rank || task.PID == 0 || len(task.Binary) != 64 || task.Binary != document.Tasks[0].Binary ||
+			task.Host == "" {
 			t.Errorf("task %d is shown as %+v", rank, task)
 		}
 	}
@@ -70,7 +71,8 @@ func TestHostsShowsAllTasks(t *testing.T) {
 func TestHostsWithoutATask(t *testing.T) {
 	out, errs := tasksOf(t, 3, 2, nothing, "--rpc-timeout", "1")
 	for rank, said := range errs {
-		if want := fmt.Sprintf("psbench: not all of 3 tasks have come in time: rank %d on ", rank); !strings.HasPrefix(said, want) || strings.Count(said, "\n") != 1 || out[rank] != "" {
+		if want := fmt.Sprintf("psbench: not all of 3 tasks have come in time: rank %d on ",
+			rank); !strings.HasPrefix(said, want) || strings.Count(said, "\n") != 1 || out[rank] != "" {
 			t.Errorf("rank %d says %q and shows %q", rank, said, out[rank])
 		}
 	}
@@ -84,18 +86,23 @@ func TestHostsWithDuplicateRanks(t *testing.T) {
 		}
 		return nil
 	})
-	if want := "psbench: of the 3 tasks that rank 0 on "; !strings.HasPrefix(errs[0], want) || !strings.HasSuffix(errs[0], "nothing has come from rank 2\n") {
+	if want := "psbench: of the 3 tasks that rank 0 on "; !strings.HasPrefix(errs[0], want) ||
+		!strings.HasSuffix(errs[0], "nothing has come from rank 2\n") {
 		t.Errorf("rank 0 says %q", errs[0])
 	}
-	if said := errs[1] + errs[2]; !strings.HasPrefix(said, "psbench: two tasks are rank 1: process ") || strings.Count(said, "\n") != 1 {
+	if said := errs[1] + errs[2]; !strings.HasPrefix(said, "psbench: two tasks are rank 1: process ") ||
+		strings.Count(said, "\n") != 1 {
 		t.Errorf("the others say %q", said)
 	}
 }
 
 // A connection that is none is a sentence.
 func TestHostsWithoutConnection(t *testing.T) {
-	a := &app{stdout: new(bytes.Buffer), stderr: new(bytes.Buffer), environ: []string{"PMI_RANK=0", "PMI_SIZE=2", "PMI_FD=9999"}}
-	if status := a.run(t.Context(), []string{"config", "--hosts"}); status != exitFailure || fmt.Sprint(a.stderr) != "psbench: PMI_FD is 9999, but that is no connection to a launcher: bad file descriptor\n" {
+	a := &app{stdout: new(bytes.Buffer), stderr: new(bytes.Buffer),
+		environ: []string{"PMI_RANK=0", "PMI_SIZE=2", "PMI_FD=9999"}}
+	if status := a.run(t.Context(), []string{"config", "--hosts"}); status != exitFailure ||
+		fmt.Sprint(a.stderr) !=
+			"psbench: PMI_FD is 9999, but that is no connection to a launcher: bad file descriptor\n" {
 		t.Errorf("it ends with %d and says %s", status, a.stderr)
 	}
 }

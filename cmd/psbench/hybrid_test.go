@@ -75,7 +75,8 @@ func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
 			}
 			t.Logf("the mean final loss deviates by %+.2f %%", 100*deviation)
 			if agree := math.Abs(deviation) <= raceBound; agree != c.agree {
-				t.Errorf("the mean final loss of %d seeds deviates by %+.1f %% from lockstep, where %.0f %% are allowed",
+				t.Errorf(
+					"the mean final loss of %d seeds deviates by %+.1f %% from lockstep, where %.0f %% are allowed",
 					len(lockstep), 100*deviation, 100*raceBound)
 			}
 		})
@@ -89,7 +90,8 @@ func finalLoss(t *testing.T, seed uint64, flags []string) float64 {
 	flags = append([]string{
 		"--trainer", "hybrid", "--ntrainer", strconv.Itoa(racers), "--nserver", strconv.Itoa(raceTables),
 		"--epochs", strconv.Itoa(raceEpochs), "--warmup", "none", "--torch-seed", strconv.FormatUint(seed, 10),
-		"--set", "server.num_embeddings=" + strconv.Itoa(raceRows), "--set", "server.embedding_dim=" + strconv.Itoa(raceWidth),
+		"--set", "server.num_embeddings=" + strconv.Itoa(raceRows), "--set",
+		"server.embedding_dim=" + strconv.Itoa(raceWidth),
 		"--set", "server.lr=" + strconv.FormatFloat(raceTableLR, 'g', -1, 64),
 		"--set", "data.num_embeddings=" + strconv.Itoa(raceRows), "--set", "data.batches=" + strconv.Itoa(raceBatches),
 	}, flags...)
@@ -137,12 +139,14 @@ func newLockstep(t *testing.T, seed uint64) *lockstep {
 	e := servers.DefaultEmbedding
 	e.NumEmbeddings, e.EmbeddingDim, e.LR = raceRows, raceWidth, raceTableLR
 	for position := range raceTables {
-		table, err := servers.NewEmbedding(e, sdk.TableEnv{Position: position, Seed: seed, Recorder: &sdk.Recorder{}, Engine: engine.Host})
+		table, err := servers.NewEmbedding(e,
+			sdk.TableEnv{Position: position, Seed: seed, Recorder: &sdk.Recorder{}, Engine: engine.Host})
 		must(err)
 		table.Reset()
 		l.tables = append(l.tables, table)
 	}
-	m := models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: "gonum"}
+	m := models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2},
+		BLAS: "gonum"}
 	model, err := models.NewMLP(m, sdk.ModelEnv{MaxBatch: 64, FirstTensor: raceTables, Engine: engine.Host})
 	must(err)
 	l.model = model.(sdk.FeatureModel)
@@ -236,7 +240,8 @@ func (l *lockstep) call(t *testing.T, b *sdk.Batch, x []float32, update bool, tr
 		for i := range b.Size() {
 			copy(part[i*raceWidth:], x[(i*raceTables+k)*raceWidth:][:raceWidth])
 		}
-		c := &comm.TableCall{Trainer: trainer, Update: update, Offsets: b.Offsets, Indices: b.Indices, Values: part, Stride: raceWidth, Width: raceWidth}
+		c := &comm.TableCall{Trainer: trainer, Update: update, Offsets: b.Offsets, Indices: b.Indices, Values: part,
+			Stride: raceWidth, Width: raceWidth}
 		do := table.Lookup
 		if update {
 			do = table.Update

@@ -48,9 +48,11 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 					t.Fatalf("the evaluation is %+v", epochs)
 				}
 				e := epochs[0]
-				t.Logf("loss %.4f, accuracy %.3f, AUC %.3f, entropy of the labels %.4f", e.Loss, *e.Accuracy, *e.AUC, *e.BaseEntropy)
+				t.Logf("loss %.4f, accuracy %.3f, AUC %.3f, entropy of the labels %.4f", e.Loss, *e.Accuracy, *e.AUC,
+					*e.BaseEntropy)
 				if !(e.Loss < *e.BaseEntropy) || *e.AUC < 0.7 {
-					t.Errorf("the log loss is %.4f with an AUC of %.3f, where the entropy of the labels is %.4f", e.Loss, *e.AUC, *e.BaseEntropy)
+					t.Errorf("the log loss is %.4f with an AUC of %.3f, where the entropy of the labels is %.4f",
+						e.Loss, *e.AUC, *e.BaseEntropy)
 				}
 			})
 		}
@@ -58,7 +60,8 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 	t.Run("no steps", func(t *testing.T) {
 		e := evaluated(t, dlrmLearns+" --set trainer.lr=1e-9")[0]
 		if e.Loss < *e.BaseEntropy {
-			t.Errorf("a model that does not learn has a log loss of %.4f, where the entropy of the labels is %.4f", e.Loss, *e.BaseEntropy)
+			t.Errorf("a model that does not learn has a log loss of %.4f, where the entropy of the labels is %.4f",
+				e.Loss, *e.BaseEntropy)
 		}
 	})
 }
@@ -78,7 +81,8 @@ func TestPerceptronLearnsDigits(t *testing.T) {
 		"nll": "--create-criterion nll --set model.output=log_softmax",
 	} {
 		t.Run(name, func(t *testing.T) {
-			epochs := evaluated(t, "--model MNIST --data DigitSample --epochs 5 --warmup none --batch-size 32 --set trainer.lr=0.1 --set momentum=0.9 "+flags)
+			epochs := evaluated(t,
+				"--model MNIST --data DigitSample --epochs 5 --warmup none --batch-size 32 --set trainer.lr=0.1 --set momentum=0.9 "+flags)
 			first, last := epochs[0], epochs[len(epochs)-1]
 			t.Logf("accuracy %.3f, then %.3f", *first.Accuracy, *last.Accuracy)
 			if len(epochs) != 5 || *last.Accuracy < 0.9 || last.Loss >= first.Loss || last.AUC != nil {

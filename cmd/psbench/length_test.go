@@ -66,7 +66,8 @@ func TestSoManyIterations(t *testing.T) {
 			if len(res.Warnings) > 0 && strings.Contains(strings.Join(res.Warnings, ""), "iterations") {
 				t.Errorf("warnings %q", res.Warnings)
 			}
-			if res.StartMS <= 0 || setting(res, "iterations") != "37, flag --iterations" || setting(res, "epochs") != "" {
+			if res.StartMS <= 0 || setting(res, "iterations") != "37, flag --iterations" ||
+				setting(res, "epochs") != "" {
 				t.Errorf("started after %g ms, %s, %s", res.StartMS, setting(res, "iterations"), setting(res, "epochs"))
 			}
 		})
@@ -92,15 +93,17 @@ func TestIterationsAreThoseOfEpochs(t *testing.T) {
 		return out
 	}
 	for _, n := range []int{15, 14} {
-		cut := lasting(t, fmt.Sprintf("--iterations %d", n)+flags)
-		for rank := range epochs.Losses {
-			if d := cmp.Diff(epochs.Losses[rank][:n], cut.Losses[rank]); d != "" {
-				t.Errorf("%d iterations, trainer %d: %s", n, rank, d)
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			cut := lasting(t, fmt.Sprintf("--iterations %d", n)+flags)
+			for rank := range epochs.Losses {
+				if d := cmp.Diff(epochs.Losses[rank][:n], cut.Losses[rank]); d != "" {
+					t.Errorf("%d iterations, trainer %d: %s", n, rank, d)
+				}
 			}
-		}
-		if got := keys(cut); len(got) != 2*n || n == 15 && !slices.Equal(got, keys(epochs)) {
-			t.Errorf("%d iterations have the keys %v", n, got)
-		}
+			if got := keys(cut); len(got) != 2*n || n == 15 && !slices.Equal(got, keys(epochs)) {
+				t.Errorf("%d iterations have the keys %v", n, got)
+			}
+		})
 	}
 }
 
@@ -152,7 +155,8 @@ func TestConnectedTrainersStopTogether(t *testing.T) {
 				for _, set := range res.Connected {
 					for _, rank := range set {
 						if got[rank] != got[set[0]] {
-							t.Errorf("of the trainers %v one measured %d iterations, another %d", set, got[set[0]], got[rank])
+							t.Errorf("of the trainers %v one measured %d iterations, another %d", set, got[set[0]],
+								got[rank])
 						}
 					}
 				}
@@ -180,14 +184,17 @@ func TestStreamedDataRepeats(t *testing.T) {
 	for length, res := range map[string]*result.Result{
 		"--iterations 12": lasting(t, "--iterations 12 --warmup none"+flags), "--seconds": timed(t, "--warmup 3"+flags),
 	} {
-		got := iterations(res)
-		per := res.Data.BatchesPerTrainer[0]
-		if got[0] != got[1] || per != 5 || !res.Data.Streamed {
-			t.Errorf("%s: the trainers measured %d iterations, %d an epoch, of %+v", length, got, per, res.Data)
-		}
-		if want := (got[0] + per - 1) / per; len(res.Evaluation) != want {
-			t.Errorf("%s: %d iterations were evaluated %d times, want %d", length, got[0], len(res.Evaluation), want)
-		}
+		t.Run(length, func(t *testing.T) {
+			got := iterations(res)
+			per := res.Data.BatchesPerTrainer[0]
+			if got[0] != got[1] || per != 5 || !res.Data.Streamed {
+				t.Errorf("%s: the trainers measured %d iterations, %d an epoch, of %+v", length, got, per, res.Data)
+			}
+			if want := (got[0] + per - 1) / per; len(res.Evaluation) != want {
+				t.Errorf("%s: %d iterations were evaluated %d times, want %d", length, got[0], len(res.Evaluation),
+					want)
+			}
+		})
 	}
 }
 
@@ -201,7 +208,8 @@ func TestDefaultLength(t *testing.T) {
 		"--ntrainer 3" + small:   {21, "7, default: 20 iterations per trainer"},
 		"--ntrainer 2" + small:   {25, "5, default"},
 		"--trainer batch_update": {20, "5, default: 20 iterations per trainer"},
-		"--ntrainer 4 --nserver 0 --ddp-hook noop --set data.sample_count=90" + small: {20, "10, default: 20 iterations per trainer"}, // of shares 3, 2, 2, 2
+		"--ntrainer 4 --nserver 0 --ddp-hook noop --set data.sample_count=90" + small: {20,
+			"10, default: 20 iterations per trainer"}, // of shares 3, 2, 2, 2
 	} {
 		res := lasting(t, flags)
 		if got := iterations(res); slices.Min(got) != want.iterations || setting(res, "epochs") != want.epochs {

@@ -56,12 +56,14 @@ func underLimit(t *testing.T, limit string, want ...string) {
 }
 
 func TestAddressSpaceLimit(t *testing.T) {
-	underLimit(t, "ulimit -v 2500000", "trainer", " cannot be mapped", "the address space limit (RLIMIT_AS) is 2.384 GiB")
+	underLimit(t, "ulimit -v 2500000", "trainer", " cannot be mapped",
+		"the address space limit (RLIMIT_AS) is 2.384 GiB")
 }
 
 // A memory cgroup would kill a process that touches more than it may.
 func TestMemoryCgroup(t *testing.T) {
-	join, limit := cgroupWith(t, "1073741824", map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"})
+	join, limit := cgroupWith(t, "1073741824",
+		map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"})
 	underLimit(t, join, "trainer", " does not fit: ", " are left ("+limit+" of cgroup /psbench-run-test)")
 }
 
@@ -72,7 +74,8 @@ func TestProcessCgroup(t *testing.T) {
 }
 
 func TestDescriptorLimit(t *testing.T) {
-	underLimit(t, "ulimit -n 30", "a run of 4 plugin processes needs about 44 descriptors, but the limit is 30 (ulimit -n)")
+	underLimit(t, "ulimit -n 30",
+		"a run of 4 plugin processes needs about 44 descriptors, but the limit is 30 (ulimit -n)")
 }
 
 // cgroupWith makes a cgroup with a limit, in a hierarchy that has it; the map

@@ -65,7 +65,8 @@ func parseKind(name string) (sdk.Kind, error) {
 	if slices.Contains(registry.Kinds, kind) {
 		return kind, nil
 	}
-	return "", usagef("unknown kind %s%s", quote.String(name), spelling.Hint(name, append(kindNames(), devicesArgument), "kinds", "psbench list shows all"))
+	return "", usagef("unknown kind %s%s", quote.String(name),
+		spelling.Hint(name, append(kindNames(), devicesArgument), "kinds", "psbench list shows all"))
 }
 
 func listItems(p *screen.Page, reg *registry.Registry, kinds []sdk.Kind) error {
@@ -78,7 +79,8 @@ func listItems(p *screen.Page, reg *registry.Registry, kinds []sdk.Kind) error {
 		}
 	}
 	return p.Grid([]screen.Column{
-		screen.Left("kind"), screen.Left("key"), screen.Left("plugin").Yields(1), screen.Left("aliases").Yields(2), screen.Left("description"),
+		screen.Left("kind"), screen.Left("key"), screen.Left("plugin").Yields(1), screen.Left("aliases").Yields(2),
+		screen.Left("description"),
 	}, rows, false)
 }
 
@@ -138,7 +140,8 @@ func listSettings(p *screen.Page, kind sdk.Kind, parts []described) error {
 	p.Line(0, "")
 	p.Line(2, fmt.Sprintf("Settings, as in --set %s.%s=value:", kind, rows[0][1]))
 	return p.Grid([]screen.Column{
-		screen.Left("key"), screen.Left("setting"), screen.Left("type").Yields(1), screen.Left("default"), screen.Left("description"),
+		screen.Left("key"), screen.Left("setting"), screen.Left("type").Yields(1), screen.Left("default"),
+		screen.Left("description"),
 	}, rows, false)
 }
 
@@ -165,7 +168,8 @@ func listServices(p *screen.Page, kind sdk.Kind, parts []described) error {
 		}
 		switch kind {
 		case sdk.KindServer:
-			columns = []screen.Column{screen.Left("key"), screen.Left("serves"), screen.Left("answers a trainer"), screen.Left("with")}
+			columns = []screen.Column{screen.Left("key"), screen.Left("serves"), screen.Left("answers a trainer"),
+				screen.Left("with")}
 			rows = append(rows, []string{d.Key, string(d.part.Serves), answers(d.part), declared(d.part)})
 		case sdk.KindHook:
 			columns = []screen.Column{screen.Left("key"), screen.Left("leaves in a bucket")}
@@ -254,19 +258,24 @@ func (a *app) listDevices(cmd *cobra.Command, reg *registry.Registry) error {
 	return a.print(func(p *screen.Page) error {
 		var rows [][]string
 		for _, d := range list.Devices {
-			rows = append(rows, []string{d.ID(), quote.Text(d.Name), strconv.FormatInt(d.MemoryMiB, 10), d.Capability, string(d.Mode), peers(list, d), d.UUID})
+			rows = append(rows, []string{d.ID(), quote.Text(d.Name), strconv.FormatInt(d.MemoryMiB, 10), d.Capability,
+				string(d.Mode), peers(list, d), d.UUID})
 		}
 		if err := p.Grid([]screen.Column{
-			screen.Left("device"), screen.Left("name"), screen.Right("memory MiB"), screen.Left("compute capability"), screen.Left("mode"),
+			screen.Left("device"), screen.Left("name"), screen.Right("memory MiB"), screen.Left("compute capability"),
+			screen.Left("mode"),
 			screen.Left("reaches the memory of").Yields(1), screen.Left("UUID").Yields(2),
 		}, rows, false); err != nil {
 			return err
 		}
 		p.Line(0, "")
 		field(p, "driver", "CUDA "+devices.Version(list.Driver))
-		field(p, "MPS", map[bool]string{true: "used", false: "not used"}[list.MPS.Used]+": "+quote.Message(list.MPS.Known))
+		field(p, "MPS",
+			map[bool]string{true: "used", false: "not used"}[list.MPS.Used]+": "+quote.Message(list.MPS.Known))
 		if list.Visible != nil {
-			field(p, "visible", "CUDA_VISIBLE_DEVICES is "+quote.String(*list.Visible)+": the driver hides all other devices, and numbers these from 0")
+			field(p, "visible",
+				"CUDA_VISIBLE_DEVICES is "+quote.String(*list.Visible)+
+					": the driver hides all other devices, and numbers these from 0")
 		}
 		field(p, "program", quote.Message(program))
 		if err := list.Check(len(list.Devices)); err != nil {

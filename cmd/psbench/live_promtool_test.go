@@ -20,9 +20,13 @@ func TestPromtoolAcceptsMetrics(t *testing.T) {
 		t.Skip("there is no promtool")
 	}
 	t.Parallel()
-	s := startLive(t, "sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 3 --seconds 1 --axis server=average,average_batch --no-again --out "+filepath.Join(t.TempDir(), "study"))
+	s := startLive(t,
+		"sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 3 --seconds 1 --axis server=average,average_batch --no-again --out "+
+			filepath.Join(t.TempDir(), "study"))
 	var text []byte
-	for until := time.Now().Add(time.Minute); !bytes.Contains(text, []byte("psbench_cell_throughput_samples_per_second{")) || !bytes.Contains(text, []byte("psbench_run_loss ")); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); !bytes.Contains(text,
+		[]byte("psbench_cell_throughput_samples_per_second{")) ||
+		!bytes.Contains(text, []byte("psbench_run_loss ")); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("within a minute there are no metrics of a cell and of a run:\n%s", text)
 		}

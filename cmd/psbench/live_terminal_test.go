@@ -21,7 +21,8 @@ var controls = regexp.MustCompile(`\x1b\[[0-9]*[A-Za-z]|\r`)
 func TestLiveTerminal(t *testing.T) {
 	t.Parallel()
 	const up, hide = "A\x1b[J", "\x1b[?"
-	sweep := "sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 1 --seconds 2.5 --axis server=average,average_batch --no-again --out "
+	sweep :=
+		"sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 1 --seconds 2.5 --axis server=average,average_batch --no-again --out "
 	for _, c := range []struct {
 		environment string
 		columns     int
@@ -32,30 +33,34 @@ func TestLiveTerminal(t *testing.T) {
 		{"TERM=xterm NO_COLOR=1", 59, false, false},
 		{"TERM=dumb", 80, false, false},
 	} {
-		control, terminal := openTerminal(t, c.columns)
-		cmd := &exec.Cmd{
-			Path: "/proc/self/exe", Stdout: io.Discard, Stderr: terminal, Env: append(append(os.Environ(), smallest), strings.Fields(c.environment)...),
-			Args: append([]string{"psbench"}, strings.Fields(sweep+filepath.Join(t.TempDir(), "study"))...),
-		}
-		out := shown(t, cmd, control, terminal)
-		_ = control.Close()
-		for _, part := range []string{"medians ", "1 of 2 cells", "throughput", "measured pass, ", up} {
-			if strings.Contains(out, part) != c.board {
-				t.Errorf("%+v: of %q: %t: %q", c, part, !c.board, out)
+		t.Run(c.environment, func(t *testing.T) {
+			control, terminal := openTerminal(t, c.columns)
+			cmd := &exec.Cmd{
+				Path: "/proc/self/exe", Stdout: io.Discard, Stderr: terminal,
+				Env:  append(append(os.Environ(), smallest), strings.Fields(c.environment)...),
+				Args: append([]string{"psbench"}, strings.Fields(sweep+filepath.Join(t.TempDir(), "study"))...),
 			}
-		}
-		if strings.Contains(out, "\x1b[2m") != c.dim || strings.Contains(out, hide) {
-			t.Errorf("%+v: %q", c, out)
-		}
-		if c.board && !strings.HasSuffix(out, up) {
-			t.Errorf("%+v: it ends with %q", c, out[max(0, len(out)-100):])
-		}
-		for line := range strings.SplitSeq(out, "\n") {
-			line = line[strings.LastIndex(line, "\r\x1b")+1:]
-			if n := len([]rune(controls.ReplaceAllString(line, ""))); c.board && n > c.columns && !strings.Contains(line, "live page") {
-				t.Errorf("%+v: %d columns: %q", c, n, line)
+			out := shown(t, cmd, control, terminal)
+			_ = control.Close()
+			for _, part := range []string{"medians ", "1 of 2 cells", "throughput", "measured pass, ", up} {
+				if strings.Contains(out, part) != c.board {
+					t.Errorf("%+v: of %q: %t: %q", c, part, !c.board, out)
+				}
 			}
-		}
+			if strings.Contains(out, "\x1b[2m") != c.dim || strings.Contains(out, hide) {
+				t.Errorf("%+v: %q", c, out)
+			}
+			if c.board && !strings.HasSuffix(out, up) {
+				t.Errorf("%+v: it ends with %q", c, out[max(0, len(out)-100):])
+			}
+			for line := range strings.SplitSeq(out, "\n") {
+				line = line[strings.LastIndex(line, "\r\x1b")+1:]
+				if n := len([]rune(controls.ReplaceAllString(line, ""))); c.board && n > c.columns &&
+					!strings.Contains(line, "live page") {
+					t.Errorf("%+v: %d columns: %q", c, n, line)
+				}
+			}
+		})
 	}
 }
 
@@ -64,8 +69,10 @@ func TestLiveTerminalSignals(t *testing.T) {
 	t.Parallel()
 	control, terminal := openTerminal(t, 80)
 	defer func() { _ = control.Close() }()
-	args := "sweep --live --ntrainer 1 --nserver 1 --seconds 100 --repeats 1 --axis server=average --no-again --out " + filepath.Join(t.TempDir(), "study")
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...), Stderr: terminal, Env: append(os.Environ(), smallest, "TERM=xterm", "NO_COLOR=1")}
+	args := "sweep --live --ntrainer 1 --nserver 1 --seconds 100 --repeats 1 --axis server=average --no-again --out " +
+		filepath.Join(t.TempDir(), "study")
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...),
+		Stderr: terminal, Env: append(os.Environ(), smallest, "TERM=xterm", "NO_COLOR=1")}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +131,8 @@ func TestLiveTerminalSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := until("psbench: ")
-	if before, _, _ := strings.Cut(last, "psbench: "); !strings.HasSuffix(before, "A\x1b[J") && !strings.HasSuffix(before, "\x1b[K") {
+	if before, _, _ := strings.Cut(last, "psbench: "); !strings.HasSuffix(before, "A\x1b[J") &&
+		!strings.HasSuffix(before, "\x1b[K") {
 		t.Errorf("it leaves %q", before)
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitSignal {

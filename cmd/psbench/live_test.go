@@ -34,7 +34,8 @@ type started struct {
 func startLive(t *testing.T, args string) *started {
 	t.Helper()
 	s := &started{said: new(bytes.Buffer), read: make(chan struct{})}
-	s.Cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...), Env: append(os.Environ(), smallest, "TMPDIR="+t.TempDir())}
+	s.Cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...),
+		Env: append(os.Environ(), smallest, "TMPDIR="+t.TempDir())}
 	stderr, err := s.StderrPipe()
 	if err == nil {
 		err = s.Start()
@@ -145,7 +146,8 @@ func gone(t *testing.T, url string) {
 func TestLiveSweep(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "study")
-	s := startLive(t, "sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 2 --seconds 1.5 --axis server=average,average_batch --no-again --out "+dir)
+	s := startLive(t,
+		"sweep --live --ntrainer 2 --nserver 1 --warmup none --repeats 2 --seconds 1.5 --axis server=average,average_batch --no-again --out "+dir)
 	for _, c := range []struct {
 		method, url string
 		headers     []string
@@ -158,9 +160,11 @@ func TestLiveSweep(t *testing.T) {
 		{"GET", s.url, []string{"Origin", "http://evil.example"}, 403},
 		{"POST", s.url, nil, 405},
 	} {
-		if got := status(t, c.method, c.url, c.headers...); got != c.want {
-			t.Errorf("%s %s with %q is answered with %d, want %d", c.method, c.url, c.headers, got, c.want)
-		}
+		t.Run(c.method, func(t *testing.T) {
+			if got := status(t, c.method, c.url, c.headers...); got != c.want {
+				t.Errorf("%s %s with %q is answered with %d, want %d", c.method, c.url, c.headers, got, c.want)
+			}
+		})
 	}
 	all := readLive(t, s.url)
 	if err := s.end(); err != nil {
@@ -196,7 +200,8 @@ func TestLiveRun(t *testing.T) {
 	if err := s.end(); err != nil {
 		t.Fatalf("%v: %s", err, s.said)
 	}
-	if d := all.documents[len(all.documents)-1]; len(all.documents) != 2 || len(d.Runs) != 1 || len(d.Details) != 1 || len(d.Details[0].Lanes) != 2 {
+	if d := all.documents[len(all.documents)-1]; len(all.documents) != 2 || len(d.Runs) != 1 || len(d.Details) != 1 ||
+		len(d.Details[0].Lanes) != 2 {
 		t.Errorf("of %d documents the last has %d runs and %d details", len(all.documents), len(d.Runs), len(d.Details))
 	}
 	told := false
@@ -229,10 +234,13 @@ func TestLiveEnds(t *testing.T) {
 	if err := s.end(); err == nil {
 		t.Error("it came to an end")
 	}
-	if last := all.progress[len(all.progress)-1]; last.Failed != 1 || !strings.HasPrefix(last.Ended, "it ended with an error: data idx: sample 0") {
+	if last := all.progress[len(all.progress)-1]; last.Failed != 1 ||
+		!strings.HasPrefix(last.Ended, "it ended with an error: data idx: sample 0") {
 		t.Errorf("it ended with %+v", last)
 	}
-	s = startLive(t, "sweep --live --ntrainer 1 --nserver 1 --seconds 100 --repeats 1 --axis server=average --no-again --out "+filepath.Join(t.TempDir(), "study"))
+	s = startLive(t,
+		"sweep --live --ntrainer 1 --nserver 1 --seconds 100 --repeats 1 --axis server=average --no-again --out "+
+			filepath.Join(t.TempDir(), "study"))
 	time.AfterFunc(2*time.Second, func() { _ = s.Process.Signal(os.Interrupt) })
 	all = readLive(t, s.url)
 	if err := s.end(); err == nil || s.ProcessState.ExitCode() != exitSignal {

@@ -26,7 +26,8 @@ func main() {
 
 func main1() int {
 	// The pipe and the agents first: their variables are not for what psbench starts.
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: monitor.BeatPipe(), called: team.Inherited(), args: os.Args[1:]}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: monitor.BeatPipe(), called: team.Inherited(),
+		args: os.Args[1:]}
 	a.environ = os.Environ()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interrupt.Signals()...)

@@ -95,9 +95,11 @@ func TestScripts(t *testing.T) {
 				_, err := blas.Open(blas.OpenBLAS, 1)
 				return err == nil, nil
 			case "mount": // a file system of one's own
-				return exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", testFolder).Run() == nil, nil
+				return exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none",
+					testFolder).Run() == nil, nil
 			case "uts": // a host name of one's own
-				return exec.Command("unshare", "--user", "--map-root-user", "--uts", "hostname", "another").Run() == nil, nil
+				return exec.Command("unshare", "--user", "--map-root-user", "--uts", "hostname",
+					"another").Run() == nil, nil
 			case "hostip":
 				return hostIP() != "", nil
 			default:
@@ -177,9 +179,11 @@ func TestExitStatus(t *testing.T) {
 		"comm --nserver 0":                       exitUsage,
 		"comm --server none":                     exitFailure,
 	} {
-		a := &app{stdout: io.Discard, stderr: io.Discard}
-		if got := a.run(t.Context(), strings.Fields(line)); got != want {
-			t.Errorf("psbench %s exits with %d, want %d", line, got, want)
-		}
+		t.Run(line, func(t *testing.T) {
+			a := &app{stdout: io.Discard, stderr: io.Discard}
+			if got := a.run(t.Context(), strings.Fields(line)); got != want {
+				t.Errorf("psbench %s exits with %d, want %d", line, got, want)
+			}
+		})
 	}
 }

@@ -64,7 +64,8 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 		return none, err
 	}
 	o := cluster.Options{
-		Output: outputOf(told, opts, out), Ending: func() func() { return interrupt.Bounded(ctx) }, Kept: opts.JSON != "" || opts.Out != "",
+		Output: outputOf(told, opts, out), Ending: func() func() { return interrupt.Bounded(ctx) },
+		Kept: opts.JSON != "" || opts.Out != "",
 	}
 	a.team.Spread(&o)
 	res, err := m.run(ctx, told, o)

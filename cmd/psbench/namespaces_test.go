@@ -43,7 +43,9 @@ func newNamespaces(b *testing.B, l line) *namespaces {
 	if os.Getuid() != 0 {
 		b.Skip("network namespaces are made by root")
 	}
-	n := &namespaces{names: [2]string{fmt.Sprintf("psbench-%d-a", os.Getpid()), fmt.Sprintf("psbench-%d-b", os.Getpid())}}
+	n := &namespaces{
+		names: [2]string{fmt.Sprintf("psbench-%d-a", os.Getpid()), fmt.Sprintf("psbench-%d-b", os.Getpid())},
+	}
 	for _, name := range n.names {
 		command(b, "ip netns add "+name)
 		b.Cleanup(func() { command(b, "ip netns del "+name) })
@@ -69,7 +71,8 @@ func (n *namespaces) shape(b *testing.B, gbit int) {
 		command(b, fmt.Sprintf("ip -n %s addr add %s/24 dev wire", at, ips[end]))
 		command(b, fmt.Sprintf("ip -n %s link set wire up", at))
 		if gbit > 0 { // a burst is what goes in 2 ms
-			command(b, fmt.Sprintf("tc -n %s qdisc add dev wire root tbf rate %dgbit burst %dk latency 20ms", at, gbit, max(256, 250*gbit)))
+			command(b, fmt.Sprintf("tc -n %s qdisc add dev wire root tbf rate %dgbit burst %dk latency 20ms", at, gbit,
+				max(256, 250*gbit)))
 		}
 	}
 }
@@ -83,7 +86,8 @@ func (n *namespaces) delay(b *testing.B, l line) {
 	command(b, "go build -o "+path+" ../../bench/cluster/wire")
 	rate := float64(l.gbit) * 1e9
 	waiting := int(rate / 8 * (room + l.delay).Seconds() / mtu)
-	wire := exec.Command(path, "-delay", l.delay.String(), "-rate", fmt.Sprint(rate), "-mtu", fmt.Sprint(mtu), "-queue", fmt.Sprint(waiting), n.names[0]+"="+ips[0], n.names[1]+"="+ips[1])
+	wire := exec.Command(path, "-delay", l.delay.String(), "-rate", fmt.Sprint(rate), "-mtu", fmt.Sprint(mtu), "-queue",
+		fmt.Sprint(waiting), n.names[0]+"="+ips[0], n.names[1]+"="+ips[1])
 	wire.Stderr = os.Stderr
 	said, err := wire.StdoutPipe()
 	if err == nil {
@@ -128,7 +132,8 @@ func (n *namespaces) Start(ctx context.Context, spec launch.Spec) (cluster.Proce
 	if err != nil {
 		return nil, err
 	}
-	spec.Plugin.Command = []string{"nsenter", "--net=/run/netns/" + n.names[n.of(spec.Name)], exe, launch.BuiltinArgument, spec.Name}
+	spec.Plugin.Command = []string{"nsenter", "--net=/run/netns/" + n.names[n.of(spec.Name)], exe,
+		launch.BuiltinArgument, spec.Name}
 	p, err := n.launcher.Start(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -146,25 +151,27 @@ func BenchmarkNamespaces(b *testing.B) {
 	if os.Getenv(besideBare) == "" {
 		b.Skip(besideBare + "=1 adds the bare sockets to compare with")
 	}
-	for _, l := range []line{{gbit: 1}, {1, 100 * time.Microsecond}, {1, 2 * time.Millisecond}, {gbit: 10}, {gbit: 25}, {}} {
+	for _, l := range []line{{gbit: 1}, {1, 100 * time.Microsecond}, {1, 2 * time.Millisecond}, {gbit: 10}, {gbit: 25},
+		{}} {
 		for _, insecure := range []bool{true, false} {
 			transports := []string{"tcp", "bare"}
 			if !insecure {
 				transports[1] = "baretls"
 			}
 			for _, o := range []*bench.Operation{bench.PushPull, bench.AllReduce} {
-				b.Run(fmt.Sprintf("Gbit=%d/delay=%v/TLS=%t/%s", l.gbit, l.delay, !insecure, o.Name), func(b *testing.B) {
-					rows := between(b, l, insecure, transports, o)
-					for size := range 3 {
-						ours, bare := rows[2*size], rows[2*size+1]
-						if ours.Mismatch != "" {
-							b.Errorf("%s of %d bytes: %s", ours.Transport, ours.Bytes, ours.Mismatch)
+				b.Run(fmt.Sprintf("Gbit=%d/delay=%v/TLS=%t/%s", l.gbit, l.delay, !insecure, o.Name),
+					func(b *testing.B) {
+						rows := between(b, l, insecure, transports, o)
+						for size := range 3 {
+							ours, bare := rows[2*size], rows[2*size+1]
+							if ours.Mismatch != "" {
+								b.Errorf("%s of %d bytes: %s", ours.Transport, ours.Bytes, ours.Mismatch)
+							}
+							name := fmt.Sprintf("-of-%dKiB", ours.Bytes>>10)
+							b.ReportMetric(ours.P50US, "us"+name)
+							b.ReportMetric(100*bare.P50US/ours.P50US, "%"+name)
 						}
-						name := fmt.Sprintf("-of-%dKiB", ours.Bytes>>10)
-						b.ReportMetric(ours.P50US, "us"+name)
-						b.ReportMetric(100*bare.P50US/ours.P50US, "%"+name)
-					}
-				})
+					})
 			}
 		}
 	}
@@ -196,7 +203,8 @@ func between(b *testing.B, l line, insecure bool, transports []string, o *bench.
 		b.Fatal(err)
 	}
 	open := func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return n, nil }
-	res, err := micro.Run(context.Background(), p, micro.Options{Options: cluster.Options{Open: open}, Progress: micro.Silent})
+	res, err := micro.Run(context.Background(), p,
+		micro.Options{Options: cluster.Options{Open: open}, Progress: micro.Silent})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -65,7 +65,8 @@ stopped. docs/statistics.md explains the numbers.`,
 	flags.StringVar(&f.out, "out", "", "`FOLDER` that keeps the runs")
 	flags.StringVar(&f.metric, "metric", model.Throughput, "`NAME` of what is shown; all are kept")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
-	_ = cmd.RegisterFlagCompletionFunc("metric", cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("metric",
+		cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -58,7 +58,8 @@ func (a *app) terminal(w io.Writer) *progress.Terminal {
 	if !isTerminal(w) || a.variable("TERM") == "dumb" {
 		return nil
 	}
-	return &progress.Terminal{Width: func() int { return widthOf(w) }, Height: func() int { return heightOf(w) }, Styled: a.variable("NO_COLOR") == ""}
+	return &progress.Terminal{Width: func() int { return widthOf(w) }, Height: func() int { return heightOf(w) },
+		Styled: a.variable("NO_COLOR") == ""}
 }
 
 // variable is a variable of the environment, or "".

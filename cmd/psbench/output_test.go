@@ -24,18 +24,22 @@ func TestPluginOutput(t *testing.T) {
 			t.Errorf("psbench %v ends with %d and prints %q, want %q", c.args, status, stderr, c.want)
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(logs, "data.log")); err != nil || string(text) != "loading 0\nloading 1\n" {
+	if text, err := os.ReadFile(filepath.Join(logs, "data.log")); err != nil ||
+		string(text) != "loading 0\nloading 1\n" {
 		t.Errorf("the log has %q (%v)", text, err)
 	}
 	for _, name := range []string{"trainer0.log", "server2.log"} {
-		if _, err := os.Stat(filepath.Join(logs, name)); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(logs, name)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	args = append(withActor(t, script{Say: "loading", Times: 1, Panic: "no more"}), small...)
 	status, _, stderr := psbenchMain(t, args...)
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	if status == 0 || len(lines) != 2 || lines[0] != "data: loading 0" || !strings.Contains(lines[1], "panic: no more, in psbench.actor.Load (testplugin_test.go:") {
+	if status == 0 || len(lines) != 2 || lines[0] != "data: loading 0" ||
+		!strings.Contains(lines[1], "panic: no more, in psbench.actor.Load (testplugin_test.go:") {
 		t.Errorf("a panic ends psbench with %d and\n%s", status, stderr)
 	}
 }

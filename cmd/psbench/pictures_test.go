@@ -25,18 +25,23 @@ func TestPicturesOnATerminal(t *testing.T) {
 		{"--pictures=false", 80, false, nil},
 		{"--pictures", 100, true, []string{"NO_COLOR=1"}},
 	} {
-		control, terminal := openTerminal(t, c.columns)
-		cmd := &exec.Cmd{
-			Path: "/proc/self/exe", Stdout: terminal, Stderr: io.Discard, Env: append(os.Environ(), c.environment...),
-			Args: append(strings.Fields("psbench show ../../core/record/folder/testdata/schema3"), strings.Fields(c.flags)...),
-		}
-		out := shown(t, cmd, control, terminal)
-		_ = control.Close()
-		if strings.Contains(out, title) != c.drawn || strings.Contains(out, "\x1b") {
-			t.Errorf("%+v: %q", c, out)
-		}
-		if ascii := len(c.environment) > 0 && strings.HasPrefix(c.environment[0], "LC_ALL"); c.drawn && strings.Contains(out, "█") == ascii {
-			t.Errorf("%+v: %q", c, out)
-		}
+		t.Run(c.flags, func(t *testing.T) {
+			control, terminal := openTerminal(t, c.columns)
+			cmd := &exec.Cmd{
+				Path: "/proc/self/exe", Stdout: terminal, Stderr: io.Discard,
+				Env: append(os.Environ(), c.environment...),
+				Args: append(strings.Fields("psbench show ../../core/record/folder/testdata/schema3"),
+					strings.Fields(c.flags)...),
+			}
+			out := shown(t, cmd, control, terminal)
+			_ = control.Close()
+			if strings.Contains(out, title) != c.drawn || strings.Contains(out, "\x1b") {
+				t.Errorf("%+v: %q", c, out)
+			}
+			if ascii := len(c.environment) > 0 && strings.HasPrefix(c.environment[0], "LC_ALL"); c.drawn &&
+				strings.Contains(out, "█") == ascii {
+				t.Errorf("%+v: %q", c, out)
+			}
+		})
 	}
 }

@@ -21,7 +21,8 @@ func TestPlantedSweeps(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(spec), func(t *testing.T) {
-			if status, stdout, stderr := psbenchMain(t, "sweep", spec, "--registry", registry, "--dry-run"); status != 0 {
+			if status, stdout, stderr := psbenchMain(t, "sweep", spec, "--registry", registry,
+				"--dry-run"); status != 0 {
 				t.Fatalf("status %d\n%s\n%s", status, stdout, stderr)
 			}
 		})

@@ -34,7 +34,8 @@ changed; to add it again accepts a change.`,
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before, _ := atDash(cmd, args); len(before) != 1 {
-				return usagef("plugin add takes one program, but %s given; arguments of the program follow --", given(before))
+				return usagef("plugin add takes one program, but %s given; arguments of the program follow --",
+					given(before))
 			}
 			return nil
 		},
@@ -44,7 +45,8 @@ changed; to add it again accepts a change.`,
 				return err
 			}
 			defer interrupt.Hold(cmd.Context())()
-			plugin, parts, err := registry.Add(cmd.Context(), path, psbench.Registry, registry.Addition{Name: name, Command: args, Ask: launch.Describe, Internal: plugins.Internal()})
+			plugin, parts, err := registry.Add(cmd.Context(), path, psbench.Registry,
+				registry.Addition{Name: name, Command: args, Ask: launch.Describe, Internal: plugins.Internal()})
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,8 @@ with; --expect says it of one that declares nothing.`,
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before, _ := atDash(cmd, args); len(before) < 1 || len(before) > 2 {
-				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given; those of the plugin follow --", len(before))
+				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given; those of the plugin follow --",
+					len(before))
 			}
 			return nil
 		},
@@ -59,9 +60,11 @@ with; --expect says it of one that declares nothing.`,
 			o := a.runOptions(run.Silent)
 			o.Output = launch.Output{Line: printed.Line}
 			check := &conformance.Check{
-				Program: append([]string{path}, after...), Registry: psbench.Registry, Catalogue: catalogue, Run: o, Out: a.stdout, Width: widthOf(a.stdout),
+				Program: append([]string{path}, after...), Registry: psbench.Registry, Catalogue: catalogue, Run: o,
+				Out: a.stdout, Width: widthOf(a.stdout),
 				Configuration: config.Sources{Flags: cmd.Flags()}, RanksDiffer: ranksDiffer, DenseOnly: denseOnly,
-				Expect: sdk.Answers(expect), Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"), JSON: format == "json",
+				Expect: sdk.Answers(expect), Refused: refused, Largest: largest, Model: cmd.Flags().Changed("model"),
+				JSON: format == "json",
 			}
 			if len(before) == 2 {
 				check.Key = before[1]
@@ -72,13 +75,19 @@ with; --expect says it of one that declares nothing.`,
 	}
 	a.addFlags(cmd, "set", "model", "registry", "transport", "listen", "interface", "rpc_timeout")
 	cmd.Flags().BoolVar(&ranksDiffer, "ranks-differ", false, "hooks and servers may leave ranks with different results")
-	cmd.Flags().StringArrayVar(&refused, "refuses", nil, "`kind.setting=value` that a part of the kind must refuse; may be repeated")
-	wholeVar(cmd.Flags(), &largest, "largest-batch", 0, "`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
+	cmd.Flags().StringArrayVar(&refused, "refuses", nil,
+		"`kind.setting=value` that a part of the kind must refuse; may be repeated")
+	wholeVar(cmd.Flags(), &largest, "largest-batch", 0,
+		"`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
 	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
-	cmd.Flags().StringVar(&expect, "expect", "", "`ANSWER` of hooks and servers, in the place of what they declare: mean, sum, own, \"as KEY\", a built-in one, or any, which is not compared")
-	cmd.Flags().StringVar(&format, "format", checkFormats[0], "`FORMAT` of the output: text, or json, a line for each point, without the speed")
-	_ = cmd.RegisterFlagCompletionFunc("expect", cobra.FixedCompletions([]string{"mean", "sum", "own", "any"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(checkFormats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&expect, "expect", "",
+		"`ANSWER` of hooks and servers, in the place of what they declare: mean, sum, own, \"as KEY\", a built-in one, or any, which is not compared")
+	cmd.Flags().StringVar(&format, "format", checkFormats[0],
+		"`FORMAT` of the output: text, or json, a line for each point, without the speed")
+	_ = cmd.RegisterFlagCompletionFunc("expect",
+		cobra.FixedCompletions([]string{"mean", "sum", "own", "any"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format",
+		cobra.FixedCompletions(checkFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -71,7 +71,8 @@ func named(reg *registry.Registry, key string) (items []registry.Item, err error
 	if len(items) > 0 {
 		return items, nil
 	}
-	return nil, usagef("unknown key %s%s", quote.String(key), spelling.Hint(key, keyNames(reg), "keys", "psbench list shows all"))
+	return nil, usagef("unknown key %s%s", quote.String(key),
+		spelling.Hint(key, keyNames(reg), "keys", "psbench list shows all"))
 }
 
 // keyNames are the keys and aliases of all kinds, each once.

@@ -110,7 +110,8 @@ func parseProjectKind(name string) (scaffold.Kind, error) {
 			return kind, nil
 		}
 	}
-	return scaffold.Kind{}, usagef("unknown kind %s%s", quote.String(name), spelling.Hint(name, projectKinds(), "kinds", "psbench plugin new --help shows all"))
+	return scaffold.Kind{}, usagef("unknown kind %s%s", quote.String(name),
+		spelling.Hint(name, projectKinds(), "kinds", "psbench plugin new --help shows all"))
 }
 
 func languages() []string {
@@ -132,7 +133,8 @@ func parseLanguage(name string) (scaffold.Language, error) {
 func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
 	for _, item := range reg.Items(kind.Kind) {
 		if item.Key == name || slices.Contains(item.Aliases, name) {
-			return fmt.Errorf("there is a %s %s already, in %s: give the plugin another name", kind.Kind, name, item.File)
+			return fmt.Errorf("there is a %s %s already, in %s: give the plugin another name", kind.Kind, name,
+				item.File)
 		}
 	}
 	for _, p := range reg.Plugins() {
@@ -162,7 +164,9 @@ func builtWith(clone string) (scaffold.Module, error) {
 	}
 	around, found, err := scaffold.CloneAround(executable)
 	if err == nil && !found {
-		err = fmt.Errorf("this psbench, %s, is no released version and lies in no clone: --psbench FOLDER names the clone that plugins are to be built with", quote.Word(executable))
+		err =
+			fmt.Errorf("this psbench, %s, is no released version and lies in no clone: --psbench FOLDER names the clone that plugins are to be built with",
+				quote.Word(executable))
 	}
 	return around, err
 }

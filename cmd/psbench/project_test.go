@@ -23,12 +23,14 @@ func TestPagesOfKinds(t *testing.T) {
 				}
 			}
 			if len(commands) < 2 {
-				t.Fatalf("the page has %d blocks of commands: the pattern of this test no longer fits it", len(commands))
+				t.Fatalf("the page has %d blocks of commands: the pattern of this test no longer fits it",
+					len(commands))
 			}
 			_, name, _ := strings.Cut(strings.TrimSpace(commands[0]), "psbench plugin new "+kind.Name+" ")
 			own := scaffold.Project{Kind: kind, Name: name}.Try()
 			if strings.TrimSpace(commands[1]) != own[2] {
-				t.Errorf("the page measures %s by\n%sbut the page of the project itself by\n%s", name, commands[1], own[2])
+				t.Errorf("the page measures %s by\n%sbut the page of the project itself by\n%s", name, commands[1],
+					own[2])
 			}
 			r := newReader(t)
 			r.run(t, commands[0])

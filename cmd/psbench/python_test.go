@@ -24,7 +24,9 @@ func findPython(modules ...string) (path string, err error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no python3 has %s (%w): Debian's are python3-grpcio, python3-protobuf, python3-numpy and python3-torch", wanted, err)
+	return "", fmt.Errorf(
+		"no python3 has %s (%w): Debian's are python3-grpcio, python3-protobuf, python3-numpy and python3-torch",
+		wanted, err)
 }
 
 // withPython is a PATH on which python3 can run plugins and has these modules besides. A test is skipped

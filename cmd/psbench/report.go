@@ -49,7 +49,8 @@ given together become one page.`,
 			return a.report(args, output, many)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` of the page, by default DIR.html in the current folder; - is standard output")
+	cmd.Flags().StringVarP(&output, "output", "o", "",
+		"`FILE` of the page, by default DIR.html in the current folder; - is standard output")
 	many.add(cmd)
 	return cmd
 }
@@ -75,7 +76,8 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 		}
 	}
 	if len(d.Runs)+failed == 0 {
-		return fmt.Errorf("there is nothing to report: no run of %s has come to its end", quote.Message(strings.Join(paths, ", ")))
+		return fmt.Errorf("there is nothing to report: no run of %s has come to its end",
+			quote.Message(strings.Join(paths, ", ")))
 	}
 	if output == "-" {
 		return page.Write(a.stdout, d)
@@ -99,7 +101,8 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	} else {
 		runs += " of " + screen.Count(cells, "cell")
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s, %.1f MB; any browser opens it\n", quote.Word(output), runs, float64(size)/1e6)
+	_, err = fmt.Fprintf(a.stdout, "%s: %s, %.1f MB; any browser opens it\n", quote.Word(output), runs,
+		float64(size)/1e6)
 	return err
 }
 

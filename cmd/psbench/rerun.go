@@ -52,7 +52,9 @@ func outputKeys() (keys []string) {
 // readRecorded is a run that can be run again.
 func readRecorded(path string) (*result.Result, error) {
 	if folder.IsComm(path) {
-		return nil, fmt.Errorf("%s is of psbench comm, but rerun repeats runs: give its command again, which is in its result.json", quote.Word(path))
+		return nil, fmt.Errorf(
+			"%s is of psbench comm, but rerun repeats runs: give its command again, which is in its result.json",
+			quote.Word(path))
 	}
 	old, err := readResult(path)
 	if err == nil && len(old.Config) == 0 {
@@ -74,7 +76,8 @@ func (a *app) withOutput() *app {
 // mergeRerun reads the configuration that is to be run again, before that on several hosts.
 func (a *app) mergeRerun(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error) {
 	if args[0] == "-" {
-		return nil, nil, usagef("rerun - reads standard input, which there is once, but several hosts run this: give a file that all of them have")
+		return nil, nil,
+			usagef("rerun - reads standard input, which there is once, but several hosts run this: give a file that all of them have")
 	}
 	old, err := readRecorded(args[0])
 	if err != nil {
@@ -90,7 +93,8 @@ func (a *app) rerun(cmd *cobra.Command, path string) error {
 	}
 	values := old.Config
 	if a.team != nil { // where a transport that was left to psbench may be another
-		values = slices.DeleteFunc(slices.Clone(values), func(v result.Value) bool { return v.Key == config.Transport && config.Derived(v) })
+		values = slices.DeleteFunc(slices.Clone(values),
+			func(v result.Value) bool { return v.Key == config.Transport && config.Derived(v) })
 	}
 	only := a.withOutput()
 	exp, opts, err := only.resolve(cmd, recorded(path, values))

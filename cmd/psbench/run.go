@@ -73,7 +73,8 @@ func (a *app) printPlacement(exp *config.Experiment) error {
 }
 
 // runExperiment runs it and writes its tables, and below them what else there is to say.
-func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer, int, *result.Result) error) error {
+func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer,
+	int, *result.Result) error) error {
 	if a.lone != "" {
 		exp.Warnings = append(exp.Warnings, a.lone)
 	}
@@ -97,7 +98,8 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 		},
 		write: func(w io.Writer, width int, r *result.Result) error {
 			err := page.Result(r)
-			if werr := report.Text(w, r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width}); err == nil {
+			if werr := report.Text(w,
+				r, report.Options{Report: opts.Report, Stats: opts.Stats, Width: width}); err == nil {
 				err = werr
 			}
 			for _, write := range below {

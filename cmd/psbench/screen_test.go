@@ -42,7 +42,8 @@ func onTerminal(t *testing.T, columns int, args string) string {
 	t.Helper()
 	control, terminal := openTerminal(t, columns)
 	defer func() { _ = control.Close() }()
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...), Stdout: terminal, Stderr: io.Discard}
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{"psbench"}, strings.Fields(args)...),
+		Stdout: terminal, Stderr: io.Discard}
 	return shown(t, cmd, control, terminal)
 }
 
@@ -81,27 +82,32 @@ func TestLiveLine(t *testing.T) {
 		{"TERM=dumb", 80, "", false, false},
 		{"TERM=xterm", 80, "--quiet", false, false},
 	} {
-		control, terminal := openTerminal(t, c.columns)
-		cmd := &exec.Cmd{
-			Path: "/proc/self/exe", Stdout: io.Discard, Stderr: terminal, Env: append(os.Environ(), strings.Fields(c.environment)...),
-			Args: append(strings.Fields("psbench --epochs 1 --set model.dense_layers_count=1"), strings.Fields(c.flags)...),
-		}
-		out := shown(t, cmd, control, terminal)
-		_ = control.Close()
-		if strings.Contains(out, clear) != c.anew || strings.Contains(out, bold) != c.bold {
-			t.Errorf("%+v: %q", c, out)
-		}
-		if c.anew && !regexp.MustCompile(`measured pass(\x1b\[0m)?  0( of |/)`).MatchString(out) {
-			t.Errorf("%+v: it does not tell of iterations: %q", c, out)
-		}
-		if !c.anew && c.flags == "" && !strings.Contains(out, "\r\nmeasured pass\r\n") || c.flags != "" && out != "" {
-			t.Errorf("%+v: %q", c, out)
-		}
-		for line := range strings.SplitSeq(out, clear) {
-			if n := utf8.RuneCountInString(styles.ReplaceAllString(line, "")); c.anew && n >= c.columns {
-				t.Errorf("%+v: %d columns: %q", c, n, line)
+		t.Run(c.environment, func(t *testing.T) {
+			control, terminal := openTerminal(t, c.columns)
+			cmd := &exec.Cmd{
+				Path: "/proc/self/exe", Stdout: io.Discard, Stderr: terminal,
+				Env: append(os.Environ(), strings.Fields(c.environment)...),
+				Args: append(strings.Fields("psbench --epochs 1 --set model.dense_layers_count=1"),
+					strings.Fields(c.flags)...),
 			}
-		}
+			out := shown(t, cmd, control, terminal)
+			_ = control.Close()
+			if strings.Contains(out, clear) != c.anew || strings.Contains(out, bold) != c.bold {
+				t.Errorf("%+v: %q", c, out)
+			}
+			if c.anew && !regexp.MustCompile(`measured pass(\x1b\[0m)?  0( of |/)`).MatchString(out) {
+				t.Errorf("%+v: it does not tell of iterations: %q", c, out)
+			}
+			if !c.anew && c.flags == "" && !strings.Contains(out, "\r\nmeasured pass\r\n") ||
+				c.flags != "" && out != "" {
+				t.Errorf("%+v: %q", c, out)
+			}
+			for line := range strings.SplitSeq(out, clear) {
+				if n := utf8.RuneCountInString(styles.ReplaceAllString(line, "")); c.anew && n >= c.columns {
+					t.Errorf("%+v: %d columns: %q", c, n, line)
+				}
+			}
+		})
 	}
 }
 

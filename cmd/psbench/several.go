@@ -52,9 +52,11 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 			}
 			return m.Conducted(cmd.Context(), a.called, lead)
 		case asked && r.HostsFile != "":
-			return usagef("--%s has ssh start psbench on hosts, and --%s has slurm: give one of them", team.HostsFlag, launcherFlag)
+			return usagef("--%s has ssh start psbench on hosts, and --%s has slurm: give one of them", team.HostsFlag,
+				launcherFlag)
 		case asked && r.Flag() != "":
-			return usagef("--%s is given, but the tasks that --%s submits find each other without it: leave it out", r.Flag(), launcherFlag)
+			return usagef("--%s is given, but the tasks that --%s submits find each other without it: leave it out",
+				r.Flag(), launcherFlag)
 		case asked && !a.submitted:
 			return a.submit(cmd, &s, func() (*config.Config, *registry.Registry, error) { return merge(cmd, args) })
 		}
@@ -93,9 +95,12 @@ func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 		share, _ := cmd.Flags().GetBool("share")
 		switch {
 		case share && r.HostsFile != "":
-			return usagef("--share has this host run whole rounds by itself, but --%s has each run go over several: give one of the two", team.HostsFlag)
+			return usagef("--share has this host run whole rounds by itself, but --%s has each run go over several: give one of the two",
+				team.HostsFlag)
 		case share && r.Flag() != "":
-			return usagef("--share has this host run whole rounds by itself, so that no task seeks another: leave --%s out", r.Flag())
+			return usagef(
+				"--share has this host run whole rounds by itself, so that no task seeks another: leave --%s out",
+				r.Flag())
 		case share || cmd.Flags().Changed(launcherFlag):
 			return run(cmd, args)
 		}
@@ -147,9 +152,11 @@ func (a *app) member(cmd *cobra.Command, args []string, merge merger) (*team.Mem
 // addRendezvous gives a command the flags by which its tasks find each other.
 func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.HostsFile, team.HostsFlag, "", "hosts of the run, one a line of a `FILE`; ssh starts an agent on each")
+	flags.StringVar(&r.HostsFile, team.HostsFlag, "",
+		"hosts of the run, one a line of a `FILE`; ssh starts an agent on each")
 	flags.StringVar(&r.SecretFile, team.SecretFileFlag, "",
-		"secret by which the tasks of a launcher without PMI know each other, in a `FILE` of mode 0600; also the value of "+option.SecretVariable)
+		"secret by which the tasks of a launcher without PMI know each other, in a `FILE` of mode 0600; also the value of "+
+			option.SecretVariable)
 	flags.StringVar(&r.Core, team.CoreFlag, "",
 		"where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+option.CoreVariable)
 }
@@ -196,7 +203,8 @@ func (a *app) agent(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	a.environ = os.Environ()
-	asked := config.Layer{Origin: "the core", Values: map[string]any{"no_user_registry": i.NoUserRegistry, "interface": i.Interface}}
+	asked := config.Layer{Origin: "the core",
+		Values: map[string]any{"no_user_registry": i.NoUserRegistry, "interface": i.Interface}}
 	if len(i.Registry) > 0 {
 		asked.Values["registry"] = i.Registry
 	}

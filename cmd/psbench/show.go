@@ -72,7 +72,8 @@ the cells scale over an axis of numbers.`,
 	}
 	a.addFlags(cmd, "report", "stats")
 	many.add(cmd)
-	cmd.Flags().BoolVar(&pictures.on, "pictures", false, "draw pictures into a file or a pipe, too; --pictures=false draws none on a terminal")
+	cmd.Flags().BoolVar(&pictures.on, "pictures", false,
+		"draw pictures into a file or a pipe, too; --pictures=false draws none on a terminal")
 	return cmd
 }
 
@@ -117,19 +118,24 @@ type studyFlags struct {
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.metric, "metric", "", "`METRIC` that cells of a sweep, or many runs, are compared by; otherwise that of the sweep, or the throughput")
-	cmd.Flags().StringVar(&f.target, "target", "", "`METRIC=VALUE` whose price in seconds and bytes is told, e.g. auc=0.80 or held_out_loss=0.3")
+	cmd.Flags().StringVar(&f.metric, "metric", "",
+		"`METRIC` that cells of a sweep, or many runs, are compared by; otherwise that of the sweep, or the throughput")
+	cmd.Flags().StringVar(&f.target, "target", "",
+		"`METRIC=VALUE` whose price in seconds and bytes is told, e.g. auc=0.80 or held_out_loss=0.3")
 	f.mostFailed.add(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("metric", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		var names []string
-		for _, m := range model.Metrics {
-			names = append(names, m.Name+"\t"+m.Means)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	})
-	_ = cmd.RegisterFlagCompletionFunc("target", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"auc=", "accuracy=", "held_out_loss="}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	})
+	_ = cmd.RegisterFlagCompletionFunc("metric",
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, m := range model.Metrics {
+				names = append(names, m.Name+"\t"+m.Means)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		})
+	_ = cmd.RegisterFlagCompletionFunc("target",
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"auc=", "accuracy=", "held_out_loss="},
+				cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		})
 }
 
 // isStudy says whether paths are a sweep, or several runs.
@@ -138,13 +144,15 @@ func isStudy(paths []string) bool { return len(paths) > 1 || sweep.IsSweep(paths
 // check refuses flags that mean nothing for what is shown.
 func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	many := isStudy(paths)
-	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "report": false, "stats": false} {
+	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "report": false,
+		"stats": false} {
 		switch {
 		case !flags.Changed(name) || ofMany == many:
 		case ofMany && missing(paths[0]):
 			return nil // which is what there is to say
 		case ofMany:
-			return usagef("--%s is for a sweep or many runs, but only %s given", name, strings.Replace(given(paths), " are", " is", 1))
+			return usagef("--%s is for a sweep or many runs, but only %s given", name,
+				strings.Replace(given(paths), " are", " is", 1))
 		default:
 			return usagef("--%s is for one run, but a sweep or many runs are given", name)
 		}
@@ -170,7 +178,8 @@ func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) err
 	return words.WriteStudy(a.stdout, s, words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})
 }
 
-// picturesFlag says whether psbench show draws: by default on a terminal alone, so that what others read stays as it is.
+// picturesFlag says whether psbench show draws: by default on a terminal alone, so that what others read stays as it
+// is.
 type picturesFlag struct{ given, on bool }
 
 // style is how pictures are drawn; false if none are.

@@ -98,7 +98,9 @@ func (s sited) Site() cluster.Site { return s.site }
 func newApart() *apart { return &apart{folders: map[string]bool{}} }
 
 func (a *apart) options() cluster.Options {
-	return cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return a, nil }}
+	return cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) {
+		return a, nil
+	}}
 }
 
 // farApart are flags of a short run in which many processes hand over to each other.
@@ -184,8 +186,10 @@ func TestSharedMemoryNeedsOneClock(t *testing.T) {
 func TestCommBetweenProcessesApart(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
-		Operations: bench.Operations, Fabrics: []*fabric.Fabric{fabricOf(t, "unix"), fabricOf(t, "tcp")}, Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
-		Sizes: []int{4096}, Width: 4, Density: 1, World: config.World{Trainers: 2, Servers: 1}, Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook],
+		Operations: bench.Operations, Fabrics: []*fabric.Fabric{fabricOf(t, "unix"), fabricOf(t, "tcp")},
+		Modes: []micro.Mode{micro.Fresh}, Places: []micro.Place{micro.InPlace},
+		Sizes: []int{4096}, Width: 4, Density: 1, World: config.World{Trainers: 2, Servers: 1},
+		Server: e.Parts[sdk.KindServer], Hook: e.Parts[sdk.KindHook],
 		Expect: micro.Mean, Rounds: 3, Seconds: 1, Repeat: 1, Timeout: patience, Listen: "127.0.0.1",
 	}
 	if err := p.Check(); err != nil {

@@ -70,13 +70,15 @@ func spoiltParts() []sdk.Part {
 	}, sdk.LinkGroup)
 	hook := silent
 	hook.Key = "spoilt"
-	asked := sdk.Answering(sdk.AnswersOwn, sdk.NewHook("asked", spoiling{}, func(s spoiling, env sdk.HookEnv) (sdk.Hook, error) {
-		return &askedHook{spoiltHook{s, env.Group}}, nil
-	}, sdk.LinkGroup))
+	asked := sdk.Answering(sdk.AnswersOwn,
+		sdk.NewHook("asked", spoiling{}, func(s spoiling, env sdk.HookEnv) (sdk.Hook, error) {
+			return &askedHook{spoiltHook{s, env.Group}}, nil
+		}, sdk.LinkGroup))
 	return []sdk.Part{
 		silent, asked, sdk.Answering(sdk.AnswersMean, hook),
-		sdk.Answering(sdk.AnswersMean, sdk.NewElementwiseServer("spoilt_server", sdk.OnArrival, spoiling{}, func(s spoiling, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-			return &spoiltServer{s, env.Trainers}, nil
-		})),
+		sdk.Answering(sdk.AnswersMean, sdk.NewElementwiseServer("spoilt_server", sdk.OnArrival, spoiling{},
+			func(s spoiling, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+				return &spoiltServer{s, env.Trainers}, nil
+			})),
 	}
 }

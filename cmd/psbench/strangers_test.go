@@ -46,7 +46,8 @@ func (f *faultRun) listeners(network string) []string {
 				f.t.Fatal(err)
 			}
 			found = append(found, fmt.Sprintf("127.0.0.1:%d", n))
-		case network == "unix" && len(words) == 8 && inodes["socket:["+words[6]+"]"] && strings.HasSuffix(words[7], ".sock"):
+		case network == "unix" && len(words) == 8 && inodes["socket:["+words[6]+"]"] &&
+			strings.HasSuffix(words[7], ".sock"):
 			found = append(found, words[7])
 		}
 	}
@@ -77,7 +78,8 @@ func TestSilentStrangers(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			for name, pid := range f.pids() {
-				if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: descriptors, Max: descriptors}, nil); err != nil {
+				if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: descriptors, Max: descriptors},
+					nil); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 			}

@@ -40,7 +40,8 @@ func (s *submission) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&s.slurm.Partition, "partition", "p", "", "`NAME` of the partition of that job")
 	flags.StringVar(&s.slurm.Account, "account", "", "`NAME` of the account that the job of --launcher is charged to")
 	flags.StringVar(&s.slurm.Time, "time", "", "`TIME` after which Slurm ends the job of --launcher, as in 30:00")
-	flags.StringArrayVar(&s.slurm.Args, "slurm-arg", nil, "`ARGUMENT` more of Slurm's, as in --slurm-arg=--constraint=ib")
+	flags.StringArrayVar(&s.slurm.Args, "slurm-arg", nil,
+		"`ARGUMENT` more of Slurm's, as in --slurm-arg=--constraint=ib")
 }
 
 // asked says whether a job is to be submitted.
@@ -52,7 +53,8 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 	default:
 		for _, name := range submissionFlags {
 			if flags.Changed(name) {
-				return false, usagef("--%s is of a job, but nothing is submitted: give --%s slurm, too", name, launcherFlag)
+				return false, usagef("--%s is of a job, but nothing is submitted: give --%s slurm, too", name,
+					launcherFlag)
 			}
 		}
 		return false, nil
@@ -61,7 +63,8 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 		return false, usagef("--nodes is %d but must be from 1 to %d", n, mostNodes)
 	}
 	if slices.Contains(s.slurm.Args, "") { // which srun would take for the program
-		return false, usagef("--slurm-arg is empty but must be an argument of Slurm's, as in --slurm-arg=--constraint=ib")
+		return false,
+			usagef("--slurm-arg is empty but must be an argument of Slurm's, as in --slurm-arg=--constraint=ib")
 	}
 	return true, nil
 }
@@ -69,7 +72,8 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 // outside refuses to submit from within a job, of which srun would make a step.
 func (a *app) outside() error {
 	if job := a.variable("SLURM_JOB_ID"); job != "" {
-		return usagef("--%s submits a job, but this is in job %s already: start psbench there by srun --mpi=pmi2 --ntasks-per-node=1", launcherFlag, job)
+		return usagef("--%s submits a job, but this is in job %s already: start psbench there by srun --mpi=pmi2 --ntasks-per-node=1",
+			launcherFlag, job)
 	}
 	s := team.System(a.environ, "")
 	s.Environ = slices.DeleteFunc(slices.Clone(s.Environ), func(pair string) bool {
@@ -79,7 +83,8 @@ func (a *app) outside() error {
 }
 
 // submit has srun run this command line on nodes, and does what is left to do here.
-func (a *app) submit(cmd *cobra.Command, s *submission, merge func() (*config.Config, *registry.Registry, error)) error {
+func (a *app) submit(cmd *cobra.Command, s *submission,
+	merge func() (*config.Config, *registry.Registry, error)) error {
 	if err := a.outside(); err != nil {
 		return err
 	}
@@ -89,7 +94,9 @@ func (a *app) submit(cmd *cobra.Command, s *submission, merge func() (*config.Co
 	}
 	if isRun := cmd.Flags().Lookup("live") != nil; isRun {
 		if c.Live {
-			return usagef("--live shows a page of the host of the run, which is a node of the job: leave out --live or --%s", launcherFlag)
+			return usagef(
+				"--live shows a page of the host of the run, which is a node of the job: leave out --live or --%s",
+				launcherFlag)
 		}
 		if err := a.checkBefore(cmd, c, reg); err != nil {
 			return err
@@ -108,7 +115,8 @@ func (a *app) submit(cmd *cobra.Command, s *submission, merge func() (*config.Co
 	defer interrupt.Hold(ctx)()
 	defer interrupt.Bounded(ctx)() // an interrupted job has a deadline
 	job := submit.Job{
-		Slurm: s.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ), Stdout: a.stdout, Stderr: a.stderr,
+		Slurm: s.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ), Stdout: a.stdout,
+		Stderr: a.stderr,
 		Folder: inbox.Folder, Tell: a.teller(c.Quiet), Timeout: time.Duration(c.RPCTimeout) * time.Second,
 	}
 	status, err := job.Run(ctx)
@@ -127,7 +135,8 @@ func (a *app) submit(cmd *cobra.Command, s *submission, merge func() (*config.Co
 // filesOf are the files that the flags of a command name, by flag.
 func filesOf(flags *pflag.FlagSet, opts option.Options) map[string]string {
 	paths := map[string]string{}
-	for flag, path := range map[string]string{delivery.OutFlag: opts.Out, delivery.JSONFlag: opts.JSON, delivery.LogsFlag: opts.LogDir} {
+	for flag, path := range map[string]string{delivery.OutFlag: opts.Out, delivery.JSONFlag: opts.JSON,
+		delivery.LogsFlag: opts.LogDir} {
 		if flags.Lookup(flag) != nil && path != "" && path != toStdout {
 			paths[flag] = path
 		}

@@ -102,16 +102,20 @@ func runKeys() (keys []string) {
 // add gives the command its flags.
 func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.axes, "axis", nil, "`NAME=VALUE,...` of what cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
+	flags.StringArrayVar(&f.axes, "axis", nil,
+		"`NAME=VALUE,...` of what cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
 	wholeVar(flags, &f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` of the sweep")
-	flags.StringVar(&f.budget, "budget", "", "`TIME` for all runs together, as in 8h30m, after which the sweep ends early")
-	flags.StringVar(&f.runTimeout, "run-timeout", "", "`TIME` for each run, as in 90s; one that takes longer is ended and has failed")
+	flags.StringVar(&f.budget, "budget", "",
+		"`TIME` for all runs together, as in 8h30m, after which the sweep ends early")
+	flags.StringVar(&f.runTimeout, "run-timeout", "",
+		"`TIME` for each run, as in 90s; one that takes longer is ended and has failed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would run")
 	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells, up to %d", sweep.Many, sweep.Most))
 	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
 	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
-	flags.BoolVar(&f.share, "share", false, "work on the sweep beside psbenches of other hosts that have the folder, whole rounds each")
+	flags.BoolVar(&f.share, "share", false,
+		"work on the sweep beside psbenches of other hosts that have the folder, whole rounds each")
 	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
 	flags.Bool("quiet", false, "show no progress")
 	flags.Bool("live", false, "show the sweep while it grows, on a page of 127.0.0.1 and on the terminal")
@@ -129,11 +133,15 @@ func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err er
 		f.share, f.live = true, false
 		return nil, nil
 	case f.share:
-		return nil, usagef("--share works on a sweep from here, but --%s has nodes do that: give one of the two", launcherFlag)
+		return nil, usagef("--share works on a sweep from here, but --%s has nodes do that: give one of the two",
+			launcherFlag)
 	case cmd.Flags().Changed(team.HostsFlag):
-		return nil, usagef("--%s has each run go over several hosts, but those of --%s have a node each: give one of the two", team.HostsFlag, launcherFlag)
+		return nil, usagef(
+			"--%s has each run go over several hosts, but those of --%s have a node each: give one of the two",
+			team.HostsFlag, launcherFlag)
 	case f.extend:
-		return nil, usagef("--extend changes the plan, which the nodes of --%s must agree on: give one of the two", launcherFlag)
+		return nil, usagef("--extend changes the plan, which the nodes of --%s must agree on: give one of the two",
+			launcherFlag)
 	}
 	return &f.job, a.outside()
 }
@@ -172,7 +180,9 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.conductSweep(cmd.Context(), f.out, p, text, sweepOptions{Extend: f.extend, Retry: f.retry, Share: f.share, Job: job, Quiet: f.quiet, Live: f.live, Answer: f.answer})
+	return a.conductSweep(cmd.Context(), f.out, p, text,
+		sweepOptions{Extend: f.extend, Retry: f.retry, Share: f.share, Job: job, Quiet: f.quiet, Live: f.live,
+			Answer: f.answer})
 }
 
 // spec is what the file and the flags specify.
@@ -202,7 +212,8 @@ func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error
 	}
 	if cmd.Flags().Changed("run-timeout") {
 		if spec.RunTimeout = f.runTimeout; !sweep.IsTime(f.runTimeout) {
-			return nil, usagef("--run-timeout is %s but must be a time above 0, as in 90s or 8h30m", quote.String(f.runTimeout))
+			return nil, usagef("--run-timeout is %s but must be a time above 0, as in 90s or 8h30m",
+				quote.String(f.runTimeout))
 		}
 	}
 	if f.noAgain {

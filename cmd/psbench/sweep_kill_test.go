@@ -43,9 +43,11 @@ func (s *tinySweep) start(said *bytes.Buffer, environ ...string) *exec.Cmd {
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe",
 		Args: []string{
-			"psbench", "sweep", "--axis", "server=average,average_batch", "--repeats", "3", "--no-again", "--out", s.dir,
+			"psbench", "sweep", "--axis", "server=average,average_batch", "--repeats", "3", "--no-again", "--out",
+			s.dir,
 			"--ntrainer", "2", "--nserver", "1", "--iterations", "2", "--warmup", "none",
-			"--set", "model.num_embeddings=100", "--set", "model.embedding_dim=100", "--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
+			"--set", "model.num_embeddings=100", "--set", "model.embedding_dim=100", "--set",
+			"model.dense_input_size=100", "--set", "model.dense_output_size=100",
 		},
 		Env: append(os.Environ(), append(environ, "TMPDIR="+s.temp)...), Stderr: said,
 	}
@@ -103,7 +105,8 @@ func (s *tinySweep) run() int {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(time.Millisecond) {
 		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		for _, file := range files {
-			if line, _ := os.ReadFile(file); bytes.HasPrefix(line, []byte("psbench\x00run\x00")) && bytes.Contains(line, []byte(s.dir)) {
+			if line, _ := os.ReadFile(file); bytes.HasPrefix(line, []byte("psbench\x00run\x00")) &&
+				bytes.Contains(line, []byte(s.dir)) {
 				pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 				return pid
 			}
@@ -125,14 +128,16 @@ func (s *tinySweep) done() map[string]string {
 	files, _ := filepath.Glob(filepath.Join(s.dir, "runs/*/*/result.json"))
 	runs := map[string]string{}
 	for _, file := range files {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "incomplete")); err == nil || strings.Contains(file, ".failed-") {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "incomplete")); err == nil ||
+			strings.Contains(file, ".failed-") {
 			continue
 		}
 		info, err := os.Stat(file)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		runs[filepath.Dir(file)] = info.ModTime().String() + " " + strconv.FormatUint(info.Sys().(*syscall.Stat_t).Ino, 10)
+		runs[filepath.Dir(file)] = info.ModTime().String() + " " + strconv.FormatUint(info.Sys().(*syscall.Stat_t).Ino,
+			10)
 	}
 	return runs
 }
@@ -154,7 +159,8 @@ func (s *tinySweep) structure() (names []string) {
 	s.t.Helper()
 	aside := regexp.MustCompile(`\.failed-[0-9]+(/|$)`)
 	err := filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
-		if name, _ := filepath.Rel(s.dir, path); err == nil && !e.IsDir() && !aside.MatchString(name) && !strings.HasPrefix(name, "journal/") {
+		if name, _ := filepath.Rel(s.dir, path); err == nil && !e.IsDir() && !aside.MatchString(name) &&
+			!strings.HasPrefix(name, "journal/") {
 			names = append(names, name)
 		}
 		return err
@@ -246,11 +252,13 @@ func TestSweepIsInterrupted(t *testing.T) {
 	if err := syscall.Kill(run, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.status(), "run by process "+strconv.Itoa(cmd.Process.Pid)+" on "; !strings.Contains(got, want) || !strings.Contains(got, "1 running") {
+	if got, want := s.status(), "run by process "+strconv.Itoa(cmd.Process.Pid)+" on "; !strings.Contains(got, want) ||
+		!strings.Contains(got, "1 running") {
 		t.Errorf("it is\n%swant %s", got, want)
 	}
 	var second bytes.Buffer
-	if err := s.start(&second).Wait(); err == nil || !strings.Contains(second.String(), " is run by process "+strconv.Itoa(cmd.Process.Pid)) {
+	if err := s.start(&second).Wait(); err == nil ||
+		!strings.Contains(second.String(), " is run by process "+strconv.Itoa(cmd.Process.Pid)) {
 		t.Errorf("a second psbench says %v: %s", err, second.String())
 	}
 	if err := errors.Join(cmd.Process.Signal(os.Interrupt), syscall.Kill(run, syscall.SIGCONT)); err != nil {
@@ -258,7 +266,8 @@ func TestSweepIsInterrupted(t *testing.T) {
 	}
 	err := cmd.Wait()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitSignal || !strings.Contains(said.String(), "has ended early: interrupted; ") {
+	if !errors.As(err, &exit) || exit.ExitCode() != exitSignal ||
+		!strings.Contains(said.String(), "has ended early: interrupted; ") {
 		t.Errorf("it ended with %v: %s", err, said.String())
 	}
 	if left := slices.Concat(s.processes(), s.sockets()); len(left) > 0 {

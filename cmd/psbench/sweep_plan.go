@@ -24,7 +24,8 @@ func (a *app) printPlan(p *sweep.Plan, spec *sweep.Spec, out string) error {
 		if err := page.Grid(planColumns(p), planRows(p), false); err != nil {
 			return err
 		}
-		for _, line := range slices.Concat(countLines(p), hostLines(p), skippedLines(p), timeLines(p), proofLines(p), warningLines(p), differenceLines(p, out)) {
+		for _, line := range slices.Concat(countLines(p), hostLines(p), skippedLines(p), timeLines(p), proofLines(p),
+			warningLines(p), differenceLines(p, out)) {
 			page.Line(2, line)
 		}
 		return nil
@@ -86,7 +87,8 @@ func hostLines(p *sweep.Plan) []string {
 	if len(p.Hosts) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("each run goes over %s: %s.", screen.Count(len(p.Hosts), "host"), strings.Join(p.Hosts, ", "))}
+	return []string{fmt.Sprintf("each run goes over %s: %s.", screen.Count(len(p.Hosts), "host"),
+		strings.Join(p.Hosts, ", "))}
 }
 
 // skippedLines are the reasons, each with its cells.
@@ -174,9 +176,15 @@ func proofLines(p *sweep.Plan) []string {
 	}
 	runs, of := screen.Count(p.Repeats, "run"), screen.Count(comparisons, "comparison")
 	if p.Repeats < judge.FewestRounds {
-		return []string{fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.", runs, of, fewest)}
+		return []string{
+			fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.",
+				runs, of, fewest),
+		}
 	}
-	return []string{fmt.Sprintf("%s of each cell prove little in %s with the baseline: a difference of five times the noise takes --repeats %d.", runs, of, fewest)}
+	return []string{
+		fmt.Sprintf("%s of each cell prove little in %s with the baseline: a difference of five times the noise takes --repeats %d.",
+			runs, of, fewest),
+	}
 }
 
 func warningLines(p *sweep.Plan) []string {

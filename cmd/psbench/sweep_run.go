@@ -27,7 +27,8 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	var page *follow.Sweep
 	if o.Live {
 		var err error
-		maker := view.NewMaker(o.Answer.mostFailed.loader(), dir, view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
+		maker := view.NewMaker(o.Answer.mostFailed.loader(), dir,
+			view.Options{Metric: o.Answer.metric, Target: o.Answer.target})
 		if page, err = follow.NewSweep(a.stderr, dir, p, told, maker); err != nil {
 			return err
 		}
@@ -62,18 +63,21 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	if perr := page.End(ctx, err); err == nil {
 		err = perr
 	}
-	if ended := new(conduct.EndedError); ctx.Err() != nil || a.submitted || !sweep.IsSweep(dir) || err != nil && !errors.As(err, ended) {
+	if ended := new(conduct.EndedError); ctx.Err() != nil || a.submitted || !sweep.IsSweep(dir) ||
+		err != nil && !errors.As(err, ended) {
 		return err
 	}
 	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}))
 }
 
 // submitSweep has the nodes of a job array share a sweep.
-func (a *app) submitSweep(ctx context.Context, dir string, p *sweep.Plan, o sweepOptions, options conduct.Options) error {
+func (a *app) submitSweep(ctx context.Context, dir string, p *sweep.Plan, o sweepOptions,
+	options conduct.Options) error {
 	command, err := submit.Command(submit.ElementArgument, a.args)
 	if err != nil {
 		return err
 	}
-	array := &submit.Array{Slurm: o.Job.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ), Tell: a.teller(o.Quiet)}
+	array := &submit.Array{Slurm: o.Job.slurm, Command: command, Environ: launchers.WithoutPlaces(a.environ),
+		Tell: a.teller(o.Quiet)}
 	return conduct.Submit(ctx, dir, p, array, options)
 }

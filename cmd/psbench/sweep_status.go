@@ -52,7 +52,8 @@ disturbs nobody who does.`,
 
 func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	p.Line(0, fmt.Sprintf("sweep %s: %s of %s in %s", quote.Word(dir),
-		screen.Count(len(s.Account), "run"), screen.Count(len(s.Plan.Running()), "cell"), screen.Count(s.Plan.Repeats, "round")))
+		screen.Count(len(s.Account), "run"), screen.Count(len(s.Plan.Running()), "cell"),
+		screen.Count(s.Plan.Repeats, "round")))
 	skipped := 0
 	for _, c := range s.Plan.Cells {
 		if c.Skipped != "" {
@@ -71,7 +72,8 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	case len(s.Workers) > 0:
 		for _, round := range share.Rounds(s.Workers) {
 			h := s.Workers[round]
-			p.Line(0, fmt.Sprintf("round %d is claimed by %s", round, conduct.Holder{Host: h.Host, PID: h.PID, Since: h.Since}))
+			p.Line(0, fmt.Sprintf("round %d is claimed by %s", round,
+				conduct.Holder{Host: h.Host, PID: h.PID, Since: h.Since}))
 		}
 	case counts[journal.Waiting] > 0:
 		p.Line(0, "nobody runs it; the command that began it goes on")
@@ -88,7 +90,8 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	var failed [][]string
 	for _, e := range s.Account {
 		if e.State == journal.Failed {
-			failed = append(failed, []string{e.Folder, conduct.RunName(s.Plan.Cells[e.Cell], e.Turn), quote.Message(e.Reason)})
+			failed = append(failed,
+				[]string{e.Folder, conduct.RunName(s.Plan.Cells[e.Cell], e.Turn), quote.Message(e.Reason)})
 		}
 		if e.Lost {
 			p.Line(0, fmt.Sprintf("%s was done and waits again: %s", e.Folder, quote.Message(e.Reason)))
@@ -96,7 +99,8 @@ func printStatus(p *screen.Page, dir string, s *conduct.Status) error {
 	}
 	if len(failed) > 0 {
 		p.Line(0, "")
-		if err := p.Grid([]screen.Column{screen.Left("folder").Yields(1), screen.Left("failed"), screen.Left("reason")}, failed, false); err != nil {
+		if err := p.Grid([]screen.Column{screen.Left("folder").Yields(1), screen.Left("failed"), screen.Left("reason")},
+			failed, false); err != nil {
 			return err
 		}
 	}

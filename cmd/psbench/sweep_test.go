@@ -79,7 +79,8 @@ func TestReadySweeps(t *testing.T) {
 		if name == "transports" {
 			transports := p.Axes[1].Values
 			for _, f := range fabric.Names() {
-				if !slices.Contains(transports, f) && f != "delayed" && f != fabric.DefaultAcross().Name { // of one host that is shm
+				// of one host that is shm
+				if !slices.Contains(transports, f) && f != "delayed" && f != fabric.DefaultAcross().Name {
 					t.Errorf("%s leaves out %s", name, f)
 				}
 			}
@@ -102,7 +103,8 @@ func TestDocumentedSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name := p.Cells[p.Baseline].Name; len(p.Cells) != 16 || len(p.Running()) != 12 || name != "server=average ntrainer=2 size=small" {
+	if name := p.Cells[p.Baseline].Name; len(p.Cells) != 16 || len(p.Running()) != 12 ||
+		name != "server=average ntrainer=2 size=small" {
 		t.Errorf("%d of %d cells run, with the baseline %s", len(p.Running()), len(p.Cells), name)
 	}
 	for _, name := range sweep.Ready() {
@@ -121,7 +123,8 @@ func TestSweepOfAPlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := specOf(t, string(text), "server=average,slipping,echo", "ddp_hook=rpc,allreduce", "ntrainer=1..10", "batch_size=1,2")
+	spec := specOf(t, string(text), "server=average,slipping,echo", "ddp_hook=rpc,allreduce", "ntrainer=1..10",
+		"batch_size=1,2")
 	m := makerOf(t, asked)
 	p, err := m.Make(t.Context(), spec)
 	if err != nil {
@@ -157,12 +160,16 @@ func TestSweepOfBuildsOfAPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := strings.Replace(string(first), testPluginArgument+`"`, testPluginArgument+`", "--again"`, 1)
-	for name, text := range map[string]string{"old.json": string(first), "same.json": string(first), "new.json": second} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for name, text := range map[string]string{"old.json": string(first), "same.json": string(first),
+		"new.json": second} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, "build=old.json,same.json,new.json", "server=slipping"))
+	p, err := makerOf(t, map[string]int{}).Make(t.Context(),
+		specOf(t, `{"axes": []}`, "build=old.json,same.json,new.json", "server=slipping"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +190,16 @@ func TestSweepMakesParts(t *testing.T) {
 		skipped string
 	}{
 		{axes: []string{"trainer.lr=0.1,-1"}, want: "cell trainer.lr=-1: trainer ddp: lr is -1 but must be above 0"},
-		{axes: []string{"trainer.optimizer=sgd,sdg"}, want: `cell trainer.optimizer=sdg: trainer ddp: optimizer is "sdg" but must be sgd, adam, adagrad or rowwise_adagrad`},
-		{axes: []string{"trainer=hybrid", "server.num_embeddings=0,10"}, want: "cell trainer=hybrid server.num_embeddings=0: server embedding: setting num_embeddings is 0 but must be from 1 to 2147483647"},
-		{axes: []string{"model.embedding_dim=1024,10"}, want: "cell model.embedding_dim=10: model dummy: layer sizes do not fit: embedding_dim is 10 and dense_input_size is 1024 but they must be equal"},
-		{axes: []string{"model.blas=native,fast"}, want: `cell model.blas=fast: model dummy: setting blas: blas engine "fast" is not known: choose one of auto, openblas, mkl, blis, native, gonum`},
-		{axes: []string{"data=DummyData,file"}, want: "cell data=file: data file: setting path is empty: give the path of a data file"},
+		{axes: []string{"trainer.optimizer=sgd,sdg"},
+			want: `cell trainer.optimizer=sdg: trainer ddp: optimizer is "sdg" but must be sgd, adam, adagrad or rowwise_adagrad`},
+		{axes: []string{"trainer=hybrid", "server.num_embeddings=0,10"},
+			want: "cell trainer=hybrid server.num_embeddings=0: server embedding: setting num_embeddings is 0 but must be from 1 to 2147483647"},
+		{axes: []string{"model.embedding_dim=1024,10"},
+			want: "cell model.embedding_dim=10: model dummy: layer sizes do not fit: embedding_dim is 10 and dense_input_size is 1024 but they must be equal"},
+		{axes: []string{"model.blas=native,fast"},
+			want: `cell model.blas=fast: model dummy: setting blas: blas engine "fast" is not known: choose one of auto, openblas, mkl, blis, native, gonum`},
+		{axes: []string{"data=DummyData,file"},
+			want: "cell data=file: data file: setting path is empty: give the path of a data file"},
 		{
 			axes:    []string{"trainer.optimizer=sgd,adam", "trainer.momentum=0,0.9"},
 			skipped: "trainer ddp: momentum is 0.9 but the optimizer adam has none: its settings are lr, weight_decay, beta1, beta2, eps",
@@ -203,7 +215,8 @@ func TestSweepMakesParts(t *testing.T) {
 			t.Errorf("%v: %v", test.axes, err)
 		default:
 			if last := p.Cells[len(p.Cells)-1]; last.Skipped != test.skipped || len(p.Running()) != len(p.Cells)-1 {
-				t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells), last.Name, last.Skipped)
+				t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells),
+					last.Name, last.Skipped)
 			}
 		}
 	}
@@ -227,7 +240,8 @@ func TestSweepOfABuildOfThisFolder(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	for b.Loop() {
-		if _, err := makerOf(b, map[string]int{}).Make(b.Context(), specOf(b, `{"axes": []}`, "server=average,average_batch", "ntrainer=1..100")); err != nil {
+		if _, err := makerOf(b, map[string]int{}).Make(b.Context(),
+			specOf(b, `{"axes": []}`, "server=average,average_batch", "ntrainer=1..100")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // testPluginArgument makes the test executable a plugin with data that does what its
-// settings say while it loads, a server whose constructor does not return, one that errs once, a hook that is slow on some ranks, one that feeds an error back,
-// and parts that are closed.
+// settings say while it loads, a server whose constructor does not return, one that errs once, a hook that is slow on
+// some ranks, one that feeds an error back, and parts that are closed.
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {
@@ -53,7 +53,9 @@ func (a actor) Load() (*sdk.Samples, error) {
 			break
 		}
 	}
-	return &sdk.Samples{Batch: sdk.Batch{Indices: []int64{0, 1, 2, 3}, Offsets: []int64{0, 1, 2, 3, 4}, Targets: []int64{3, 2, 1, 0}}}, nil
+	return &sdk.Samples{
+		Batch: sdk.Batch{Indices: []int64{0, 1, 2, 3}, Offsets: []int64{0, 1, 2, 3, 4}, Targets: []int64{3, 2, 1, 0}},
+	}, nil
 }
 
 // tardy is a hook that pushes, after a wait that is the longer the higher its rank.
@@ -86,10 +88,12 @@ func withTestPlugin(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	registry, err := json.Marshal(map[string]any{
-		"plugins":      map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
-		"data_map":     map[string]any{"actor": map[string]any{"plugin": "test"}},
-		"server_map":   map[string]any{"hanging": map[string]any{"plugin": "test"}, "slipping": map[string]any{"plugin": "test"}, "echo": map[string]any{"plugin": "test"}},
-		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"}, "feedback": map[string]any{"plugin": "test"}},
+		"plugins":  map[string]any{"test": map[string]any{"command": []string{exe, testPluginArgument}}},
+		"data_map": map[string]any{"actor": map[string]any{"plugin": "test"}},
+		"server_map": map[string]any{"hanging": map[string]any{"plugin": "test"},
+			"slipping": map[string]any{"plugin": "test"}, "echo": map[string]any{"plugin": "test"}},
+		"ddp_hook_map": map[string]any{"tardy": map[string]any{"plugin": "test"},
+			"feedback": map[string]any{"plugin": "test"}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,8 @@ func inTimeNamespace(t *testing.T, ahead time.Duration) *agent.Host {
 func TestServerOnAHostWithAnotherClock(t *testing.T) {
 	const ahead = 1000 * time.Second
 	h := inTimeNamespace(t, ahead)
-	e := resolved(t, strings.Fields("--transport tcp --place apart --ntrainer 2 --nserver 1 --epochs 2 --warmup none --set model.num_embeddings=100 --set model.embedding_dim=100 --set model.dense_input_size=100 --set model.dense_output_size=100")...)
+	e := resolved(t,
+		strings.Fields("--transport tcp --place apart --ntrainer 2 --nserver 1 --epochs 2 --warmup none --set model.num_embeddings=100 --set model.embedding_dim=100 --set model.dense_input_size=100 --set model.dense_output_size=100")...)
 	began := comm.Now()
 	res, err := run.Run(t.Context(), e, run.Options{Progress: run.Silent, StartedNS: began, Options: cluster.Options{
 		Hosts: []placement.Host{placement.Here("node1", 0), h.Host},
@@ -113,14 +114,16 @@ func TestServerOnAHostWithAnotherClock(t *testing.T) {
 	}
 	c := res.Clocks[0]
 	t.Logf("%+v, link %+v", c, res.HostLinks[0])
-	if off := c.Ahead(ended+int64(ahead)) - int64(ahead); c.Host != "node2" || max(off, -off) > c.BoundNS || c.BoundNS > int64(time.Second) {
+	if off := c.Ahead(ended+int64(ahead)) - int64(ahead); c.Host != "node2" || max(off, -off) > c.BoundNS ||
+		c.BoundNS > int64(time.Second) {
 		t.Errorf("the clock of %s is %+v, off by %d ns", c.Host, c, off)
 	}
 	hosts := map[string]string{}
 	for _, p := range res.Processes {
 		hosts[p.Name] = p.Host
 	}
-	if hosts["data"] != "node1" || hosts["trainer0"] != "node1" || hosts["trainer1"] != "node1" || hosts["server2"] != "node2" {
+	if hosts["data"] != "node1" || hosts["trainer0"] != "node1" || hosts["trainer1"] != "node1" ||
+		hosts["server2"] != "node2" {
 		t.Errorf("processes ran on %v", hosts)
 	}
 	stamps := 0

@@ -68,8 +68,10 @@ func TestTorchReproducesTheReference(t *testing.T) {
 // A convolutional network learns the built-in digits in one epoch, by torch's loss.
 func TestConvolutionLearnsDigits(t *testing.T) {
 	registry := torchRegistry(t, "../../python/examples/convnet.py")
-	epochs := evaluated(t, "--registry "+registry+" --model convnet --create-criterion convnet --data DigitSample --epochs 1 --warmup none"+
-		" --ntrainer 1 --batch-size 25 --set data.held_out=0.1 --set trainer.optimizer=adam --set trainer.lr=0.003")
+	epochs := evaluated(t,
+		"--registry "+registry+
+			" --model convnet --create-criterion convnet --data DigitSample --epochs 1 --warmup none"+
+			" --ntrainer 1 --batch-size 25 --set data.held_out=0.1 --set trainer.optimizer=adam --set trainer.lr=0.003")
 	if last := epochs[len(epochs)-1]; *last.Accuracy < 0.95 {
 		t.Errorf("an epoch gives %+v", last)
 	}

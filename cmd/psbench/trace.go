@@ -69,10 +69,14 @@ is a folder that --out left, a file that --json left, or the folder of a sweep, 
 			return a.trace(path, f.output, chosen)
 		},
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` of the trace, by default DIR.trace.json in the current folder; - is standard output")
-	cmd.Flags().StringVar(&f.iterations, "iterations", "", "iterations, as `A..B` or a single one, counted from 0; otherwise "+strconv.Itoa(mostTraced)+" around that whose time is the median, or all")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "",
+		"`FILE` of the trace, by default DIR.trace.json in the current folder; - is standard output")
+	cmd.Flags().StringVar(&f.iterations, "iterations", "",
+		"iterations, as `A..B` or a single one, counted from 0; otherwise "+strconv.Itoa(mostTraced)+
+			" around that whose time is the median, or all")
 	cmd.Flags().StringVar(&f.cell, "cell", "", "`CELL` of a sweep, by its values or its ID, as psbench show has them")
-	wholeVar(cmd.Flags(), &f.round, "round", 0, "`ROUND` of a sweep's run, counted from 0; otherwise the cell's median run")
+	wholeVar(cmd.Flags(), &f.round, "round", 0,
+		"`ROUND` of a sweep's run, counted from 0; otherwise the cell's median run")
 	return cmd
 }
 
@@ -117,7 +121,8 @@ func (a *app) trace(path, output string, chosen span) error {
 	if output == "-" {
 		return trace.Write(a.stdout, r, t)
 	}
-	size, err := draft.Output(output, ".trace.json", []string{path}, func(w io.Writer) error { return trace.Write(w, r, t) })
+	size, err := draft.Output(output, ".trace.json", []string{path},
+		func(w io.Writer) error { return trace.Write(w, r, t) })
 	if err != nil {
 		return fmt.Errorf("the trace cannot be written to %s: %w", quote.Word(output), draft.Cause(err))
 	}
@@ -126,7 +131,8 @@ func (a *app) trace(path, output string, chosen span) error {
 		pass = "the warm-up of " // the run ended before its measured pass
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: %s of %s%s, %.1f MB; ui.perfetto.dev opens it\n",
-		quote.Word(output), traced.describe(timeline.Count(r), chosen == span{}), pass, quote.Word(path), float64(size)/1e6)
+		quote.Word(output), traced.describe(timeline.Count(r), chosen == span{}), pass, quote.Word(path),
+		float64(size)/1e6)
 	return err
 }
 
@@ -142,12 +148,14 @@ func parseIterations(text string) (it span, err error) {
 	}
 	parts := iterationRange.FindStringSubmatch(text)
 	if parts == nil {
-		return it, usagef("--iterations is %s but must be A..B, as in 10..20, or a single iteration", quote.String(text))
+		return it, usagef("--iterations is %s but must be A..B, as in 10..20, or a single iteration",
+			quote.String(text))
 	}
 	it.from, _ = strconv.ParseInt(parts[1], 10, 64) // of so many digits it is one
 	last, _ := strconv.ParseInt(cmp.Or(parts[2], parts[1]), 10, 64)
 	if it.to = last + 1; it.from > last {
-		return it, usagef("--iterations is %s, but its first iteration must not be after its last one", quote.String(text))
+		return it, usagef("--iterations is %s, but its first iteration must not be after its last one",
+			quote.String(text))
 	}
 	return it, nil
 }

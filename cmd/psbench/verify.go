@@ -55,13 +55,16 @@ what came of it as a case.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case record != "" && len(files) > 0:
-				return usagef("--record writes the case of a run, so it takes no files, but %s is given", quote.Word(files[0]))
+				return usagef("--record writes the case of a run, so it takes no files, but %s is given",
+					quote.Word(files[0]))
 			case strings.HasSuffix(record, ".gz"):
-				return usagef("--record is %s but a case is not compressed: give a name such as case.json", quote.Word(record))
+				return usagef("--record is %s but a case is not compressed: give a name such as case.json",
+					quote.Word(record))
 			case device != "cpu" && device != "cuda":
 				return usagef("--device is %s but must be cpu or cuda", quote.String(device))
 			case cmd.Flags().Changed("backend") && device != "cuda":
-				return usagef("--backend is the process group of CUDA trainers but --device is %s: give --device cuda", device)
+				return usagef("--backend is the process group of CUDA trainers but --device is %s: give --device cuda",
+					device)
 			case record != "" && device != "cpu":
 				return usagef("--device is %s but --record makes a case of CPU ranks: leave one of them out", device)
 			case record != "":
@@ -87,10 +90,13 @@ what came of it as a case.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "backend", "transport", "listen", "interface", "isolate", "registry", "no_user_registry", "rpc_timeout")
-	cmd.Flags().StringVar(&record, delivery.RecordFlag, "", "`FILE` for the case of the run that --config and the other flags describe")
+	a.addFlags(cmd, "model", "server", "ddp_hook", "trainer", "config", "set", "backend", "transport", "listen",
+		"interface", "isolate", "registry", "no_user_registry", "rpc_timeout")
+	cmd.Flags().StringVar(&record, delivery.RecordFlag, "",
+		"`FILE` for the case of the run that --config and the other flags describe")
 	cmd.Flags().StringVar(&device, "device", "cpu", "`DEVICE` that computes: cpu or cuda")
-	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{"cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("device",
+		cobra.FixedCompletions([]string{"cpu", "cuda"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -146,7 +152,8 @@ func (a *app) recordCase(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return fmt.Errorf("--record %s: %w", quote.Word(file), err)
 	}
-	printf(a.stdout, "%s is a case of %d iterations: psbench verify %s\n", quote.Word(file), len(c.Expect[0].Loss), quote.Word(file))
+	printf(a.stdout, "%s is a case of %d iterations: psbench verify %s\n", quote.Word(file), len(c.Expect[0].Loss),
+		quote.Word(file))
 	return nil
 }
 
@@ -186,7 +193,8 @@ func known(ctx context.Context, reg *registry.Registry, kind sdk.Kind, key strin
 	}
 	parts, err := catalogue(ctx, item.Plugin)
 	if err != nil {
-		return fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, kind, item.Key, err)
+		return fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, kind, item.Key,
+			err)
 	}
 	if !slices.ContainsFunc(parts, func(p sdk.Part) bool { return p.Kind == kind && p.Key == item.Key }) {
 		return fmt.Errorf("plugin %s has no %s %s, though %s says so", item.Plugin.Name, kind, item.Key, item.File)

@@ -159,9 +159,11 @@ func TestDefaultModelOverlaps(t *testing.T) {
 		t.Fatalf("there are %d buckets", len(res.Buckets))
 	}
 	for i, n := range sizes {
-		if res.Buckets[i].Elements != n {
-			t.Errorf("bucket %d has %d elements but DDP gives it %d", i, res.Buckets[i].Elements, n)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if res.Buckets[i].Elements != n {
+				t.Errorf("bucket %d has %d elements but DDP gives it %d", i, res.Buckets[i].Elements, n)
+			}
+		})
 	}
 	for rank := range 2 {
 		var backward, first []sdk.Measurement

@@ -33,7 +33,8 @@ func TestVerifyComparesEveryValue(t *testing.T) {
 			for _, e := range c.Expected() {
 				name, summaries := fmt.Sprintf("trainer%d", e.Rank), res.Parameters
 				if e.Rank >= trainers {
-					name, summaries = fmt.Sprintf("server%d", e.Rank), slices.Concat(make([][]result.ParameterSummary, trainers), res.ServerParameters)
+					name, summaries = fmt.Sprintf("server%d",
+						e.Rank), slices.Concat(make([][]result.ParameterSummary, trainers), res.ServerParameters)
 				}
 				relative := func(v *float64, tolerance float64, field string) {
 					nudge(t, c, res, v, 2*tolerance**v, name, field)
@@ -47,7 +48,8 @@ func TestVerifyComparesEveryValue(t *testing.T) {
 					relative(&p.DeltaSumSq, tol.DeltaSumSqRel, got.Name+": delta_sumsq")
 					nudge(t, c, res, &p.DeltaSum, 2*tol.Sum(got.Elements), name, got.Name+": delta_sum")
 					for i := range p.DeltaHead {
-						nudge(t, c, res, &p.DeltaHead[i], 2*tol.DeltaHeadAbs, name, fmt.Sprintf("%s: delta_head[%d]", got.Name, i))
+						nudge(t, c, res, &p.DeltaHead[i], 2*tol.DeltaHeadAbs, name,
+							fmt.Sprintf("%s: delta_head[%d]", got.Name, i))
 						nudge(t, c, res, &p.Head[i], 2*tol.DeltaHeadAbs, name, fmt.Sprintf("%s: head[%d]", got.Name, i))
 					}
 				}
@@ -69,7 +71,8 @@ func nudge(t *testing.T, c verify.Case, res *result.Result, v *float64, by float
 		*v = was + d
 		o := verify.Compare(c, res)
 		if len(o.Failures) != 1 ||
-			!strings.HasPrefix(o.Failures[0].String(), trainer+", "+field) && !strings.HasPrefix(o.Failures[0].String(), trainer+": "+field) {
+			!strings.HasPrefix(o.Failures[0].String(), trainer+", "+field) &&
+				!strings.HasPrefix(o.Failures[0].String(), trainer+": "+field) {
 			t.Errorf("%s, %s nudged by %g: failures %q", trainer, field, d, o.Failures)
 		}
 	}
@@ -108,9 +111,11 @@ func TestVerifyFailsInWords(t *testing.T) {
 	})
 	status, stdout, stderr := psbenchMain(t, "verify", file)
 	for _, want := range []string{"FAIL", "trainer3, bias_0: delta_head[1] is", "0 of 1 cases agree, 1 disagrees"} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("the output does not say %q:\n%s", want, stdout)
-		}
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(stdout, want) {
+				t.Errorf("the output does not say %q:\n%s", want, stdout)
+			}
+		})
 	}
 	if status != 1 || !strings.HasPrefix(stderr, "psbench: not every reference case agrees") {
 		t.Errorf("exit status %d, error %q", status, stderr)
@@ -126,10 +131,13 @@ func TestVerifyOfAPart(t *testing.T) {
 		"--server averag":                       `--server: unknown server "averag"; did you mean "average"?`,
 		"--ddp-hook allreduce --server average": "skip  rpc_average_dense_t2_s1: its hook allreduce does not use the servers\n",
 	} {
-		status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, strings.Fields(args)...)...)
-		if failed := status != 0; failed != (strings.Count(args, "--") > 1 || args == "--server averag") || !strings.Contains(stdout+stderr, want) {
-			t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, want, stdout, stderr)
-		}
+		t.Run(args, func(t *testing.T) {
+			status, stdout, stderr := psbenchMain(t, append([]string{"verify"}, strings.Fields(args)...)...)
+			if failed := status != 0; failed != (strings.Count(args, "--") > 1 || args == "--server averag") ||
+				!strings.Contains(stdout+stderr, want) {
+				t.Errorf("%s: exit status %d, without %q\n%s%s", args, status, want, stdout, stderr)
+			}
+		})
 	}
 }
 
@@ -137,35 +145,44 @@ func TestVerifyOfAPart(t *testing.T) {
 func TestVerifyRecords(t *testing.T) {
 	dir := t.TempDir()
 	config, file := filepath.Join(dir, "run.json"), filepath.Join(dir, "mine.json")
-	if err := os.WriteFile(config, []byte(`{"ntrainer": 1, "epochs": 1, "model": "mlp", "data": "dense", "set": {"model": {"sizes": [4, 2]}, "data": {"features": 4}}}`), 0o600); err != nil {
+	if err := os.WriteFile(config,
+		[]byte(`{"ntrainer": 1, "epochs": 1, "model": "mlp", "data": "dense", "set": {"model": {"sizes": [4, 2]}, "data": {"features": 4}}}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, stdout, stderr := psbenchMain(t, "verify", "--record", file, "--config", config)
 	if status != 0 || !strings.Contains(stdout, "mine.json is a case of ") {
 		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
 	}
-	if status, stdout, _ := psbenchMain(t, "verify", file, "--server", "average_batch"); status != 0 || !strings.Contains(stdout, "1 of 1 cases agree") {
+	if status, stdout, _ := psbenchMain(t, "verify", file, "--server", "average_batch"); status != 0 ||
+		!strings.Contains(stdout, "1 of 1 cases agree") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
-	if status, stdout, _ := psbenchMain(t, "verify", file, "--set", "trainer.lr=7"); status != 1 || !strings.Contains(stdout, "0 of 1 cases agree, 1 disagrees") {
+	if status, stdout, _ := psbenchMain(t, "verify", file, "--set", "trainer.lr=7"); status != 1 ||
+		!strings.Contains(stdout, "0 of 1 cases agree, 1 disagrees") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	for want, args := range map[string][]string{
 		"--record writes the case of a run, so it takes no files": {"--record", file, file},
 		"a case is not compressed":                                {"--record", file + ".gz"},
 		"--config is of --record":                                 {"--config", config},
-		"no/such/folder":                                          {"--record", filepath.Join(dir, "no/such/folder/case.json"), "--config", config},
+		"no/such/folder": {"--record",
+			filepath.Join(dir, "no/such/folder/case.json"), "--config", config},
 	} {
-		if status, _, stderr := psbenchMain(t, append([]string{"verify"}, args...)...); status == 0 || !strings.Contains(stderr, want) {
-			t.Errorf("%v: exit status %d, %s", args, status, stderr)
-		}
+		t.Run(want, func(t *testing.T) {
+			if status, _, stderr := psbenchMain(t, append([]string{"verify"}, args...)...); status == 0 ||
+				!strings.Contains(stderr, want) {
+				t.Errorf("%v: exit status %d, %s", args, status, stderr)
+			}
+		})
 	}
 }
 
 // A setting that the parts of some cases do not have leaves those out, and says so.
 func TestVerifySkipsCasesWithoutTheSetting(t *testing.T) {
 	status, stdout, _ := psbenchMain(t, "verify", "--set", "model.engine=gorgonia")
-	if status != 0 || !strings.Contains(stdout, "9 of 9 cases agree, 4 skipped") || !strings.Contains(stdout, `skip  hybrid_t1_s2: `) {
+	if status != 0 || !strings.Contains(stdout, "9 of 9 cases agree, 4 skipped") ||
+		!strings.Contains(stdout, `skip  hybrid_t1_s2: `) {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
 	status, _, stderr := psbenchMain(t, "verify", "--set", "model.enginee=gorgonia")

@@ -17,8 +17,10 @@ func TestBytesAreTheMemory(t *testing.T) {
 		"three int32": len(tensor.Int32Bytes(make([]int32, 3))) - 12,
 		"three int64": len(tensor.Int64Bytes(make([]int64, 3))) - 24,
 	} {
-		if n != 0 {
-			t.Errorf("the view of %s is off by %d bytes", what, n)
-		}
+		t.Run(what, func(t *testing.T) {
+			if n != 0 {
+				t.Errorf("the view of %s is off by %d bytes", what, n)
+			}
+		})
 	}
 }

@@ -8,11 +8,14 @@ func (spec *BucketSpec) Check(g *Gradient) error {
 	case !spec.Sparse && g.Sparse(), spec.Sparse && g.Width != spec.Width:
 		return fmt.Errorf("the gradient of bucket %d has width %d instead of %d", spec.Index, g.Width, spec.Width)
 	case !spec.Sparse && len(g.Values) != spec.Elements:
-		return fmt.Errorf("the gradient of bucket %d has %d elements instead of %d", spec.Index, len(g.Values), spec.Elements)
+		return fmt.Errorf("the gradient of bucket %d has %d elements instead of %d", spec.Index, len(g.Values),
+			spec.Elements)
 	case spec.Sparse && len(g.Rows) > spec.Capacity:
-		return fmt.Errorf("the gradient of bucket %d has %d rows, more than its capacity of %d", spec.Index, len(g.Rows), spec.Capacity)
+		return fmt.Errorf("the gradient of bucket %d has %d rows, more than its capacity of %d", spec.Index,
+			len(g.Rows), spec.Capacity)
 	case spec.Sparse && len(g.Values) != len(g.Rows)*g.Width:
-		return fmt.Errorf("the gradient of bucket %d has %d values for %d rows of width %d", spec.Index, len(g.Values), len(g.Rows), g.Width)
+		return fmt.Errorf("the gradient of bucket %d has %d values for %d rows of width %d", spec.Index, len(g.Values),
+			len(g.Rows), g.Width)
 	case spec.Sparse:
 		return spec.CheckRows(g.Rows)
 	}

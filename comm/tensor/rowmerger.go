@@ -19,7 +19,8 @@ type RowMerger struct {
 // NewRowMerger makes a merger for sums of up to lists gradients; it grows if
 // more are added.
 func NewRowMerger(lists int) *RowMerger {
-	return &RowMerger{lists: make([]*Gradient, 0, lists), next: make([]int, 0, lists), parts: make([][]float32, 0, lists)}
+	return &RowMerger{lists: make([]*Gradient, 0, lists), next: make([]int, 0, lists),
+		parts: make([][]float32, 0, lists)}
 }
 
 // Reset forgets all added gradients.
@@ -67,7 +68,8 @@ func (m *RowMerger) merge(dst *Gradient, fill func(row int32, out []float32)) er
 			break
 		}
 		if len(rows) == cap(rows) || len(values)+width > cap(values) {
-			return fmt.Errorf("the sum of %d sparse gradients has more rows than its capacity of %d", len(m.lists), cap(rows))
+			return fmt.Errorf("the sum of %d sparse gradients has more rows than its capacity of %d", len(m.lists),
+				cap(rows))
 		}
 		rows = append(rows, row)
 		values = values[:len(values)+width]
@@ -87,7 +89,8 @@ func (m *RowMerger) Union(rows []int32) ([]int32, error) {
 			return rows, nil
 		}
 		if len(rows) == cap(rows) {
-			return rows, fmt.Errorf("the union of %d sparse gradients has more rows than its capacity of %d", len(m.lists), cap(rows))
+			return rows, fmt.Errorf("the union of %d sparse gradients has more rows than its capacity of %d",
+				len(m.lists), cap(rows))
 		}
 		rows = append(rows, row)
 		for i, g := range m.lists {

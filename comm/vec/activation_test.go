@@ -94,7 +94,8 @@ func TestSoftmax(t *testing.T) {
 			for i, x := range before {
 				// The difference is rounded, so the error grows with it.
 				below := min(top-float64(x), 200)
-				if want := math.Exp(float64(x)-top) / sum; math.Abs(float64(s[0][i])-want) > (1e-6+1e-7*below)*want+1e-44 {
+				if want := math.Exp(float64(x)-top) / sum; math.Abs(float64(s[0][i])-want) > (1e-6+1e-7*below)*want+
+					1e-44 {
 					t.Fatalf("element %d of %d is %g, want %g", i, len(before), s[0][i], want)
 				}
 			}

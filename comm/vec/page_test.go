@@ -75,7 +75,8 @@ func TestCopyOfPages(t *testing.T) {
 		from[i] = float32(i + 1)
 	}
 	eachLevel(t, func(t *testing.T) {
-		for _, n := range []int{0, 1, sideElements - 1, sideElements, sideElements + 1, 2*sideElements + 17, len(room)} {
+		for _, n := range []int{0, 1, sideElements - 1, sideElements, sideElements + 1, 2*sideElements + 17,
+			len(room)} {
 			for _, at := range []int{0, (len(room) - n) / 2, len(room) - n} {
 				clear(room)
 				Copy(room[at:at+n], from[len(from)-n:])

@@ -1,6 +1,7 @@
 package vec
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -92,19 +93,23 @@ func TestScatterAxpy(t *testing.T) {
 func TestRowOutsideTheTable(t *testing.T) {
 	table, row := make([]float32, 12), make([]float32, 4)
 	for _, bad := range []int64{-1, 3, math.MaxInt64, math.MinInt64} {
-		for name, call := range map[string]func(){
-			"GatherSum":   func() { GatherSum(row, table, 4, []int64{0, bad}) },
-			"GatherRows":  func() { GatherRows(make([]float32, 8), table, 4, []int64{0, bad}) },
-			"ScatterAxpy": func() { ScatterAxpy(1, make([]float32, 8), table, 4, []int32{0, int32(max(min(bad, 3), -1))}) },
-		} {
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%s takes row %d of a table of 3", name, bad)
-					}
+		t.Run(fmt.Sprint(bad), func(t *testing.T) {
+			for name, call := range map[string]func(){
+				"GatherSum":  func() { GatherSum(row, table, 4, []int64{0, bad}) },
+				"GatherRows": func() { GatherRows(make([]float32, 8), table, 4, []int64{0, bad}) },
+				"ScatterAxpy": func() {
+					ScatterAxpy(1, make([]float32, 8), table, 4, []int32{0, int32(max(min(bad, 3), -1))})
+				},
+			} {
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Errorf("%s takes row %d of a table of 3", name, bad)
+						}
+					}()
+					call()
 				}()
-				call()
-			}()
-		}
+			}
+		})
 	}
 }

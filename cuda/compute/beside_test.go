@@ -30,7 +30,8 @@ func documented(t *testing.T) map[metric]beside {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := strings.Cut(string(page), "| host metric | device series beside it | what of it has none, and why |\n|---|---|---|\n")
+	_, table, found := strings.Cut(string(page),
+		"| host metric | device series beside it | what of it has none, and why |\n|---|---|---|\n")
 	if !found {
 		t.Fatal("docs/cuda.md has no table of metrics")
 	}
@@ -84,7 +85,8 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 	rows, file := documented(t), writeRegistry(t)
 	seen := map[metric]bool{}
 	ddp := func(more ...string) []string {
-		return slices.Concat([]string{"--trainer", "cuda_ddp", "--ntrainer", "2", "--set", "trainer.bucket_bytes=2000"}, evaluated(t), more)
+		return slices.Concat([]string{"--trainer", "cuda_ddp", "--ntrainer", "2", "--set", "trainer.bucket_bytes=2000"},
+			evaluated(t), more)
 	}
 	for _, c := range []struct {
 		name, server string
@@ -93,10 +95,13 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 		{"a server", "cuda_average", ddp("--nserver", "1", "--set", "model.sparse=true")},
 		{"a server that buckets are staged for", "cuda_average", ddp("--nserver", "1", "--transport", "unix")},
 		{"a group", "", ddp("--nserver", "0")},
-		{"sparse buckets in a group", "", ddp("--nserver", "0", "--ddp-hook", "allreduce", "--set", "model.sparse=true")},
+		{"sparse buckets in a group", "",
+			ddp("--nserver", "0", "--ddp-hook", "allreduce", "--set", "model.sparse=true")},
 		{"two groups", "", ddp("--nserver", "0", "--ddp-hook", "hybrid", "--set", "model.sparse=true")},
-		{"tables", "cuda_embedding", []string{"--trainer", "cuda_hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "1", "--set", "data.batches=3", "--set", "server.embedding_dim=256"}},
-		{"parameters", "cuda_batch_update", []string{"--trainer", "cuda_update", "--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
+		{"tables", "cuda_embedding", []string{"--trainer", "cuda_hybrid", "--ntrainer", "2", "--nserver", "2",
+			"--epochs", "1", "--set", "data.batches=3", "--set", "server.embedding_dim=256"}},
+		{"parameters", "cuda_batch_update",
+			[]string{"--trainer", "cuda_update", "--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
 	} {
 		r := run(t, append(c.arguments, "--registry", file, "--warmup", "none"), c.server)
 		for _, p := range r.Processes {
@@ -110,8 +115,10 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 				switch {
 				case !known:
 					t.Errorf("%s: %s records %v, which docs/cuda.md lacks", c.name, p.Name, m)
-				case row.missing == "" && !slices.ContainsFunc(onDevice, func(s string) bool { return slices.Contains(row.series, s) }):
-					t.Errorf("%s: %s records %v, and its device none of %q but %q", c.name, p.Name, m, row.series, onDevice)
+				case row.missing == "" &&
+					!slices.ContainsFunc(onDevice, func(s string) bool { return slices.Contains(row.series, s) }):
+					t.Errorf("%s: %s records %v, and its device none of %q but %q", c.name, p.Name, m, row.series,
+						onDevice)
 				}
 			}
 			for _, whole := range []string{"device iteration", "device update"} {
@@ -137,20 +144,23 @@ func evaluated(t *testing.T) []string {
 	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	arguments := []string{"--data", "file", "--set", "data.path=" + path, "--set", "data.held_out=0.25", "--batch-size", "10", "--epochs", "2"}
-	for _, s := range []string{"num_embeddings=16", "embedding_dim=24", "dense_input_size=24", "dense_output_size=24", "dense_layers_count=2"} {
+	arguments := []string{"--data", "file", "--set", "data.path=" + path, "--set", "data.held_out=0.25", "--batch-size",
+		"10", "--epochs", "2"}
+	for _, s := range []string{"num_embeddings=16", "embedding_dim=24", "dense_input_size=24", "dense_output_size=24",
+		"dense_layers_count=2"} {
 		arguments = append(arguments, "--set", "model."+s)
 	}
 	return arguments
 }
 
-// wholesAreRight requires that all phases of an iteration lie in it, and no two iterations at the same time; of an update
-// likewise.
+// wholesAreRight requires that all phases of an iteration lie in it, and no two iterations at the same time; of an
+// update likewise.
 func wholesAreRight(t *testing.T, r result, rank int, name string) {
 	t.Helper()
 	phases := map[string][]string{
-		"device iteration": {"device forward", "device loss", "device loss gradient", "device backward", "device optimizer"},
-		"device update":    {"device scatter", "device optimizer"},
+		"device iteration": {"device forward", "device loss", "device loss gradient", "device backward",
+			"device optimizer"},
+		"device update": {"device scatter", "device optimizer"},
 	}
 	wholes := keyed(r, rank, name)
 	if len(wholes) == 0 {

@@ -29,7 +29,8 @@ func Open() (engine.Engine, error) {
 	if text := os.Getenv(host.CUDADeviceVariable); text != "" {
 		var err error
 		if ordinal, err = strconv.Atoi(text); err != nil || ordinal < 0 {
-			return nil, fmt.Errorf("the environment variable %s is %s but must be the number of a device, from 0", host.CUDADeviceVariable, quote.String(text))
+			return nil, fmt.Errorf("the environment variable %s is %s but must be the number of a device, from 0",
+				host.CUDADeviceVariable, quote.String(text))
 		}
 	}
 	d, err := device.Open(ordinal)

@@ -35,7 +35,8 @@ func serveRanks() {
 	}
 	if variable := os.Getenv(extra); variable != "" {
 		name, _, _ := strings.Cut(variable, "=")
-		environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, extra+"=") || strings.HasPrefix(v, name+"=") })
+		environment := slices.DeleteFunc(os.Environ(),
+			func(v string) bool { return strings.HasPrefix(v, extra+"=") || strings.HasPrefix(v, name+"=") })
 		panic(unix.Exec("/proc/self/exe", os.Args, append(environment, variable)))
 	}
 	plugin.ServeOn(compute.Open, compute.Parts()...)
@@ -63,10 +64,12 @@ func acrossCards(t *testing.T, n int, arguments ...string) []string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "registry.json")
-	if err := os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q, %q]}}}`, executable, ranks), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q, %q]}}}`, executable, ranks),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat([]string{"--ntrainer", "0", "--nserver", "0", "--ncudatrainer", strconv.Itoa(n), "--registry", file}, small, arguments)
+	return slices.Concat([]string{"--ntrainer", "0", "--nserver", "0", "--ncudatrainer", strconv.Itoa(n), "--registry",
+		file}, small, arguments)
 }
 
 // Trainers on cards of their own reduce by NCCL, in whatever order streams work: losses are those of the host, no
@@ -84,7 +87,8 @@ func TestRunsOverNCCL(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			more := append(c.arguments, "--set", "trainer.lr=32")
-			want := run(t, slices.Concat([]string{"--ntrainer", strconv.Itoa(c.cards), "--nserver", "0"}, small, more), "")
+			want := run(t, slices.Concat([]string{"--ntrainer", strconv.Itoa(c.cards), "--nserver", "0"}, small, more),
+				"")
 			arguments := acrossCards(t, c.cards, append(more, "--backend", c.backend)...)
 			inOrders(t, i, func(dir string) {
 				got := run(t, arguments, "")
@@ -103,7 +107,8 @@ func leftOnDevices(t *testing.T, r result) {
 		t.Errorf("the group is %q", r.Group)
 	}
 	for _, p := range r.Processes {
-		if got := p.Facts[record.FactBuckets]; strings.HasPrefix(p.Name, "trainer") && (got != record.BucketsLeft || p.Facts[record.FactGroup] != r.Group) {
+		if got := p.Facts[record.FactBuckets]; strings.HasPrefix(p.Name, "trainer") &&
+			(got != record.BucketsLeft || p.Facts[record.FactGroup] != r.Group) {
 			t.Errorf("the buckets of %s are %q, by %q", p.Name, got, p.Facts[record.FactGroup])
 		}
 	}
@@ -138,18 +143,25 @@ func TestGroupsOfBackends(t *testing.T) {
 		{"multi on two cards", "2", 2, []string{"--backend", "multi"}, "NCCL 2.21.5", ""},
 		{"nccl on one card", "2", 1, []string{"--backend", "nccl"}, onCard, not + onCard + refused},
 		{"three trainers on two cards", "3", 2, []string{"--backend", "nccl"}, host, not + host + refused + apart},
-		{"one trainer", "1", 2, []string{"--backend", "nccl"}, onCard, not + onCard + ": one trainer has nobody to reduce with"},
-		{"nccl over tcp", "2", 2, []string{"--backend", "nccl", "--transport", "tcp"}, "psbench's own, in host memory over tcp",
-			not + "psbench's own, in host memory over tcp: ranks of NCCL meet in memory that all of them map" + apart + "transport tcp maps no memory of one host"},
-		{"nccl that is checked", "2", 2, []string{"--backend", "nccl", "--check"}, host, not + host + ": the buckets of trainer0 are staged: what the links carry is checked"},
-		{"nccl beside servers elsewhere", "2", 2, []string{"--backend", "nccl", "--ncudaserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true"}, host, not + host + ": the buckets of trainer"},
+		{"one trainer", "1", 2, []string{"--backend", "nccl"}, onCard,
+			not + onCard + ": one trainer has nobody to reduce with"},
+		{"nccl over tcp", "2", 2, []string{"--backend", "nccl", "--transport", "tcp"},
+			"psbench's own, in host memory over tcp",
+			not + "psbench's own, in host memory over tcp: ranks of NCCL meet in memory that all of them map" + apart +
+				"transport tcp maps no memory of one host"},
+		{"nccl that is checked", "2", 2, []string{"--backend", "nccl", "--check"}, host,
+			not + host + ": the buckets of trainer0 are staged: what the links carry is checked"},
+		{"nccl beside servers elsewhere", "2", 2, []string{"--backend", "nccl", "--ncudaserver", "1", "--ddp-hook",
+			"sparse_rpc", "--set", "model.sparse=true"}, host, not + host + ": the buckets of trainer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := run(t, append(acrossCards(t, c.cards, c.arguments...), "--ncudatrainer", c.trainers), "")
 			if got.Group != c.group {
 				t.Errorf("the group is %q, want %q", got.Group, c.group)
 			}
-			if warnings := strings.Join(got.Warnings, "; "); c.warning != "" && !strings.Contains(warnings, c.warning) || c.warning == "" && strings.Contains(warnings, "group") {
+			if warnings := strings.Join(got.Warnings,
+				"; "); c.warning != "" && !strings.Contains(warnings, c.warning) ||
+				c.warning == "" && strings.Contains(warnings, "group") {
 				t.Errorf("it warns: %s\nwhere this is due: %s", warnings, c.warning)
 			}
 		})
@@ -160,17 +172,20 @@ func TestGroupsOfBackends(t *testing.T) {
 func TestNCCLThatDoesNotWork(t *testing.T) {
 	computetest.OnDouble(t)
 	for _, c := range []struct{ name, variable, want string }{
-		{"missing", "", "cannot join its group across devices: no NCCL: none of libnccl.so.2, libnccl.so is where the loader looks (LD_LIBRARY_PATH) or in Python's packages: install it, or give --backend gloo"},
+		{"missing", "",
+			"cannot join its group across devices: no NCCL: none of libnccl.so.2, libnccl.so is where the loader looks (LD_LIBRARY_PATH) or in Python's packages: install it, or give --backend gloo"},
 		{"too old", "PSBENCH_DOUBLE_NCCL_VERSION=21304",
 			"no NCCL: none of libnccl.so.2, libnccl.so works: libnccl.so.2: it is NCCL 2.13.4, but psbench needs 2.14 or newer: install it, or give --backend gloo"},
 		{"much too old", "PSBENCH_DOUBLE_NCCL_VERSION=2708", "it is NCCL 2.7.8, but psbench needs 2.14 or newer"},
-		{"no name", "PSBENCH_DOUBLE_NCCL_FAIL=ncclGetUniqueId:1:2", "cannot join its group: ncclGetUniqueId: unhandled system error (ncclResult_t 2)"},
+		{"no name", "PSBENCH_DOUBLE_NCCL_FAIL=ncclGetUniqueId:1:2",
+			"cannot join its group: ncclGetUniqueId: unhandled system error (ncclResult_t 2)"},
 		{"no group", "PSBENCH_DOUBLE_NCCL_FAIL=ncclCommInitRankConfig:1:3", " cannot join its group: rank "},
 		{"one card", "PSBENCH_CUDA_DEVICE=0", "of 2 on cuda:0: ncclCommInitRankConfig: invalid usage (ncclResult_t 5)"},
 		{"a call that fails", "PSBENCH_DOUBLE_NCCL_FAIL=ncclAllReduce:7:1", "ncclAllReduce of 10920 elements on cuda:"},
 		{"work that fails", "PSBENCH_DOUBLE_NCCL_BREAK=9:6", "work of NCCL on cuda:"},
 		{"work that hangs", "PSBENCH_DOUBLE_NCCL_BREAK=8:0", "s for the sum of bucket 1 by NCCL from trainer"},
-		{"an end that fails", "PSBENCH_DOUBLE_NCCL_FAIL=ncclCommFinalize:1:3", "ncclCommFinalize: internal error (ncclResult_t 3)"},
+		{"an end that fails", "PSBENCH_DOUBLE_NCCL_FAIL=ncclCommFinalize:1:3",
+			"ncclCommFinalize: internal error (ncclResult_t 3)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv(extra, c.variable)
@@ -181,7 +196,8 @@ func TestNCCLThatDoesNotWork(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, psbench, arguments...).CombinedOutput()
-			if err == nil || ctx.Err() != nil || !strings.Contains(string(out), c.want) || strings.Count(string(out), "\npsbench: ")+strings.Count(string(out[:9]), "psbench: ") != 1 {
+			if err == nil || ctx.Err() != nil || !strings.Contains(string(out), c.want) ||
+				strings.Count(string(out), "\npsbench: ")+strings.Count(string(out[:9]), "psbench: ") != 1 {
 				t.Errorf("it ends with %v, %v, and does not say %q\n%s", err, ctx.Err(), c.want, out)
 			}
 		})
@@ -225,7 +241,8 @@ func TestKilledInAGroupOfNCCL(t *testing.T) {
 			}
 			strike(ctx, t, dir, c.signal)
 			err := cmd.Wait()
-			if err == nil || ctx.Err() != nil || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "still at work") {
+			if err == nil || ctx.Err() != nil || !strings.Contains(out.String(), c.want) ||
+				strings.Contains(out.String(), "still at work") {
 				t.Errorf("it ends with %v, %v, and does not say %q\n%s", err, ctx.Err(), c.want, out.String())
 			}
 			nothingLeft(t)

@@ -14,7 +14,8 @@ import (
 )
 
 // layered is a model of several buckets, the largest of which has 4*layeredBucket bytes.
-var layered = []string{"--set", "model.sizes=[100,50,40,10]", "--set", "trainer.bucket_bytes=2000", "--set", "server.lr=0.02", "--batch-size", "6"}
+var layered = []string{"--set", "model.sizes=[100,50,40,10]", "--set", "trainer.bucket_bytes=2000", "--set",
+	"server.lr=0.02", "--batch-size", "6"}
 
 const layeredBucket = 100 * 50
 
@@ -55,7 +56,8 @@ func TestNoParameterCrossesTheBus(t *testing.T) {
 	file := writeRegistry(t)
 	out := func(arguments ...string) int64 {
 		dir := reports(t)
-		run(t, slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_update", "--registry", file}, layered, arguments), "cuda_batch_update")
+		run(t, slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_update", "--registry",
+			file}, layered, arguments), "cuda_batch_update")
 		if files, _ := filepath.Glob(filepath.Join(dir, "*.txt")); len(files) == 0 {
 			t.Skip("a GPU counts no copies")
 		}
@@ -65,7 +67,8 @@ func TestNoParameterCrossesTheBus(t *testing.T) {
 	shared := out("--epochs", "4") - out("--epochs", fmt.Sprint(4-epochs))
 	staged := out("--epochs", "4", "--transport", "unix") - out("--epochs", fmt.Sprint(4-epochs), "--transport", "unix")
 	if bucket := int64(4 * layeredBucket); shared <= 0 || shared >= bucket || staged < 2*bucket {
-		t.Errorf("%d epochs copy %d bytes off the device, which must be less than a bucket of %d, and staged %d", epochs, shared, bucket, staged)
+		t.Errorf("%d epochs copy %d bytes off the device, which must be less than a bucket of %d, and staged %d",
+			epochs, shared, bucket, staged)
 	}
 }
 
@@ -79,10 +82,13 @@ func TestServerSharesWithSomeTrainers(t *testing.T) {
 	for _, streams := range []string{"latest", "random"} {
 		t.Setenv("PSBENCH_DOUBLE_STREAMS", streams)
 		dir := reports(t)
-		got := run(t, append(arguments, "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--ncudaserver", "1"), "batch_update")
+		got := run(t, append(arguments, "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--ncudaserver",
+			"1"), "batch_update")
 		near(t, got, want)
 		for name, fact := range map[string]string{
-			"trainer0": record.BucketsShared, "trainer1": "staged: trainer1 and server2: they are on different devices, ", "server2": "staged for trainer1: ",
+			"trainer0": record.BucketsShared,
+			"trainer1": "staged: trainer1 and server2: they are on different devices, ",
+			"server2":  "staged for trainer1: ",
 		} {
 			i := slices.IndexFunc(got.Processes, func(p process) bool { return p.Name == name })
 			if !strings.HasPrefix(got.Processes[i].Facts[record.FactBuckets], fact) {

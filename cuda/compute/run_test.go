@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && os.Args[1] == serve {
 		if variable := os.Getenv(extra); variable != "" {
-			environment := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, extra+"=") })
+			environment := slices.DeleteFunc(os.Environ(),
+				func(v string) bool { return strings.HasPrefix(v, extra+"=") })
 			panic(unix.Exec("/proc/self/exe", os.Args, append(environment, variable)))
 		}
 		parts := append(compute.Parts(),
@@ -141,7 +142,8 @@ type process struct {
 
 var small = []string{
 	"--set", "model.num_embeddings=128", "--set", "model.embedding_dim=104", "--set", "model.dense_input_size=104",
-	"--set", "model.dense_output_size=104", "--set", "model.dense_layers_count=2", "--set", "trainer.bucket_bytes=2000", "--epochs", "2",
+	"--set", "model.dense_output_size=104", "--set", "model.dense_layers_count=2", "--set", "trainer.bucket_bytes=2000",
+	"--epochs", "2",
 }
 
 // Real processes train on the device, with hooks and servers there and on the host, and their losses are
@@ -154,18 +156,30 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 		deviceTrainer, deviceServer string
 		arguments                   []string
 	}{
-		{"all-reduce", "ddp", "", "cuda_ddp", "", append([]string{"--set", "trainer.lr=32", "--ntrainer", "2", "--nserver", "0"}, small...)},
+		{"all-reduce", "ddp", "", "cuda_ddp", "",
+			append([]string{"--set", "trainer.lr=32", "--ntrainer", "2", "--nserver", "0"}, small...)},
 		{"all-reduce over tcp, adam", "ddp", "", "cuda_ddp", "",
-			append([]string{"--ntrainer", "2", "--nserver", "0", "--transport", "tcp", "--set", "trainer.optimizer=adam", "--set", "trainer.lr=0.01"}, small...)},
+			append([]string{"--ntrainer", "2", "--nserver", "0", "--transport", "tcp", "--set",
+				"trainer.optimizer=adam", "--set", "trainer.lr=0.01"}, small...)},
 		{"sparse rows", "ddp", "average", "cuda_ddp", "cuda_average_batch",
-			append([]string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true", "--set", "trainer.momentum=0", "--set", "trainer.lr=32"}, small...)},
-		{"server on the device", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
-		{"server on the device over tcp", "ddp", "average", "cuda_ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "tcp", "--set", "trainer.lr=32"}, small...)},
-		{"server on the device over unix", "ddp", "average", "cuda_ddp", "cuda_average_batch", append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "unix", "--set", "trainer.lr=32"}, small...)},
-		{"server on the host", "ddp", "average", "cuda_ddp", "average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
-		{"trainers on the host", "ddp", "average", "ddp", "cuda_average", append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
-		{"tables", "hybrid", "embedding", "cuda_hybrid", "cuda_embedding", []string{"--ntrainer", "2", "--nserver", "2", "--epochs", "2", "--set", "server.embedding_dim=256"}},
-		{"parameters", "batch_update", "batch_update", "cuda_update", "cuda_batch_update", []string{"--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set",
+				"model.sparse=true", "--set", "trainer.momentum=0", "--set", "trainer.lr=32"}, small...)},
+		{"server on the device", "ddp", "average", "cuda_ddp", "cuda_average",
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
+		{"server on the device over tcp", "ddp", "average", "cuda_ddp", "cuda_average",
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "tcp", "--set", "trainer.lr=32"},
+				small...)},
+		{"server on the device over unix", "ddp", "average", "cuda_ddp", "cuda_average_batch",
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--transport", "unix", "--set", "trainer.lr=32"},
+				small...)},
+		{"server on the host", "ddp", "average", "cuda_ddp", "average",
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
+		{"trainers on the host", "ddp", "average", "ddp", "cuda_average",
+			append([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small...)},
+		{"tables", "hybrid", "embedding", "cuda_hybrid", "cuda_embedding",
+			[]string{"--ntrainer", "2", "--nserver", "2", "--epochs", "2", "--set", "server.embedding_dim=256"}},
+		{"parameters", "batch_update", "batch_update", "cuda_update", "cuda_batch_update",
+			[]string{"--ntrainer", "2", "--nserver", "1", "--epochs", "1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := run(t, append(c.arguments, "--trainer", c.trainer), c.server)
@@ -187,7 +201,8 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 				if strings.HasPrefix(p.Name, "server") {
 					key = c.deviceServer
 				}
-				if on := p.Facts["engine"] == "cuda:0"; (strings.HasPrefix(p.Name, "trainer") || strings.HasPrefix(p.Name, "server")) && on != strings.HasPrefix(key, "cuda_") {
+				if on := p.Facts["engine"] == "cuda:0"; (strings.HasPrefix(p.Name, "trainer") ||
+					strings.HasPrefix(p.Name, "server")) && on != strings.HasPrefix(key, "cuda_") {
 					t.Errorf("%s, of %s, has facts %v", p.Name, key, p.Facts)
 				}
 			}
@@ -219,7 +234,8 @@ func run(t *testing.T, arguments []string, server string) result {
 
 // With --check the answers of servers on the device are recomputed, too.
 func TestMeansAreChecked(t *testing.T) {
-	arguments := slices.Concat([]string{"--check", "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--ncudaserver", "1", "--trainer", "ddp"}, small)
+	arguments := slices.Concat([]string{"--check", "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2",
+		"--ncudaserver", "1", "--trainer", "ddp"}, small)
 	checks := run(t, arguments, "average").Checks
 	if checks.Slices == 0 {
 		t.Error("nothing is checked")
@@ -257,24 +273,31 @@ func TestFaultsEndTheRun(t *testing.T) {
 	file := writeRegistry(t)
 	for _, c := range []struct{ name, variable, want string }{
 		{"too little memory", "PSBENCH_DOUBLE_MEMORY=200000", "bytes are free"},
-		{"no memory for parameters", "PSBENCH_DOUBLE_FAIL=cuMemAlloc:20:2", "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)"},
+		{"no memory for parameters", "PSBENCH_DOUBLE_FAIL=cuMemAlloc:20:2",
+			"out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)"},
 		{"a device that is lost", "PSBENCH_DOUBLE_LOST=60", "cuda:0"},
 		{"a copy out that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyDtoHAsync:9:999", "cuMemcpyDtoHAsync"},
 		{"a copy in that fails", "PSBENCH_DOUBLE_FAIL=cuMemcpyHtoDAsync:20:999", "cuMemcpyHtoDAsync"},
-		{"a device that another process has", "PSBENCH_DOUBLE_EXCLUSIVE=busy", "the engine of trainer cuda_ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: "},
-		{"another device", host.CUDADeviceVariable + "=3", "the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
-		{"no library", host.CUDAProductVariable + "=mkl", "the engine of trainer cuda_ddp does not open: PSBENCH_CUDA_GEMM is \"mkl\" but must be cublas, kernels or unset"},
-		{"no number", host.CUDADeviceVariable + "=first", "the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
+		{"a device that another process has", "PSBENCH_DOUBLE_EXCLUSIVE=busy",
+			"the engine of trainer cuda_ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: "},
+		{"another device", host.CUDADeviceVariable + "=3",
+			"the engine of trainer cuda_ddp does not open: there is no device cuda:3"},
+		{"no library", host.CUDAProductVariable + "=mkl",
+			"the engine of trainer cuda_ddp does not open: PSBENCH_CUDA_GEMM is \"mkl\" but must be cublas, kernels or unset"},
+		{"no number", host.CUDADeviceVariable + "=first",
+			"the environment variable PSBENCH_CUDA_DEVICE is \"first\" but must be the number of a device, from 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasPrefix(c.variable, "PSBENCH_DOUBLE") {
 				computetest.OnDouble(t)
 			}
-			arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20"}, small...)
+			arguments := append([]string{"--ntrainer", "2", "--nserver", "0", "--trainer", "cuda_ddp", "--registry",
+				file, "--rpc-timeout", "20"}, small...)
 			cmd := exec.CommandContext(t.Context(), psbench, arguments...)
 			cmd.Env = append(os.Environ(), extra+"="+c.variable)
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), c.want) || !strings.Contains(string(out), "psbench: trainer") {
+			if err == nil || !strings.Contains(string(out), c.want) ||
+				!strings.Contains(string(out), "psbench: trainer") {
 				t.Errorf("it ends with %v, and does not say %q\n%s", err, c.want, out)
 			}
 		})
@@ -292,7 +315,8 @@ func TestLossIsOneSentence(t *testing.T) {
 		{"alone", "", []string{"--nserver", "0"}},
 		{"buckets are staged", "average", []string{"--nserver", "1"}},
 	} {
-		arguments := slices.Concat([]string{"--ntrainer", "1", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20", "--quiet"}, c.arguments, small)
+		arguments := slices.Concat([]string{"--ntrainer", "1", "--trainer", "cuda_ddp", "--registry", file,
+			"--rpc-timeout", "20", "--quiet"}, c.arguments, small)
 		if c.server != "" {
 			arguments = append(arguments, "--server", c.server)
 		}
@@ -301,8 +325,10 @@ func TestLossIsOneSentence(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		_, said, _ := strings.Cut("\n"+string(out), "\npsbench: ")
 		said, _, _ = strings.Cut(said, "; trainer0 is ") // and what the double said
-		if !strings.HasPrefix(said, "trainer0") || len(said) > 400 || strings.Count(said, "(CUDA_ERROR_UNKNOWN, 999)") != 1 || strings.Contains(said, "Close") {
-			t.Errorf("%s: it ends with %d bytes, which may be 400 and say the cause once: %s\n%s", c.name, len(said), said, out)
+		if !strings.HasPrefix(said, "trainer0") || len(said) > 400 ||
+			strings.Count(said, "(CUDA_ERROR_UNKNOWN, 999)") != 1 || strings.Contains(said, "Close") {
+			t.Errorf("%s: it ends with %d bytes, which may be 400 and say the cause once: %s\n%s", c.name, len(said),
+				said, out)
 		}
 	}
 }
@@ -316,7 +342,8 @@ func TestRunsWithoutPinnedBuckets(t *testing.T) {
 	got := run(t, append(arguments, "--trainer", "cuda_ddp", "--registry", file), "cuda_average")
 	near(t, got, run(t, append(arguments, "--trainer", "ddp"), "average"))
 	for _, p := range got.Processes {
-		if fact := p.Facts["pinned"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "no: cuMemHostRegister") {
+		if fact := p.Facts["pinned"]; strings.HasPrefix(p.Name, "trainer") &&
+			!strings.HasPrefix(fact, "no: cuMemHostRegister") {
 			t.Errorf("%s says of pinned memory %q", p.Name, fact)
 		}
 	}
@@ -343,16 +370,19 @@ func TestRunsWithoutCuBLASThatWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"} {
-		if out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-o", filepath.Join(dir, name), source).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-o", filepath.Join(dir, name),
+			source).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	t.Setenv("LD_LIBRARY_PATH", dir+":"+os.Getenv("LD_LIBRARY_PATH"))
 	const why = "no cuBLAS: none of libcublas.so.13, libcublas.so.12, libcublas.so.11, libcublas.so works: " +
 		"libcublas.so.13: cublasCreate on cuda:0: it is not initialized (cublasStatus_t 1); libcublas.so.12: cublasCreate"
-	arguments := append([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp", "--server", "cuda_average", "--registry", writeRegistry(t)}, small...)
+	arguments := append([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp", "--server",
+		"cuda_average", "--registry", writeRegistry(t)}, small...)
 	for _, p := range run(t, arguments, "").Processes {
-		if fact := p.Facts["blas"]; strings.HasPrefix(p.Name, "trainer") && !strings.HasPrefix(fact, "psbench's kernels: "+why) || strings.HasPrefix(p.Name, "server") && fact != "" {
+		if fact := p.Facts["blas"]; strings.HasPrefix(p.Name, "trainer") &&
+			!strings.HasPrefix(fact, "psbench's kernels: "+why) || strings.HasPrefix(p.Name, "server") && fact != "" {
 			t.Errorf("%s says of products %q, which servers do not look for", p.Name, fact)
 		}
 	}

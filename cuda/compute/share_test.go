@@ -87,11 +87,14 @@ var shared = []struct {
 }{
 	{"average", "average", []string{"--ntrainer", "2", "--nserver", "1"}},
 	{"three trainers, two servers", "average_batch", []string{"--ntrainer", "4", "--nserver", "2"}},
-	{"sparse rows by the server", "average", []string{"--ntrainer", "2", "--nserver", "1", "--set", "model.sparse=true"}},
+	{"sparse rows by the server", "average",
+		[]string{"--ntrainer", "2", "--nserver", "1", "--set", "model.sparse=true"}},
 	{"all-reduce", "", []string{"--ntrainer", "3", "--nserver", "0"}},
 	{"sparse all-reduce", "", []string{"--ntrainer", "3", "--nserver", "0", "--set", "model.sparse=true"}},
-	{"two groups", "", []string{"--ntrainer", "2", "--nserver", "0", "--ddp-hook", "hybrid", "--set", "model.sparse=true"}},
-	{"a server and a group", "average", []string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true"}},
+	{"two groups", "",
+		[]string{"--ntrainer", "2", "--nserver", "0", "--ddp-hook", "hybrid", "--set", "model.sparse=true"}},
+	{"a server and a group", "average",
+		[]string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true"}},
 }
 
 // Ranks of one device share buckets there, in whatever order its streams work: losses are those of the
@@ -186,7 +189,8 @@ func TestNoBucketCrossesTheBus(t *testing.T) {
 	const epochs = 2
 	out := func(arguments ...string) int64 {
 		dir := reports(t)
-		run(t, slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp", "--registry", file}, small, arguments), "cuda_average")
+		run(t, slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp", "--registry", file},
+			small, arguments), "cuda_average")
 		if files, _ := filepath.Glob(filepath.Join(dir, "*.txt")); len(files) == 0 {
 			t.Skip("a GPU counts no copies")
 		}
@@ -196,7 +200,8 @@ func TestNoBucketCrossesTheBus(t *testing.T) {
 	staged := out("--epochs", "4", "--transport", "unix") - out("--epochs", fmt.Sprint(4-epochs), "--transport", "unix")
 	const bucket = 4 * 104 * 104 // the largest
 	if shared <= 0 || shared >= bucket || staged < 2*bucket {
-		t.Errorf("%d epochs copy %d bytes off the device, which must be less than a bucket of %d, and staged %d", epochs, shared, bucket, staged)
+		t.Errorf("%d epochs copy %d bytes off the device, which must be less than a bucket of %d, and staged %d",
+			epochs, shared, bucket, staged)
 	}
 }
 
@@ -214,14 +219,19 @@ func TestBucketsAreStagedAndWhy(t *testing.T) {
 		{"a transport between hosts", "cuda_average", "", []string{"--transport", "shm+tcp"},
 			"transport shm+tcp maps no memory of one host", "the server takes no buckets of a device"},
 		{"a server on the host", "average", "", nil, "server2 takes no buckets of a device", ""},
-		{"an isolated hook", "cuda_average", "", []string{"--isolate", "hook"}, "the hook has a process of its own", "staged for trainer0.hook and trainer1.hook: it does not share its own"},
-		{"checked links", "cuda_average", "", []string{"--check"}, "what the links carry is checked", "it does not share its own"},
-		{"an old driver", "cuda_average", "PSBENCH_DOUBLE_VERSION=11010", nil, "the driver serves CUDA 11.1, and before 11.2 it can deadlock", "it does not share its own"},
+		{"an isolated hook", "cuda_average", "", []string{"--isolate", "hook"}, "the hook has a process of its own",
+			"staged for trainer0.hook and trainer1.hook: it does not share its own"},
+		{"checked links", "cuda_average", "", []string{"--check"}, "what the links carry is checked",
+			"it does not share its own"},
+		{"an old driver", "cuda_average", "PSBENCH_DOUBLE_VERSION=11010", nil,
+			"the driver serves CUDA 11.1, and before 11.2 it can deadlock", "it does not share its own"},
 		{"memory is not exported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcGetMemHandle:*:999", nil,
 			"cuIpcGetMemHandle on cuda:0: ", "it does not share its own"},
 		{"memory is not imported", "cuda_average", "PSBENCH_DOUBLE_FAIL=cuIpcOpenMemHandle:*:999", nil,
-			"trainer0 and server2: cuIpcOpenMemHandle on cuda:0: ", "staged for trainer0 and trainer1: cuIpcOpenMemHandle on cuda:0: "},
-		{"marks are not imported by the group", "", "PSBENCH_DOUBLE_FAIL=cuIpcOpenEventHandle:*:801", []string{"--nserver", "0"},
+			"trainer0 and server2: cuIpcOpenMemHandle on cuda:0: ",
+			"staged for trainer0 and trainer1: cuIpcOpenMemHandle on cuda:0: "},
+		{"marks are not imported by the group", "", "PSBENCH_DOUBLE_FAIL=cuIpcOpenEventHandle:*:801",
+			[]string{"--nserver", "0"},
 			"trainer0 and trainer1: cuIpcOpenEventHandle on cuda:0: ", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -230,7 +240,8 @@ func TestBucketsAreStagedAndWhy(t *testing.T) {
 			}
 			t.Setenv(extra, c.variable)
 			dir := reports(t)
-			arguments := slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small, c.arguments)
+			arguments := slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--set", "trainer.lr=32"}, small,
+				c.arguments)
 			got := run(t, append(arguments, "--trainer", "cuda_ddp", "--registry", file), c.server)
 			key := strings.TrimPrefix(c.server, "cuda_")
 			if _, known := wanted[key]; !known {
@@ -242,7 +253,8 @@ func TestBucketsAreStagedAndWhy(t *testing.T) {
 				if strings.HasPrefix(p.Name, "server") {
 					want = c.atServer
 				}
-				if ranked := strings.HasPrefix(p.Name, "server") || p.Name == "trainer0"; ranked && want != "" && (!strings.HasPrefix(fact, "staged") || !strings.Contains(fact, want)) {
+				if ranked := strings.HasPrefix(p.Name, "server") || p.Name == "trainer0"; ranked && want != "" &&
+					(!strings.HasPrefix(fact, "staged") || !strings.Contains(fact, want)) {
 					t.Errorf("the buckets of %s are %q, which must be staged: %s", p.Name, fact, want)
 				}
 			}
@@ -265,8 +277,10 @@ func busBytes(r result) (sum int64) {
 
 // The group of NCCL's backends says in its name that it reduces on the device.
 func TestGroupOnTheDeviceHasItsName(t *testing.T) {
-	for transport, want := range map[string]string{"shm": "psbench's own, on the device by CUDA IPC", "unix": "psbench's own, in host memory over unix"} {
-		arguments := append([]string{"--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--backend", "nccl", "--transport", transport}, small...)
+	for transport, want := range map[string]string{"shm": "psbench's own, on the device by CUDA IPC",
+		"unix": "psbench's own, in host memory over unix"} {
+		arguments := append([]string{"--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2", "--backend", "nccl",
+			"--transport", transport}, small...)
 		if got := run(t, arguments, "").Group; got != want {
 			t.Errorf("over %s the group is %q, want %q", transport, got, want)
 		}
@@ -284,22 +298,26 @@ func TestFaultsOfSharedBuckets(t *testing.T) {
 	}{
 		{"a device that is lost", "PSBENCH_DOUBLE_LOST=70", "cuda:0", []string{"--nserver", "1"}, "cuda_average"},
 		{"a device that is lost in a group", "PSBENCH_DOUBLE_LOST=70", "cuda:0", []string{"--nserver", "0"}, ""},
-		{"a mark that is not recorded", "PSBENCH_DOUBLE_FAIL=cuEventRecord:90:999", "cuEventRecord on cuda:0", []string{"--nserver", "1"}, "cuda_average"},
-		{"a mark that is not waited for", "PSBENCH_DOUBLE_FAIL=cuStreamWaitEvent:9:999", "cuStreamWaitEvent on cuda:0", []string{"--nserver", "0"}, ""},
+		{"a mark that is not recorded", "PSBENCH_DOUBLE_FAIL=cuEventRecord:90:999", "cuEventRecord on cuda:0",
+			[]string{"--nserver", "1"}, "cuda_average"},
+		{"a mark that is not waited for", "PSBENCH_DOUBLE_FAIL=cuStreamWaitEvent:9:999", "cuStreamWaitEvent on cuda:0",
+			[]string{"--nserver", "0"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasPrefix(c.variable, "PSBENCH_DOUBLE") {
 				computetest.OnDouble(t)
 			}
 			t.Setenv(extra, c.variable)
-			arguments := slices.Concat([]string{"--ntrainer", "2", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "20"}, c.arguments, small)
+			arguments := slices.Concat([]string{"--ntrainer", "2", "--trainer", "cuda_ddp", "--registry", file,
+				"--rpc-timeout", "20"}, c.arguments, small)
 			if c.server != "" {
 				arguments = append(arguments, "--server", c.server)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, psbench, arguments...).CombinedOutput()
-			if err == nil || ctx.Err() != nil || !strings.Contains(string(out), c.want) || !strings.Contains(string(out), "\npsbench: ") && !strings.HasPrefix(string(out), "psbench: ") {
+			if err == nil || ctx.Err() != nil || !strings.Contains(string(out), c.want) ||
+				!strings.Contains(string(out), "\npsbench: ") && !strings.HasPrefix(string(out), "psbench: ") {
 				t.Errorf("it ends with %v, %v, and does not say %q\n%s", err, ctx.Err(), c.want, out)
 			}
 		})
@@ -314,7 +332,8 @@ func TestKilledWhileBucketsAreShared(t *testing.T) {
 	for _, victim := range []string{"trainer", "server"} {
 		t.Run(victim, func(t *testing.T) {
 			dir := reports(t)
-			arguments := slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp", "--server", "cuda_average", "--registry", file, "--rpc-timeout", "20"},
+			arguments := slices.Concat([]string{"--ntrainer", "2", "--nserver", "1", "--trainer", "cuda_ddp",
+				"--server", "cuda_average", "--registry", file, "--rpc-timeout", "20"},
 				small, []string{"--epochs", "100000"})
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
@@ -351,14 +370,17 @@ func TestKilledBeforeItsMarkIsReached(t *testing.T) {
 			t.Setenv("PSBENCH_DOUBLE_STREAMS", "latest") // no mark is reached before somebody waits for it
 			t.Setenv("PSBENCH_DOUBLE_IDLE_MS", "60000")
 			t.Setenv(extra, "PSBENCH_DOUBLE_FAIL="+c.call)
-			arguments := slices.Concat([]string{"--ntrainer", "2", "--trainer", "cuda_ddp", "--registry", file, "--rpc-timeout", "5"}, small, c.arguments)
+			arguments := slices.Concat([]string{"--ntrainer", "2", "--trainer", "cuda_ddp", "--registry", file,
+				"--rpc-timeout", "5"}, small, c.arguments)
 			if c.server != "" {
 				arguments = append(arguments, "--server", c.server)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, psbench, arguments...).CombinedOutput()
-			if want := regexp.MustCompile(`(?m)^psbench: trainer\d \(process \d+\) was killed by signal 9 `); err == nil || ctx.Err() != nil || !want.Match(out) {
+			if want := regexp.MustCompile(
+				`(?m)^psbench: trainer\d \(process \d+\) was killed by signal 9 `); err == nil || ctx.Err() != nil ||
+				!want.Match(out) {
 				t.Errorf("it ends with %v, %v, and does not say who was killed\n%s", err, ctx.Err(), out)
 			}
 			nothingLeft(t)

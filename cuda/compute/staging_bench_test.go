@@ -22,8 +22,9 @@ type link struct {
 	dev                    *device.Device
 	stream                 *driver.Stream
 	memory, shared, pinned []byte
-	cuts                   []int     // where a parameter of the bucket begins, and where the last one ends
-	places                 [3][]byte // all buckets of each kind of memory, one behind the other, of which a copy takes the next: no cache has them
+	cuts                   []int // where a parameter of the bucket begins, and where the last one ends
+	// all buckets of each kind of memory, one behind the other, of which a copy takes the next: no cache has them
+	places [3][]byte
 }
 
 // BenchmarkStaging copies the largest bucket of the default model as the staging of a trainer does, a copy for each of

@@ -17,7 +17,9 @@ func measured(t *testing.T, r result, steps bool) {
 	t.Helper()
 	phases := []string{"device forward", "device loss", "device backward"}
 	copied := []string{"device transfer in", "device transfer out"}
-	if r.Processes[slices.IndexFunc(r.Processes, func(p process) bool { return strings.HasPrefix(p.Name, "trainer") })].Facts[record.FactBuckets] != record.BucketsShared {
+	if r.Processes[slices.IndexFunc(r.Processes, func(p process) bool {
+		return strings.HasPrefix(p.Name, "trainer")
+	})].Facts[record.FactBuckets] != record.BucketsShared {
 		copied = append(copied, "device copy out", "device copy in")
 	}
 	if steps {
@@ -26,12 +28,14 @@ func measured(t *testing.T, r result, steps bool) {
 	for rank, losses := range r.Losses {
 		for _, name := range phases {
 			if n, total := spans(r, rank, name); n != len(losses) || total <= 0 {
-				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, in %d iterations", rank, n, name, total, len(losses))
+				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, in %d iterations", rank, n, name, total,
+					len(losses))
 			}
 		}
 		for _, name := range copied {
 			if n, total := spans(r, rank, name); n < len(losses) || total <= 0 {
-				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, but each of %d iterations has one", rank, n, name, total, len(losses))
+				t.Errorf("trainer %d has %d spans of %q, of %d ns in all, but each of %d iterations has one", rank, n,
+					name, total, len(losses))
 			}
 		}
 		if n := len(observed(r, rank, "launches")); n != len(losses) {
@@ -96,7 +100,8 @@ func within(t *testing.T, r result, rank int, what string, key sdk.Key, spans []
 	errNS := 2000 + int64(1000*slices.Max(append(observed(r, rank, "device clock error"), 0)))
 	for _, s := range spans {
 		if s.from < from-errNS || s.to < s.from || s.to > step[0].from+errNS {
-			t.Errorf("rank %d has a %s of %v from %d to %d, which is not between %d and the step at %d, give or take %d",
+			t.Errorf(
+				"rank %d has a %s of %v from %d to %d, which is not between %d and the step at %d, give or take %d",
 				rank, what, key, s.from, s.to, from, step[0].from, errNS)
 		}
 	}
@@ -113,7 +118,8 @@ func sumsAreMeasured(t *testing.T, r result) {
 			within(t, r, rank, "sum", key, sums[key], calls[0].from, steps[sdk.Key{A: key.A}])
 		}
 		if _, total := spans(r, rank, "device sum"); len(sums) != len(handed) || (len(sums) > 0) != (total > 0) {
-			t.Errorf("trainer %d measured %d sums, of %d ns in all, and handed %d buckets over", rank, len(sums), total, len(handed))
+			t.Errorf("trainer %d measured %d sums, of %d ns in all, and handed %d buckets over", rank, len(sums), total,
+				len(handed))
 		}
 	}
 }
@@ -129,7 +135,8 @@ func scattersAreMeasured(t *testing.T, r result) {
 		}
 		updates, _ := spans(r, rank, "update")
 		if n, total := spans(r, rank, "device scatter"); n != len(steps) || n != updates || n == 0 || total <= 0 {
-			t.Errorf("server %d measured %d scatters, of %d ns in all, and %d steps, of %d updates", rank, n, total, len(steps), updates)
+			t.Errorf("server %d measured %d scatters, of %d ns in all, and %d steps, of %d updates", rank, n, total,
+				len(steps), updates)
 		}
 	}
 }

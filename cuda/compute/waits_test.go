@@ -22,7 +22,9 @@ func TestWaitsDoNotGrowWithLayers(t *testing.T) {
 	}{
 		{"a server that shares", "cuda_average", []string{"--ntrainer", "2", "--nserver", "1"}},
 		{"a group that shares", "", []string{"--ntrainer", "2", "--nserver", "0"}},
-		{"a group that is staged", "", []string{"--ntrainer", "2", "--nserver", "0", "--transport", "unix", "--set", "trainer.bucket_bytes=100000000"}},
+		{"a group that is staged", "",
+			[]string{"--ntrainer", "2", "--nserver", "0", "--transport", "unix", "--set",
+				"trainer.bucket_bytes=100000000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each := func(layers int) float64 {
@@ -31,8 +33,10 @@ func TestWaitsDoNotGrowWithLayers(t *testing.T) {
 				var trained [2]int
 				for i := range waits {
 					dir := reports(t)
-					got := run(t, slices.Concat([]string{"--trainer", "cuda_ddp", "--registry", file}, model, c.arguments,
-						[]string{"--set", fmt.Sprintf("model.dense_layers_count=%d", layers), "--iterations", fmt.Sprint(1 + iterations*i), "--warmup", "none"}), c.server)
+					got := run(t,
+						slices.Concat([]string{"--trainer", "cuda_ddp", "--registry", file}, model, c.arguments,
+							[]string{"--set", fmt.Sprintf("model.dense_layers_count=%d", layers), "--iterations",
+								fmt.Sprint(1 + iterations*i), "--warmup", "none"}), c.server)
 					if files, _ := filepath.Glob(filepath.Join(dir, "*.txt")); len(files) == 0 {
 						t.Skip("a GPU counts no calls")
 					}

@@ -38,7 +38,8 @@ func run(m *testing.M) int {
 		return 1
 	}
 	for _, name := range programs {
-		gcc := exec.Command("gcc", "-std=gnu11", "-O1", "-frounding-math", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
+		gcc := exec.Command("gcc", "-std=gnu11", "-O1", "-frounding-math", "-ffp-contract=off", "-Wall", "-Wextra",
+			"-Werror",
 			"testdata/"+name+".c", "-o", filepath.Join(dir, name), "-L"+library, "-l:libcuda.so.1", "-lm", "-lpthread")
 		if out, err := gcc.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "gcc: %v\n%s", err, out)
@@ -119,7 +120,8 @@ func TestFaults(t *testing.T) {
 	const end = "700 sticks"
 	for _, c := range []struct{ name, stdout, stderr string }{
 		{"right", "0 sticks", ``},
-		{"read after the end", end, `kernel reads_at, block \(0,0,0\), thread \(100,0,0\), ptx line \d+: ld.global.f32 .*reads 4 bytes at .*: 0 bytes after the end of allocation \d+ of 400 bytes`},
+		{"read after the end", end,
+			`kernel reads_at, block \(0,0,0\), thread \(100,0,0\), ptx line \d+: ld.global.f32 .*reads 4 bytes at .*: 0 bytes after the end of allocation \d+ of 400 bytes`},
 		{"read before the beginning", end, `thread \(0,0,0\)`},
 		{"read far away", end, `no address of the device`},
 		{"read of null", end, `reads 4 bytes at 0: no address of the device`},
@@ -134,25 +136,32 @@ func TestFaults(t *testing.T) {
 		{"blocks in conflict", "719 sticks", `conflicting accesses: it writes .* which another block wrote`},
 		{"blocks read and write", "719 sticks", `conflicting accesses: .* which another block (read|wrote)`},
 		{"no atomic", "719 sticks", `conflicting accesses: `},
-		{"divergent barrier", "719 sticks", `not all threads of the warp come to this barrier together \(0xffff of 0xffffffff\): divergence`},
-		{"two barriers", "719 sticks", `waits at this barrier, but the warp of thread \d+ waits at that of ptx line \d+: divergence`},
+		{"divergent barrier", "719 sticks",
+			`not all threads of the warp come to this barrier together \(0xffff of 0xffffffff\): divergence`},
+		{"two barriers", "719 sticks",
+			`waits at this barrier, but the warp of thread \d+ waits at that of ptx line \d+: divergence`},
 		{"divergent shuffle", "719 sticks", `names lanes that do not come here with it .*: divergence`},
 		{"endless", "702 sticks", `more than 1000000 instructions of warps`},
 		{"trap", "719 sticks", `it trapped`},
 		{"freed under a kernel", "0 sticks", ``},
 		{"registered twice", "0", `is unregistered, but is not registered`},
-		{"copy to memory registered in part", "1", `a copy writes 4096 bytes at .*, host memory that is pinned in part`},
+		{"copy to memory registered in part", "1",
+			`a copy writes 4096 bytes at .*, host memory that is pinned in part`},
 		{"copy of memory registered in part", "1", `a copy reads 4096 bytes at .*, host memory that is pinned in part`},
 		{"double free", "1", `is freed: .*which has been freed`},
 		{"free within", "1", `is freed: byte 4 of allocation`},
-		{"copy beyond", "1", `a copy reads 404 bytes at .*, which goes beyond the end: byte 0 of allocation \d+ of 400 bytes`},
+		{"copy beyond", "1",
+			`a copy reads 404 bytes at .*, which goes beyond the end: byte 0 of allocation \d+ of 400 bytes`},
 		{"fill beyond", "1", `a fill writes 400 bytes at .*, which goes beyond the end: byte 4 of`},
 		{"old entry point", "801", `cuMemAlloc: misuse: this is the entry point of an old version of CUDA`},
 		{"fresh", "0", ``},
-		{"unknown instruction", "218 ptx line 8: tex.2d.v4.f32.s32 {%r1, %r2, %r3, %r0}, [t, {%r1, %r2}]: this instruction is not known", `ptx line 8`},
+		{"unknown instruction",
+			"218 ptx line 8: tex.2d.v4.f32.s32 {%r1, %r2, %r3, %r0}, [t, {%r1, %r2}]: this instruction is not known",
+			`ptx line 8`},
 		{"unknown modifier", "218 ptx line 8: add.rz.f32 %r1, %r2, %r3: this instruction is not known", `ptx line 8`},
 		{"unknown register", "218 ptx line 8: add.s32 %r1, %r2, %r9: a register that is not declared", `ptx line 8`},
-		{"wrong width", "218 ptx line 8: add.s32 %r1, %r2, %x1: a register of another width than the instruction's", `ptx line 8`},
+		{"wrong width", "218 ptx line 8: add.s32 %r1, %r2, %x1: a register of another width than the instruction's",
+			`ptx line 8`},
 		{"unknown label", "218 ptx line 8: there is no label nowhere", `ptx line 8`},
 		{"unknown function", "218 ptx line 8: nothing is called, but is no function of this unit", `ptx line 8`},
 		{"unknown directive", "218 ptx line 8: .tex is not known in a function", `ptx line 8`},
@@ -167,7 +176,8 @@ func TestFaults(t *testing.T) {
 				t.Fatalf("%v, stdout %q, want %q; stderr\n%s", err, stdout, c.stdout, stderr)
 			}
 			reports, _, _ := strings.Cut(stderr, "at the end of the process")
-			if c.stderr == "" && strings.Contains(reports, "misuse") || !regexp.MustCompile(c.stderr).MatchString(reports) {
+			if c.stderr == "" && strings.Contains(reports, "misuse") ||
+				!regexp.MustCompile(c.stderr).MatchString(reports) {
 				t.Fatalf("stderr is\n%s, want %s", stderr, c.stderr)
 			}
 		})
@@ -257,10 +267,12 @@ func TestProcesses(t *testing.T) {
 			{"killed", ``},
 		} {
 			stderr := succeeds(t, []string{"STREAMS=" + policy}, "ipc", c.how)
-			if freed := strings.Contains(stderr, "has it open"); freed != (c.stderr != "") || !regexp.MustCompile(c.stderr).MatchString(stderr) {
+			if freed := strings.Contains(stderr, "has it open"); freed != (c.stderr != "") ||
+				!regexp.MustCompile(c.stderr).MatchString(stderr) {
 				t.Fatalf("%s, %s: stderr is\n%s", policy, c.how, stderr)
 			}
-			if !strings.Contains(stderr, "is freed, which another process shares") || !strings.Contains(stderr, "opened in the process that exported it") {
+			if !strings.Contains(stderr, "is freed, which another process shares") ||
+				!strings.Contains(stderr, "opened in the process that exported it") {
 				t.Fatalf("%s, %s: stderr lacks reports\n%s", policy, c.how, stderr)
 			}
 		}
@@ -302,9 +314,12 @@ func TestReports(t *testing.T) {
 		want map[string]int64
 		line string
 	}{
-		{"nothing left", map[string]int64{"allocations": 0, "bytes": 0, "modules": 0, "contexts": 0, "misuses": 0, "leaks": 0}, ""},
-		{"held at the end", map[string]int64{"allocations": 2, "bytes": 4496, "modules": 1, "contexts": 1, "leaks": 1}, "at the end of the process there are 2 allocations (4496 bytes)"},
-		{"leak", map[string]int64{"allocations": 0, "contexts": 0, "leaks": 1}, "destroyed with 2 allocations, 0 pieces of pinned memory, 1 streams, 1 events, 1 modules in it"},
+		{"nothing left", map[string]int64{"allocations": 0, "bytes": 0, "modules": 0, "contexts": 0, "misuses": 0,
+			"leaks": 0}, ""},
+		{"held at the end", map[string]int64{"allocations": 2, "bytes": 4496, "modules": 1, "contexts": 1, "leaks": 1},
+			"at the end of the process there are 2 allocations (4496 bytes)"},
+		{"leak", map[string]int64{"allocations": 0, "contexts": 0, "leaks": 1},
+			"destroyed with 2 allocations, 0 pieces of pinned memory, 1 streams, 1 events, 1 modules in it"},
 		{"touched by the host", map[string]int64{"allocations": 2, "bytes": 4496, "streams": 0}, ""},
 		{"double free", map[string]int64{"allocations": 1, "misuses": 1}, "misuse: "},
 	} {
@@ -317,7 +332,8 @@ func TestReports(t *testing.T) {
 					t.Errorf("%s is %d, want %d", name, got, want)
 				}
 			}
-			if text := strings.Join(lines, ""); (c.line == "") != (text == "") || !strings.Contains(text, c.line) || !strings.Contains(stderr, text) {
+			if text := strings.Join(lines, ""); (c.line == "") != (text == "") || !strings.Contains(text, c.line) ||
+				!strings.Contains(stderr, text) {
 				t.Errorf("lines are %q, want %q; stderr\n%s", lines, c.line, stderr)
 			}
 			_, _, err := start(t, []string{"EXIT=77"}, "faults", c.name)
@@ -337,7 +353,8 @@ func exitCode(err error) int {
 
 func TestNonsense(t *testing.T) {
 	for _, v := range []string{"STREAMS=sometimes", "SEED=x"} {
-		if _, stderr, err := start(t, []string{v}, "driver", "init"); exitCode(err) != 2 || !strings.Contains(stderr, v) {
+		if _, stderr, err := start(t, []string{v}, "driver", "init"); exitCode(err) != 2 ||
+			!strings.Contains(stderr, v) {
 			t.Errorf("%s: %v, %s", v, err, stderr)
 		}
 	}

@@ -24,7 +24,8 @@ func cards() error {
 		return err
 	}
 	_, none := driver.Open(2)
-	fmt.Println(first.Device().UUID[len("GPU-"):], second.Device().UUID[len("GPU-"):], second.Device().ComputeCapability, none)
+	fmt.Println(first.Device().UUID[len("GPU-"):], second.Device().UUID[len("GPU-"):],
+		second.Device().ComputeCapability, none)
 	return errors.Join(emptyGraph(second), sizeOf(second), second.Close(), first.Close())
 }
 
@@ -60,7 +61,8 @@ func sizeOf(c *driver.Context) error {
 func TestCards(t *testing.T) {
 	onDouble(t)
 	dir := t.TempDir()
-	stdout, stderr, status := child(t, "cards", "", "PSBENCH_DOUBLE_DEVICES=2", "PSBENCH_DOUBLE_CAPABILITY=8.6", "PSBENCH_DOUBLE_REPORT="+dir)
+	stdout, stderr, status := child(t, "cards", "", "PSBENCH_DOUBLE_DEVICES=2", "PSBENCH_DOUBLE_CAPABILITY=8.6",
+		"PSBENCH_DOUBLE_REPORT="+dir)
 	const want = `^\S+00 \S+01 8\.6 there is no device cuda:2: the driver shows 2, numbered from 0$`
 	if status != 0 || !regexp.MustCompile(want).MatchString(stdout) {
 		t.Errorf("it ends with %d and says %q, %q", status, stdout, stderr)

@@ -170,9 +170,11 @@ func (c *Context) refused(err error) error {
 	mode, _ := c.device.Attribute(cu.ComputeMode)
 	switch mode {
 	case computeModeProhibited:
-		e.Advice = "the card's compute mode is prohibited, so no process may use it: set another by nvidia-smi -c DEFAULT"
+		e.Advice =
+			"the card's compute mode is prohibited, so no process may use it: set another by nvidia-smi -c DEFAULT"
 	case computeModeExclusive:
-		e.Advice = "the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"
+		e.Advice =
+			"the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"
 	default:
 		if e.Code == OutOfMemory {
 			e.Advice = "other processes have its memory: nvidia-smi shows them"

@@ -17,7 +17,8 @@ import (
 
 func TestDevice(t *testing.T) {
 	info := open(t).Device()
-	if info.Ordinal != 0 || info.Name == "" || info.MemoryBytes <= 0 || info.ComputeCapability.Major < 7 || info.DriverVersion.Major < 11 {
+	if info.Ordinal != 0 || info.Name == "" || info.MemoryBytes <= 0 || info.ComputeCapability.Major < 7 ||
+		info.DriverVersion.Major < 11 {
 		t.Errorf("%+v", info)
 	}
 	if !regexp.MustCompile(`^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(info.UUID) {
@@ -302,7 +303,8 @@ func scaleAlone(c *driver.Context, scale driver.Function, g int) (err error) {
 		args.Pointer(x)
 		args.F32(float32(round))
 		args.U32(64)
-		err := firstOf(s.CopyIn(x, start(host), len(host)), s.Launch(scale, [3]uint32{1, 1, 1}, [3]uint32{64, 1, 1}, 0, &args),
+		err := firstOf(s.CopyIn(x, start(host), len(host)),
+			s.Launch(scale, [3]uint32{1, 1, 1}, [3]uint32{64, 1, 1}, 0, &args),
 			s.CopyOut(start(host), x, len(host)), s.Synchronize())
 		if err != nil {
 			return err
@@ -335,7 +337,8 @@ func TestHotCallsAllocateNothing(t *testing.T) {
 		args.Pointer(x)
 		args.F32(2)
 		args.U32(256)
-		err := firstOf(first.CopyIn(x, start(host), 1024), first.Launch(scale, [3]uint32{1, 1, 1}, [3]uint32{256, 1, 1}, 0, &args),
+		err := firstOf(first.CopyIn(x, start(host), 1024),
+			first.Launch(scale, [3]uint32{1, 1, 1}, [3]uint32{256, 1, 1}, 0, &args),
 			e.Record(first), second.Wait(e), second.CopyDevice(y, x, 1024), second.CopyOut(start(host), y, 1024),
 			first.Clear(x, 512), e.Synchronize(), second.Synchronize(), first.Synchronize())
 		if err != nil {

@@ -120,9 +120,11 @@ func ofBytes(asked string, bytes int) string { return fmt.Sprintf("%s of %d byte
 
 func (c *Context) failed(asked string, code Code) error {
 	e := newError(fmt.Sprintf("%s on %v", asked, c), code)
-	refused := code == Unknown && slices.ContainsFunc(dispensable, func(call string) bool { return strings.HasPrefix(asked, call) })
+	refused := code == Unknown &&
+		slices.ContainsFunc(dispensable, func(call string) bool { return strings.HasPrefix(asked, call) })
 	if e.lost = sticky[code] && !refused; e.lost {
-		e.Advice = "nothing can be had of the device in this process any more; the kernel log has the cause where the card failed (dmesg, Xid)"
+		e.Advice =
+			"nothing can be had of the device in this process any more; the kernel log has the cause where the card failed (dmesg, Xid)"
 		if !c.lost.CompareAndSwap(nil, e) {
 			return c.usable(asked)
 		}

@@ -37,7 +37,8 @@ type EventOptions struct {
 // NewEvent makes an event, which counts as reached until it is recorded.
 func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if o.Timing && o.Interprocess {
-		return nil, fmt.Errorf("an event on %v cannot have both timing and other processes: an interprocess event has no timing", c)
+		return nil, fmt.Errorf(
+			"an event on %v cannot have both timing and other processes: an interprocess event has no timing", c)
 	}
 	flags, asked := cu.DefaultEvent, "cuEventCreate"
 	if !o.Timing {

@@ -25,14 +25,18 @@ func openChild() error {
 func TestDriverThatDoesNotServe(t *testing.T) {
 	onDouble(t)
 	for _, test := range []struct{ environment, want string }{
-		{"PSBENCH_DOUBLE_DEVICES=0", "the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): " +
-			"it shows no GPU to this process: nvidia-smi shows what there is, and CUDA_VISIBLE_DEVICES or a container may hide it"},
-		{"PSBENCH_DOUBLE_VERSION=10020", "the NVIDIA driver is of CUDA 10.2 but must be of 11.0 or newer: install driver 450 or newer"},
-		{"PSBENCH_DOUBLE_FAIL=cuInit:1:999", "the NVIDIA driver does not start: unknown error (CUDA_ERROR_UNKNOWN, 999): nvidia-smi shows whether the driver works"},
+		{"PSBENCH_DOUBLE_DEVICES=0",
+			"the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): " +
+				"it shows no GPU to this process: nvidia-smi shows what there is, and CUDA_VISIBLE_DEVICES or a container may hide it"},
+		{"PSBENCH_DOUBLE_VERSION=10020",
+			"the NVIDIA driver is of CUDA 10.2 but must be of 11.0 or newer: install driver 450 or newer"},
+		{"PSBENCH_DOUBLE_FAIL=cuInit:1:999",
+			"the NVIDIA driver does not start: unknown error (CUDA_ERROR_UNKNOWN, 999): nvidia-smi shows whether the driver works"},
 	} {
 		stdout, stderr, status := child(t, "open", "", test.environment)
 		if stdout != "" || stderr != test.want || status != 1 {
-			t.Errorf("%s: status %d, stdout %q, stderr\n%s\nbut must be\n%s", test.environment, status, stdout, stderr, test.want)
+			t.Errorf("%s: status %d, stdout %q, stderr\n%s\nbut must be\n%s", test.environment, status, stdout, stderr,
+				test.want)
 		}
 	}
 }
@@ -40,7 +44,8 @@ func TestDriverThatDoesNotServe(t *testing.T) {
 func TestOpenRefusesOrdinals(t *testing.T) {
 	for _, ordinal := range []int{-1, 1000} {
 		_, err := driver.Open(ordinal)
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("there is no device cuda:%d: the driver shows ", ordinal)) {
+		if err == nil ||
+			!strings.HasPrefix(err.Error(), fmt.Sprintf("there is no device cuda:%d: the driver shows ", ordinal)) {
 			t.Errorf("%d: %v", ordinal, err)
 		}
 	}
@@ -49,8 +54,9 @@ func TestOpenRefusesOrdinals(t *testing.T) {
 func TestCardThatIsTaken(t *testing.T) {
 	onDouble(t)
 	for _, test := range []struct{ mode, want string }{
-		{"busy", "cuDevicePrimaryCtxRetain on cuda:0: CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): " +
-			"the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"},
+		{"busy",
+			"cuDevicePrimaryCtxRetain on cuda:0: CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): " +
+				"the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"},
 		{"prohibited", "cuDevicePrimaryCtxRetain on cuda:0: unknown error (CUDA_ERROR_UNKNOWN, 999): " +
 			"the card's compute mode is prohibited, so no process may use it: set another by nvidia-smi -c DEFAULT"},
 	} {
@@ -99,7 +105,8 @@ func TestOutOfMemory(t *testing.T) {
 	stdout, stderr, status := child(t, "exhaust", "", "PSBENCH_DOUBLE_MEMORY=16777216")
 	var free, total int
 	const form = "cuMemAlloc of 3145728 bytes on cuda:0: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2): %d of %d bytes are free"
-	if _, err := fmt.Sscanf(stdout, form, &free, &total); err != nil || status != 0 || total != 16777216 || free >= 3145728 {
+	if _, err := fmt.Sscanf(stdout, form, &free, &total); err != nil || status != 0 || total != 16777216 ||
+		free >= 3145728 {
 		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
 	}
 }
@@ -107,10 +114,12 @@ func TestOutOfMemory(t *testing.T) {
 func TestAllocRefusesSizes(t *testing.T) {
 	c := open(t)
 	for _, bytes := range []int{0, -8} {
-		if _, err := c.Alloc(bytes); err == nil || err.Error() != fmt.Sprintf("cuMemAlloc of %d bytes on cuda:0: a size must be positive", bytes) {
+		if _, err := c.Alloc(bytes); err == nil ||
+			err.Error() != fmt.Sprintf("cuMemAlloc of %d bytes on cuda:0: a size must be positive", bytes) {
 			t.Errorf("%v", err)
 		}
-		if _, err := c.AllocHost(bytes); err == nil || err.Error() != fmt.Sprintf("cuMemHostAlloc of %d bytes on cuda:0: a size must be positive", bytes) {
+		if _, err := c.AllocHost(bytes); err == nil ||
+			err.Error() != fmt.Sprintf("cuMemHostAlloc of %d bytes on cuda:0: a size must be positive", bytes) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -118,13 +127,16 @@ func TestAllocRefusesSizes(t *testing.T) {
 
 func TestModulesThatDoNotLoad(t *testing.T) {
 	c := open(t)
-	_, err := c.LoadModule([]byte(".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry f() { frobnicate.u32 %r1; }\n"))
+	_, err := c.LoadModule(
+		[]byte(".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry f() { frobnicate.u32 %r1; }\n"))
 	var e *driver.Error
-	if !errors.As(err, &e) || e.Code != driver.InvalidPTX || e.Advice == "" || !strings.HasPrefix(e.Asked, "cuModuleLoadDataEx of ") {
+	if !errors.As(err, &e) || e.Code != driver.InvalidPTX || e.Advice == "" ||
+		!strings.HasPrefix(e.Asked, "cuModuleLoadDataEx of ") {
 		t.Errorf("%v", err)
 	}
 	m := newModule(t, c)
-	if _, err = m.Function("axpy"); !errors.As(err, &e) || e.Code != driver.NotFound || !strings.HasPrefix(err.Error(), "cuModuleGetFunction of axpy on cuda:0: ") {
+	if _, err = m.Function("axpy"); !errors.As(err, &e) || e.Code != driver.NotFound ||
+		!strings.HasPrefix(err.Error(), "cuModuleGetFunction of axpy on cuda:0: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -172,7 +184,8 @@ func TestLaunchThatIsRefused(t *testing.T) {
 	args.F32(1)
 	args.U32(1)
 	err := s.Launch(scale, [3]uint32{1, 1, 1}, [3]uint32{2048, 1, 1}, 0, &args)
-	if err == nil || !strings.HasPrefix(err.Error(), "cuLaunchKernel of scale with a grid of [1 1 1] and blocks of [2048 1 1] on cuda:0: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)") {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"cuLaunchKernel of scale with a grid of [1 1 1] and blocks of [2048 1 1] on cuda:0: invalid argument (CUDA_ERROR_INVALID_VALUE, 1)") {
 		t.Errorf("%v", err)
 	}
 }
@@ -201,7 +214,8 @@ func TestReadOnlyMemory(t *testing.T) {
 		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
 	}
 	stdout, _, status := child(t, "readOnly", "") // as on the cards that there are
-	if status != 3 || !strings.HasPrefix(stdout, "cuMemHostRegister of 4096 bytes on cuda:0: ") || !strings.Contains(stdout, "CUDA_ERROR_NOT_SUPPORTED, 801") {
+	if status != 3 || !strings.HasPrefix(stdout, "cuMemHostRegister of 4096 bytes on cuda:0: ") ||
+		!strings.Contains(stdout, "CUDA_ERROR_NOT_SUPPORTED, 801") {
 		t.Errorf("status %d: %s", status, stdout)
 	}
 }

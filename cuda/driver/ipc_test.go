@@ -47,7 +47,8 @@ func importChild() error {
 	for i := range host {
 		host[i]++
 	}
-	return firstOf(s.CopyIn(x, start(host), 1024), s.Synchronize(), c.CloseImported(x), e.Destroy(), s.Destroy(), c.FreeHost(host), c.Close())
+	return firstOf(s.CopyIn(x, start(host), 1024), s.Synchronize(), c.CloseImported(x), e.Destroy(), s.Destroy(),
+		c.FreeHost(host), c.Close())
 }
 
 func TestOtherProcesses(t *testing.T) {
@@ -65,7 +66,8 @@ func TestOtherProcesses(t *testing.T) {
 	event, err := c.ExportEvent(e)
 	check(t, err)
 	for _, name := range []string{"import", "apart"} {
-		if stdout, stderr, status := child(t, name, string(memory[:])+string(event[:]), "PSBENCH_DOUBLE_EXIT=9"); status != 0 {
+		if stdout, stderr, status := child(t, name, string(memory[:])+string(event[:]),
+			"PSBENCH_DOUBLE_EXIT=9"); status != 0 {
 			t.Fatalf("%s: status %d: %s\n%s", name, status, stdout, stderr)
 		}
 	}

@@ -47,7 +47,8 @@ func lose() error {
 	args.U32(256)
 	var lost error
 	for lost == nil {
-		lost = firstOf(s.Clear(x, 1024), s.Launch(scale, [3]uint32{2, 1, 1}, [3]uint32{128, 1, 1}, 0, &args), s.Synchronize())
+		lost = firstOf(s.Clear(x, 1024), s.Launch(scale, [3]uint32{2, 1, 1}, [3]uint32{128, 1, 1}, 0, &args),
+			s.Synchronize())
 	}
 	fmt.Println(lost)
 	_, alloc := c.Alloc(4)
@@ -58,19 +59,25 @@ func lose() error {
 	_, export := c.ExportMemory(x)
 	_, graph := s.EndCapture()
 	for name, err := range map[string]error{
-		"Alloc": alloc, "NewStream": stream, "Query": query, "Event.Query": reached, "AllocHost": pinned, "ExportMemory": export, "EndCapture": graph,
-		"Launch": s.Launch(scale, [3]uint32{2, 1, 1}, [3]uint32{128, 1, 1}, 0, &args), "CopyIn": s.CopyIn(x, start(host), 4),
-		"CopyOut": s.CopyOut(start(host), x, 4), "CopyDevice": s.CopyDevice(x, x+512, 4), "Clear": s.Clear(x, 4), "Synchronize": s.Synchronize(),
-		"Record": e.Record(s), "Wait": s.Wait(e), "Register": c.Register(host, false), "BeginCapture": s.BeginCapture(),
+		"Alloc": alloc, "NewStream": stream, "Query": query, "Event.Query": reached, "AllocHost": pinned,
+		"ExportMemory": export, "EndCapture": graph,
+		"Launch":  s.Launch(scale, [3]uint32{2, 1, 1}, [3]uint32{128, 1, 1}, 0, &args),
+		"CopyIn":  s.CopyIn(x, start(host), 4),
+		"CopyOut": s.CopyOut(start(host), x, 4), "CopyDevice": s.CopyDevice(x, x+512, 4), "Clear": s.Clear(x, 4),
+		"Synchronize": s.Synchronize(),
+		"Record":      e.Record(s), "Wait": s.Wait(e), "Register": c.Register(host, false),
+		"BeginCapture":        s.BeginCapture(),
 		"Context.Synchronize": c.Synchronize(), "Event.Synchronize": e.Synchronize(),
 	} {
-		if err == nil || !errors.Is(err, lost) || !strings.Contains(err.Error(), " on cuda:0: the device was lost before: ") {
+		if err == nil || !errors.Is(err, lost) ||
+			!strings.Contains(err.Error(), " on cuda:0: the device was lost before: ") {
 			return fmt.Errorf("%s after the loss: %w", name, err)
 		}
 	}
 	for name, err := range map[string]error{
-		"Free": c.Free(x), "FreeHost": c.FreeHost(host), "Unregister": c.Unregister(host), "CloseImported": c.CloseImported(x),
-		"Destroy": s.Destroy(), "Event.Destroy": e.Destroy(), "Unload": m.Unload(),
+		"Free": c.Free(x), "FreeHost": c.FreeHost(host), "Unregister": c.Unregister(host),
+		"CloseImported": c.CloseImported(x),
+		"Destroy":       s.Destroy(), "Event.Destroy": e.Destroy(), "Unload": m.Unload(),
 	} {
 		if err != nil {
 			return fmt.Errorf("%s after the loss, of which it was told: %w", name, err)
@@ -100,7 +107,8 @@ func heard() error {
 		return err
 	}
 	giveBack := map[string]func() error{
-		"cuMemFree": func() error { return c.Free(x) }, "cuModuleUnload": m.Unload, "cuStreamDestroy": s.Destroy, "cuEventDestroy": e.Destroy,
+		"cuMemFree": func() error { return c.Free(x) }, "cuModuleUnload": m.Unload, "cuStreamDestroy": s.Destroy,
+		"cuEventDestroy": e.Destroy,
 	}[string(call)]
 	lost := giveBack()
 	var asked *driver.Error

@@ -53,7 +53,8 @@ func (c *Context) notCompiled(err error, said []byte) error {
 	line, _, _ = bytes.Cut(bytes.TrimSpace(line), []byte{'\n'})
 	switch {
 	case e.Code == UnsupportedPTX:
-		e.Advice = fmt.Sprintf("the driver, of CUDA %v, is too old for this PTX: install a newer one", c.info.DriverVersion)
+		e.Advice = fmt.Sprintf("the driver, of CUDA %v, is too old for this PTX: install a newer one",
+			c.info.DriverVersion)
 	case e.Code == NoBinary:
 		e.Advice = fmt.Sprintf("the card, of compute capability %v, is too old for this PTX", c.info.ComputeCapability)
 	case len(line) > 0:

@@ -104,7 +104,8 @@ func (s *Stream) Launch(f Function, grid, block [3]uint32, sharedBytes uint32, a
 	if result == C.CUDA_SUCCESS {
 		return nil
 	}
-	return s.context.failed(fmt.Sprintf("cuLaunchKernel of %s with a grid of %v and blocks of %v", f.name, grid, block), Code(result))
+	return s.context.failed(fmt.Sprintf("cuLaunchKernel of %s with a grid of %v and blocks of %v", f.name, grid, block),
+		Code(result))
 }
 
 // CopyIn copies bytes of host memory to the device, after the work that the stream has. Host memory
@@ -114,7 +115,8 @@ func (s *Stream) CopyIn(dst Pointer, host unsafe.Pointer, bytes int) error {
 	if err := s.context.usable("cuMemcpyHtoDAsync"); err != nil || bytes == 0 {
 		return err
 	}
-	return s.context.checkBytes("cuMemcpyHtoDAsync", bytes, C.psb_copy_in(s.context.c, C.CUdeviceptr(dst), host, C.size_t(bytes), s.c))
+	return s.context.checkBytes("cuMemcpyHtoDAsync", bytes,
+		C.psb_copy_in(s.context.c, C.CUdeviceptr(dst), host, C.size_t(bytes), s.c))
 }
 
 // CopyOut copies bytes of the device's memory to the host, as CopyIn does the other way.
@@ -122,7 +124,8 @@ func (s *Stream) CopyOut(host unsafe.Pointer, src Pointer, bytes int) error {
 	if err := s.context.usable("cuMemcpyDtoHAsync"); err != nil || bytes == 0 {
 		return err
 	}
-	return s.context.checkBytes("cuMemcpyDtoHAsync", bytes, C.psb_copy_out(s.context.c, host, C.CUdeviceptr(src), C.size_t(bytes), s.c))
+	return s.context.checkBytes("cuMemcpyDtoHAsync", bytes,
+		C.psb_copy_out(s.context.c, host, C.CUdeviceptr(src), C.size_t(bytes), s.c))
 }
 
 // CopyDevice copies bytes within the device's memory.
@@ -130,7 +133,8 @@ func (s *Stream) CopyDevice(dst, src Pointer, bytes int) error {
 	if err := s.context.usable("cuMemcpyDtoDAsync"); err != nil || bytes == 0 {
 		return err
 	}
-	return s.context.checkBytes("cuMemcpyDtoDAsync", bytes, C.psb_copy_device(s.context.c, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), s.c))
+	return s.context.checkBytes("cuMemcpyDtoDAsync", bytes,
+		C.psb_copy_device(s.context.c, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), s.c))
 }
 
 // Clear sets bytes of the device's memory to 0.
@@ -138,5 +142,6 @@ func (s *Stream) Clear(dst Pointer, bytes int) error {
 	if err := s.context.usable("cuMemsetD8Async"); err != nil || bytes == 0 {
 		return err
 	}
-	return s.context.checkBytes("cuMemsetD8Async", bytes, C.psb_clear(s.context.c, C.CUdeviceptr(dst), C.size_t(bytes), s.c))
+	return s.context.checkBytes("cuMemsetD8Async", bytes,
+		C.psb_clear(s.context.c, C.CUdeviceptr(dst), C.size_t(bytes), s.c))
 }

@@ -155,7 +155,8 @@ func late() error {
 // blocks: a query is so slow here that it polls once.
 func TestLateWork(t *testing.T) {
 	onDouble(t)
-	stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000", "PSBENCH_DOUBLE_EXIT=9",
+	stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000",
+		"PSBENCH_DOUBLE_EXIT=9",
 		"PSBENCH_DOUBLE_SLOW=cuEventQuery:200", "PSBENCH_DOUBLE_TRACE=1")
 	if status != 0 {
 		t.Errorf("status %d: %s\n%s", status, stdout, stderr)

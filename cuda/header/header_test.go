@@ -56,7 +56,8 @@ func TestProgramsBindLaterVersions(t *testing.T) {
 	}
 	write("cuda.h", string(made))
 	object := filepath.Join(dir, "all.o")
-	compile := exec.Command(gcc, "-Wno-deprecated-declarations", "-I"+dir, "-c", "-o", object, write("all.c", source.String()))
+	compile := exec.Command(gcc, "-Wno-deprecated-declarations", "-I"+dir, "-c", "-o", object,
+		write("all.c", source.String()))
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -72,10 +73,13 @@ func TestProgramsBindLaterVersions(t *testing.T) {
 			t.Errorf("a program asks for %s, the function of CUDA 2 that is %s now", name, later)
 		}
 	}
-	for _, name := range []string{"cuMemAlloc", "cuMemcpyHtoDAsync", "cuIpcOpenMemHandle", "cuMemHostRegister", "cuGraphInstantiate", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"} {
-		if !slices.Contains(called, name) {
-			t.Errorf("the header declares no %s", name)
-		}
+	for _, name := range []string{"cuMemAlloc", "cuMemcpyHtoDAsync", "cuIpcOpenMemHandle", "cuMemHostRegister",
+		"cuGraphInstantiate", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"} {
+		t.Run(name, func(t *testing.T) {
+			if !slices.Contains(called, name) {
+				t.Errorf("the header declares no %s", name)
+			}
+		})
 	}
 }
 
@@ -143,9 +147,11 @@ func TestHeaderNeedsItsBeginning(t *testing.T) {
 // Redirections end at a name that is not redirected itself.
 func TestVersionsEnd(t *testing.T) {
 	for name, later := range versions {
-		if _, again := versions[later]; again || !strings.HasPrefix(later, name+"_v") {
-			t.Errorf("%s is redirected to %s", name, later)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, again := versions[later]; again || !strings.HasPrefix(later, name+"_v") {
+				t.Errorf("%s is redirected to %s", name, later)
+			}
+		})
 	}
 }
 

@@ -36,7 +36,8 @@ const preamble = `/* Made of the header that gorgonia.org/cu ships. */
 func makeHeader(shipped []byte) ([]byte, error) {
 	at := bytes.Index(shipped, []byte(begin))
 	if at < 0 {
-		return nil, fmt.Errorf("the header of gorgonia.org/cu has no line %q, which the declarations of CUDA begin with", begin)
+		return nil, fmt.Errorf(
+			"the header of gorgonia.org/cu has no line %q, which the declarations of CUDA begin with", begin)
 	}
 	var b bytes.Buffer
 	b.WriteString(preamble)

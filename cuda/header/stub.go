@@ -44,7 +44,8 @@ func importedFunctions(program string) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
 	if !slices.Contains(libraries, soname) {
-		return nil, fmt.Errorf("%s does not load %s but %v: it was built without the tag nvidia", program, soname, libraries)
+		return nil, fmt.Errorf("%s does not load %s but %v: it was built without the tag nvidia", program, soname,
+			libraries)
 	}
 	symbols, err := file.ImportedSymbols()
 	if err != nil {

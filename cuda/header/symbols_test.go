@@ -30,7 +30,8 @@ func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 			t.Errorf("it imports %s, which the header does not declare", name)
 		}
 	}
-	for _, name := range []string{"cuMemAlloc_v2", "cuMemHostRegister_v2", "cuIpcOpenMemHandle_v2", "cuGraphInstantiate_v2", "cuLaunchKernel"} {
+	for _, name := range []string{"cuMemAlloc_v2", "cuMemHostRegister_v2", "cuIpcOpenMemHandle_v2",
+		"cuGraphInstantiate_v2", "cuLaunchKernel"} {
 		if !slices.Contains(imported, name) {
 			t.Errorf("it does not import %s, so this test sees nothing of what is called", name)
 		}
@@ -51,7 +52,8 @@ func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 		return slices.ContainsFunc(flags, func(f uint64) bool { return f&flag != 0 })
 	}
 	if len(now) > 0 || among(flags, uint64(elf.DF_BIND_NOW)) || among(more, uint64(elf.DF_1_NOW)) {
-		t.Error("it binds all functions when it starts, not when they are first called: make cuda links it with -z lazy")
+		t.Error(
+			"it binds all functions when it starts, not when they are first called: make cuda links it with -z lazy")
 	}
 	page, err := os.ReadFile("../../docs/cuda.md")
 	if err != nil {

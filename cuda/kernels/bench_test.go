@@ -72,8 +72,10 @@ func BenchmarkBandwidth(b *testing.B) {
 	b.Run("mean of 4", func(b *testing.B) { timed(b, q, "GB/s", bytes(20), func() { q.Mean(x[0], x) }) })
 	b.Run("axpy", func(b *testing.B) { timed(b, q, "GB/s", bytes(12), func() { q.Axpy(1, x[0], x[1]) }) })
 	b.Run("sgd", func(b *testing.B) { timed(b, q, "GB/s", bytes(12), func() { q.SGD(x[0], x[1], 0.1, 0) }) })
-	b.Run("adam", func(b *testing.B) { timed(b, q, "GB/s", bytes(28), func() { q.Adam(x[0], x[1], x[2], x[3], step) }) })
-	b.Run("column sum", func(b *testing.B) { timed(b, q, "GB/s", bytes(4), func() { q.ColumnSum(x[0][:n/128], x[1]) }) })
+	b.Run("adam",
+		func(b *testing.B) { timed(b, q, "GB/s", bytes(28), func() { q.Adam(x[0], x[1], x[2], x[3], step) }) })
+	b.Run("column sum",
+		func(b *testing.B) { timed(b, q, "GB/s", bytes(4), func() { q.ColumnSum(x[0][:n/128], x[1]) }) })
 	b.Run("softmax", func(b *testing.B) { timed(b, q, "GB/s", bytes(8), func() { q.Softmax(x[0], 1024) }) })
 }
 
@@ -119,7 +121,8 @@ func BenchmarkProducts(b *testing.B) {
 		defer func() { q.must(cublas.Close()) }()
 		q.UseBLAS(cublas)
 		for _, rows := range []int{10, 128, square} {
-			b.Run(fmt.Sprintf("cuBLAS, forward, batch %d", rows), func(b *testing.B) { products(b, rows, layer, layer, false, true) })
+			b.Run(fmt.Sprintf("cuBLAS, forward, batch %d", rows),
+				func(b *testing.B) { products(b, rows, layer, layer, false, true) })
 		}
 	}
 }

@@ -22,7 +22,8 @@ const (
 // BLAS multiplies matrices on a stream: c = alpha op(a) op(b) + beta c, row-major, with the leading
 // dimensions of each. *library.CuBLAS is one.
 type BLAS interface {
-	Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha float32, a driver.Pointer, lda int, b driver.Pointer, ldb int,
+	Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha float32, a driver.Pointer, lda int,
+		b driver.Pointer, ldb int,
 		beta float32, c driver.Pointer, ldc int) error
 	// Release gives back what it has for a stream.
 	Release(s *driver.Stream) error
@@ -56,15 +57,16 @@ func openBLAS(chosen string, open func() (*library.CuBLAS, error)) (found *libra
 	}
 }
 
-// Products opens cuBLAS where Variable asks for it, the first time. Queues do so with their first product, too; a part that
-// makes some calls it before it trains.
+// Products opens cuBLAS where Variable asks for it, the first time. Queues do so with their first product, too; a part
+// that makes some calls it before it trains.
 func (k *Kernels) Products() (err error) {
 	k.opening.Lock()
 	defer k.opening.Unlock()
 	if k.opened {
 		return nil
 	}
-	k.cublas, k.whyOwn, err = openBLAS(os.Getenv(Variable), func() (*library.CuBLAS, error) { return library.OpenCuBLAS(k.context) })
+	k.cublas, k.whyOwn, err = openBLAS(os.Getenv(Variable),
+		func() (*library.CuBLAS, error) { return library.OpenCuBLAS(k.context) })
 	k.opened = err == nil
 	return err
 }

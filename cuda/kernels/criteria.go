@@ -41,32 +41,38 @@ func (q *Queue) BCE(losses, gradient, output []float32, targets []int64) {
 // CrossEntropyFloats is CrossEntropy of targets [rows, classes] that are probabilities: losses are Σ target (log Σ
 // exp(output) - output), gradient is (Σ target softmax(output) - target) / rows.
 func (q *Queue) CrossEntropyFloats(losses, gradient, output, targets []float32, classes int) {
-	launchCriterion(q, "CrossEntropyFloats", crossEntropyFloats, losses, gradient, output, targets, classes, classes, float32(classes)/float32(len(targets)))
+	launchCriterion(q, "CrossEntropyFloats", crossEntropyFloats, losses, gradient, output, targets, classes, classes,
+		float32(classes)/float32(len(targets)))
 }
 
 // MSEFloats is MSE of targets [rows, columns].
 func (q *Queue) MSEFloats(losses, gradient, output, targets []float32, columns int) {
-	launchCriterion(q, "MSEFloats", mseFloats, losses, gradient, output, targets, columns, columns, 2/float32(len(output)))
+	launchCriterion(q, "MSEFloats", mseFloats, losses, gradient, output, targets, columns, columns,
+		2/float32(len(output)))
 }
 
 // L1Floats is L1 of targets [rows, columns].
 func (q *Queue) L1Floats(losses, gradient, output, targets []float32, columns int) {
-	launchCriterion(q, "L1Floats", l1Floats, losses, gradient, output, targets, columns, columns, 1/float32(len(output)))
+	launchCriterion(q, "L1Floats", l1Floats, losses, gradient, output, targets, columns, columns,
+		1/float32(len(output)))
 }
 
-// BCEFloats is BCE of targets from 0 to 1. Output, targets and losses have one for each element, over which the mean is.
+// BCEFloats is BCE of targets from 0 to 1. Output, targets and losses have one for each element, over which the mean
+// is.
 func (q *Queue) BCEFloats(losses, gradient, output, targets []float32) {
 	launchCriterion(q, "BCEFloats", bceFloats, losses, gradient, output, targets, 1, 1, 0)
 }
 
 // criterion launches a kernel whose targets are classes.
-func (q *Queue) criterion(call string, k kernel, losses, gradient, output []float32, targets []int64, columns int, factor float32) {
+func (q *Queue) criterion(call string, k kernel, losses, gradient, output []float32, targets []int64, columns int,
+	factor float32) {
 	launchCriterion(q, call, k, losses, gradient, output, targets, 1, columns, factor)
 }
 
 // launchCriterion launches a kernel of these arguments: losses, gradient, output, targets, rows, columns and
 // a factor. Each row has so many targets.
-func launchCriterion[T element](q *Queue, call string, k kernel, losses, gradient, output []float32, targets []T, each, columns int, factor float32) {
+func launchCriterion[T element](q *Queue, call string, k kernel, losses, gradient, output []float32, targets []T,
+	each, columns int, factor float32) {
 	rows := q.rows(call, "output", len(output), columns)
 	if rows == 0 || !q.equal(call, "targets", len(targets), rows*each) ||
 		losses != nil && !q.equal(call, "losses", len(losses), rows) ||

@@ -244,7 +244,8 @@ func same(t tester, what string, got, want []float32) {
 	}
 	for i, w := range want {
 		if g := got[i]; math.Float32bits(g) != math.Float32bits(w) && !(g != g && w != w) {
-			t.Fatalf("%s: element %d of %d is %g (%#08x), want %g (%#08x)", what, i, len(want), g, math.Float32bits(g), w, math.Float32bits(w))
+			t.Fatalf("%s: element %d of %d is %g (%#08x), want %g (%#08x)", what, i, len(want), g, math.Float32bits(g),
+				w, math.Float32bits(w))
 		}
 	}
 }

@@ -71,7 +71,8 @@ type product struct {
 
 func (q *Queue) product(call string, p product, c, a, b Matrix) {
 	m, n, k := p.m, p.n, p.k
-	if q.err != nil || !q.atLeast(call, "m", m, 0) || !q.atLeast(call, "n", n, 0) || !q.atLeast(call, "k", k, 0) || m == 0 || n == 0 {
+	if q.err != nil || !q.atLeast(call, "m", m, 0) || !q.atLeast(call, "n", n, 0) || !q.atLeast(call, "k", k, 0) ||
+		m == 0 || n == 0 {
 		return
 	}
 	if !q.holds(call, "c", c, m, n) || !q.holds(call, "a", a, width(m, k, p.transA), width(k, m, p.transA)) ||
@@ -103,7 +104,8 @@ func (q *Queue) product(call string, p product, c, a, b Matrix) {
 // holds says whether a matrix has so many rows and columns.
 func (q *Queue) holds(call, what string, m Matrix, rows, columns int) bool {
 	if q.err == nil && m.Stride < columns {
-		q.err = fmt.Errorf("%s has rows of %s that begin %d elements after each other but have %d", call, what, m.Stride, columns)
+		q.err = fmt.Errorf("%s has rows of %s that begin %d elements after each other but have %d", call, what,
+			m.Stride, columns)
 	}
 	return q.err == nil && (rows == 0 || columns == 0 || q.atLeast(call, what, len(m.Data), (rows-1)*m.Stride+columns))
 }

@@ -24,8 +24,10 @@ type productCase struct {
 var productCases = []productCase{
 	{"few rows", [2]int{1, fewRows}, [2]int{1, 40}, [2]int{1, 300}, []kernel{gemmFewN, gemmFewT}},
 	{"few columns", [2]int{fewRows + 1, 70}, [2]int{1, fewColumns}, [2]int{1, 200}, []kernel{gemmFewN, gemmFewT}},
-	{"tiles", [2]int{fewRows + 1, 140}, [2]int{fewColumns + 1, 140}, [2]int{1, 40}, []kernel{gemmNN, gemmNT, gemmTN, gemmTT}},
-	{"parts", [2]int{fewRows + 1, 70}, [2]int{fewColumns + 1, 70}, [2]int{2 * leastDepth, 2*leastDepth + 90}, []kernel{gemmParts}},
+	{"tiles", [2]int{fewRows + 1, 140}, [2]int{fewColumns + 1, 140}, [2]int{1, 40},
+		[]kernel{gemmNN, gemmNT, gemmTN, gemmTT}},
+	{"parts", [2]int{fewRows + 1, 70}, [2]int{fewColumns + 1, 70}, [2]int{2 * leastDepth, 2*leastDepth + 90},
+		[]kernel{gemmParts}},
 }
 
 // at is element (i, j) of op(x).
@@ -38,7 +40,8 @@ func at(x Matrix, transposed bool, i, j int) float64 {
 
 // checkProduct compares with sums of float64: each of k roundings of float32 errs by half a unit of what has
 // been added up, and few more do.
-func checkProduct(t tester, c Matrix, a, b Matrix, m, n, k int, transA, transB bool, finish func(v float64, j int) float64) {
+func checkProduct(t tester, c Matrix, a, b Matrix, m, n, k int, transA, transB bool, finish func(v float64,
+	j int) float64) {
 	t.Helper()
 	for i := range m {
 		for j := range n {
@@ -80,7 +83,8 @@ func TestProducts(t *testing.T) {
 			r.special = false
 			m, n, k := draw(t, "m", c.m), draw(t, "n", c.n), draw(t, "k", c.k)
 			transA, transB := rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB")
-			x, y := r.matrix(t, width(m, k, transA), width(k, m, transA)), r.matrix(t, width(k, n, transB), width(n, k, transB))
+			x, y := r.matrix(t, width(m, k, transA), width(k, m, transA)), r.matrix(t, width(k, n, transB),
+				width(n, k, transB))
 			z := r.matrix(t, m, n)
 			before := append([]float32(nil), z.Data...)
 			offset := offsets(t, 3)
@@ -112,14 +116,16 @@ type multiplier struct {
 	calls int
 }
 
-func (m *multiplier) Sgemm(s *driver.Stream, transA, transB bool, rows, n, k int, alpha float32, a driver.Pointer, lda int, b driver.Pointer, ldb int,
+func (m *multiplier) Sgemm(s *driver.Stream, transA, transB bool, rows, n, k int, alpha float32, a driver.Pointer,
+	lda int, b driver.Pointer, ldb int,
 	beta float32, c driver.Pointer, ldc int,
 ) error {
 	if s != m.stream || alpha != 1 || beta != 0 {
 		return fmt.Errorf("unexpected arguments")
 	}
 	m.calls++
-	m.tiled(product{c: c, a: a, b: b, ldc: ldc, lda: lda, ldb: ldb, m: rows, n: n, k: k, transA: transA, transB: transB})
+	m.tiled(product{c: c, a: a, b: b, ldc: ldc, lda: lda, ldb: ldb, m: rows, n: n, k: k, transA: transA,
+		transB: transB})
 	return m.Err()
 }
 
@@ -144,12 +150,13 @@ func TestLinear(t *testing.T) {
 		}
 		b.Linear(y, place(b, x, 0), place(b, w, 0), place(b, bias, 1), rows, in, out, relu)
 		if got := fetched(b, y); b.blas == nil || blas.calls == 1 {
-			checkProduct(t, Matrix{got, out}, Matrix{x, in}, Matrix{w, in}, rows, out, in, false, true, func(v float64, j int) float64 {
-				if v += float64(bias[j]); relu {
-					v = max(v, 0)
-				}
-				return v
-			})
+			checkProduct(t, Matrix{got, out}, Matrix{x, in}, Matrix{w, in}, rows, out, in, false, true,
+				func(v float64, j int) float64 {
+					if v += float64(bias[j]); relu {
+						v = max(v, 0)
+					}
+					return v
+				})
 		} else {
 			t.Fatal("the BLAS was not asked")
 		}
@@ -176,10 +183,13 @@ func TestCuBLAS(t *testing.T) {
 		c := rapid.SampledFrom(productCases).Draw(t, "case")
 		m, n, k := draw(t, "m", c.m), draw(t, "n", c.n), draw(t, "k", c.k)
 		transA, transB := rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB")
-		x, y := r.matrix(t, width(m, k, transA), width(k, m, transA)), r.matrix(t, width(k, n, transB), width(n, k, transB))
+		x, y := r.matrix(t, width(m, k, transA), width(k, m, transA)), r.matrix(t, width(k, n, transB),
+			width(n, k, transB))
 		z := place(b, make([]float32, m*n), 0)
-		b.GemmStrided(Matrix{z, n}, Matrix{place(b, x.Data, 0), x.Stride}, Matrix{place(b, y.Data, 0), y.Stride}, m, n, k, transA, transB)
-		checkProduct(t, Matrix{fetched(b, z), n}, x, y, m, n, k, transA, transB, func(v float64, _ int) float64 { return v })
+		b.GemmStrided(Matrix{z, n}, Matrix{place(b, x.Data, 0), x.Stride}, Matrix{place(b, y.Data, 0), y.Stride}, m, n,
+			k, transA, transB)
+		checkProduct(t, Matrix{fetched(b, z), n}, x, y, m, n, k, transA, transB,
+			func(v float64, _ int) float64 { return v })
 	})
 }
 
@@ -204,12 +214,14 @@ func TestWhatMultipliesIsChosen(t *testing.T) {
 			}
 			return nil, errors.New("no cuBLAS: it is too new")
 		})
-		if wrong := err != nil; found != c.found || why != c.why || wrong != (c.wrong != "") || wrong && err.Error() != c.wrong {
+		if wrong := err != nil; found != c.found || why != c.why || wrong != (c.wrong != "") ||
+			wrong && err.Error() != c.wrong {
 			t.Errorf("%q, where cuBLAS is there: %v, gives %v, %q, %v", c.chosen, c.there, found, why, err)
 		}
 	}
 	t.Setenv(Variable, "mkl")
-	if _, err := Load(context); err == nil || err.Error() != `PSBENCH_CUDA_GEMM is "mkl" but must be cublas, kernels or unset` {
+	if _, err := Load(context); err == nil ||
+		err.Error() != `PSBENCH_CUDA_GEMM is "mkl" but must be cublas, kernels or unset` {
 		t.Errorf("kernels load with %v", err)
 	}
 }

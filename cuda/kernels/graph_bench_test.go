@@ -16,8 +16,8 @@ import (
 )
 
 // BenchmarkStepGraph gives the device what an iteration of the default model has in its dense layers: kernel by kernel,
-// as a trainer does, and in turn as one graph of these kernels, after both were seen to compute the same. Times are the host's,
-// until it has given the work and until that is done.
+// as a trainer does, and in turn as one graph of these kernels, after both were seen to compute the same. Times are the
+// host's, until it has given the work and until that is done.
 func BenchmarkStepGraph(b *testing.B) {
 	width, batches := 1024, []int{10, 128}
 	if testing.Short() { // that it works
@@ -59,8 +59,8 @@ func BenchmarkStepGraph(b *testing.B) {
 
 const denseLayers = 7 // of the default model
 
-// iteration is what the dense layers of the default model compute in one: linear layers over each other, a softmax, cross
-// entropy, and a step of SGD.
+// iteration is what the dense layers of the default model compute in one: linear layers over each other, a softmax,
+// cross entropy, and a step of SGD.
 type iteration struct {
 	*bench
 	rows, width       int
@@ -76,7 +76,8 @@ type iteration struct {
 func newIteration(b *testing.B, rows, width int) *iteration {
 	i := &iteration{bench: begin(b), rows: rows, width: width}
 	parameters, activation := denseLayers*(width*width+width), rows*width
-	host := numbers{Rand: rand.New(rand.NewPCG(1, 0))}.floats(2*parameters + (denseLayers+1+len(i.deltas))*activation + rows)
+	host := numbers{Rand: rand.New(rand.NewPCG(1, 0))}.floats(2*parameters + (denseLayers+1+len(i.deltas))*activation +
+		rows)
 	for k := range host {
 		host[k] /= float32(math.Sqrt(float64(width)))
 	}

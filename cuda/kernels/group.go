@@ -37,7 +37,8 @@ const mostParameters = 1<<16 - 1 // of a grid's second dimension
 // of them to the device. The group is nil if the queue has an error.
 func (q *Queue) NewGroup(parameters []Parameter) *Group {
 	g := &Group{context: q.kernels.context}
-	if !q.atLeast("NewGroup", "parameters", len(parameters), 1) || !q.atMost("NewGroup", "parameters", len(parameters), mostParameters) {
+	if !q.atLeast("NewGroup", "parameters", len(parameters), 1) ||
+		!q.atMost("NewGroup", "parameters", len(parameters), mostParameters) {
 		return nil
 	}
 	blocks := uint32(1)

@@ -17,12 +17,14 @@ func TestGroups(t *testing.T) {
 		device func(q *Queue, g *Group)
 		cpu    func(x [4][]float32)
 	}{
-		{"sgd", 2, func(q *Queue, g *Group) { q.SGDGroup(g, 0.1, 0.01) }, func(x [4][]float32) { vec.SGD(x[0], x[1], 0.1, 0.01) }},
+		{"sgd", 2, func(q *Queue, g *Group) { q.SGDGroup(g, 0.1, 0.01) },
+			func(x [4][]float32) { vec.SGD(x[0], x[1], 0.1, 0.01) }},
 		{
 			"momentum", 3, func(q *Queue, g *Group) { q.MomentumGroup(g, 0.1, 0.9, 0.01, true) },
 			func(x [4][]float32) { vec.Momentum(x[0], x[1], x[2], 0.1, 0.9, 0.01, true) },
 		},
-		{"adam", 4, func(q *Queue, g *Group) { q.AdamGroup(g, step) }, func(x [4][]float32) { vec.Adam(x[0], x[1], x[2], x[3], step) }},
+		{"adam", 4, func(q *Queue, g *Group) { q.AdamGroup(g, step) },
+			func(x [4][]float32) { vec.Adam(x[0], x[1], x[2], x[3], step) }},
 		{
 			"adagrad", 3, func(q *Queue, g *Group) { q.AdagradGroup(g, 0.1, 1e-10, 0) },
 			func(x [4][]float32) { vec.Adagrad(x[0], x[1], x[2], 0.1, 1e-10) },

@@ -45,7 +45,8 @@ func (q *Queue) InteractionGradient(denseGradient, rowsGradient, dy, dense, rows
 func (q *Queue) interacting(call string, y, dense, rows, tables, dim, stride int) int {
 	samples := q.rows(call, "dense", dense, dim)
 	if samples == 0 || tables < 0 || !q.equal(call, "y", y, samples*(dim+tables*(tables+1)/2)) ||
-		!q.atLeast(call, "stride", stride, tables*dim) || !q.atLeast(call, "rows", rows, (samples-1)*stride+tables*dim) {
+		!q.atLeast(call, "stride", stride, tables*dim) ||
+		!q.atLeast(call, "rows", rows, (samples-1)*stride+tables*dim) {
 		return 0
 	}
 	return samples

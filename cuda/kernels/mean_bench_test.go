@@ -9,8 +9,8 @@ import (
 )
 
 // BenchmarkMean has the device answer four trainers that share buckets of 256 MiB, as the server average does: by
-// pieces of 4 MiB, each averaged in place and copied to the three others. In turn it copies as much memory on the device.
-// What is read and what is written counts in both; times are those of events.
+// pieces of 4 MiB, each averaged in place and copied to the three others. In turn it copies as much memory on the
+// device. What is read and what is written counts in both; times are those of events.
 func BenchmarkMean(b *testing.B) {
 	const trainers = 4
 	n := benchmarked()
@@ -67,7 +67,8 @@ func BenchmarkMean(b *testing.B) {
 	b.ReportMetric(median, "GB/s")
 	b.ReportMetric(medianCopy, "copy-GB/s")
 	b.ReportMetric(100*median/medianCopy, "%-of-copy")
-	b.Logf("medians of %d, with the 10th and the 90th in 100: means %.4g (%.4g..%.4g) GB/s, copies %.4g (%.4g..%.4g) GB/s",
+	b.Logf(
+		"medians of %d, with the 10th and the 90th in 100: means %.4g (%.4g..%.4g) GB/s, copies %.4g (%.4g..%.4g) GB/s",
 		len(means), median, low, high, medianCopy, lowCopy, highCopy)
 	q.must(from.Destroy())
 	q.must(to.Destroy())

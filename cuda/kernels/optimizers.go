@@ -36,7 +36,8 @@ func (q *Queue) Momentum(w, g, v []float32, lr, mu, weightDecay float32, nestero
 
 // Adam is vec.Adam. It moves 28 bytes a parameter.
 func (q *Queue) Adam(w, g, m, v []float32, c vec.AdamStep) {
-	if !q.equal("Adam", "g", len(g), len(w)) || !q.equal("Adam", "m", len(m), len(w)) || !q.equal("Adam", "v", len(v), len(w)) {
+	if !q.equal("Adam", "g", len(g), len(w)) || !q.equal("Adam", "m", len(m), len(w)) ||
+		!q.equal("Adam", "v", len(v), len(w)) {
 		return
 	}
 	blocks := q.sweep(len(w), pointer(w), pointer(g), pointer(m), pointer(v))
@@ -46,7 +47,8 @@ func (q *Queue) Adam(w, g, m, v []float32, c vec.AdamStep) {
 
 func (q *Queue) adamFactors(c vec.AdamStep) {
 	for _, factor := range [...]float64{
-		c.WeightDecay, c.Beta1, 1 - c.Beta1, c.Beta2, 1 - c.Beta2, 1 / math.Sqrt(c.Correction2), c.Epsilon, c.LR / c.Correction1,
+		c.WeightDecay, c.Beta1, 1 - c.Beta1, c.Beta2, 1 - c.Beta2, 1 / math.Sqrt(c.Correction2), c.Epsilon,
+		c.LR / c.Correction1,
 	} {
 		q.args.F32(float32(factor))
 	}
@@ -113,7 +115,8 @@ func (q *Queue) RowwiseAdagrad(w, g, sums []float32, width int, rows []int32, lr
 
 // byRows begins the arguments of a step by rows: w, g, the state, the rows, how many they are, their
 // width and whether they go in fours.
-func (q *Queue) byRows(call string, w, g []float32, width int, rows []int32, state ...driver.Pointer) (blocks, block [3]uint32, ok bool) {
+func (q *Queue) byRows(call string, w, g []float32, width int, rows []int32,
+	state ...driver.Pointer) (blocks, block [3]uint32, ok bool) {
 	if q.rows(call, "w", len(w), width) == 0 || !q.equal(call, "g", len(g), len(rows)*width) {
 		return blocks, block, false
 	}

@@ -57,7 +57,8 @@ func TestStepsByRows(t *testing.T) {
 			g := r.floats(len(named) * width)
 			c.device(b.Queue, device[0], place(b, g, at[3]), device[1], device[2], width, place(b, named, 0))
 			for i, row := range named {
-				c.cpu(rowOf(host[0], width, row), g[i*width:(i+1)*width], rowOf(host[1], width, row), rowOf(host[2], width, row))
+				c.cpu(rowOf(host[0], width, row), g[i*width:(i+1)*width], rowOf(host[1], width, row),
+					rowOf(host[2], width, row))
 			}
 			for i := range host {
 				same(t, "an array", fetched(b, device[i]), host[i])
@@ -85,7 +86,8 @@ func TestRowwiseAdagrad(t *testing.T) {
 
 		s := optimizer.Defaults(0.1, 0)
 		s.Optimizer = optimizer.RowwiseAdagrad
-		o, err := optimizer.New(engine.Host, s, []tensor.Tensor{{Shape: []int{rows, width}, Data: w}}, []*tensor.Gradient{g})
+		o, err := optimizer.New(engine.Host, s, []tensor.Tensor{{Shape: []int{rows, width}, Data: w}},
+			[]*tensor.Gradient{g})
 		b.must(err)
 		b.must(o.Reset())
 		for range 3 {

@@ -21,8 +21,9 @@ type Queue struct {
 	launches int64
 	of       [kernelCount]int64 // launches of each kernel
 
-	workspace driver.Pointer // workspaceElements float32, for products whose inner dimension is cut; 0 until there is one
-	blas      BLAS           // nil where the kernels multiply, once it is
+	// workspaceElements float32, for products whose inner dimension is cut; 0 until there is one
+	workspace driver.Pointer
+	blas      BLAS // nil where the kernels multiply, once it is
 	chosen    bool
 }
 
@@ -154,7 +155,8 @@ func (q *Queue) rows(call, what string, n, columns int) int {
 		q.err = fmt.Errorf("%s has %d elements of %s, which are not whole rows of %d", call, n, what, columns)
 		return 0
 	case n/columns > 1<<31-1 || columns > 1<<31-1:
-		q.err = fmt.Errorf("%s has %d rows of %d but there may be at most %d of each", call, n/columns, columns, 1<<31-1)
+		q.err = fmt.Errorf("%s has %d rows of %d but there may be at most %d of each", call, n/columns, columns,
+			1<<31-1)
 		return 0
 	}
 	return n / columns

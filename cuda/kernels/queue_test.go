@@ -66,23 +66,36 @@ func TestErrors(t *testing.T) {
 		{func(q *Queue) { q.Mean(x(3), nil) }, "Mean has 0 of parts but must have at least 1"},
 		{func(q *Queue) { q.Sum(x(3), [][]float32{x(3), x(2)}) }, "Sum has 2 elements of a part but must have 3"},
 		{func(q *Queue) { q.AddBias(x(7), x(3)) }, "AddBias has 7 elements of y, which are not whole rows of 3"},
-		{func(q *Queue) { q.Softmax(x(7), 0) }, "Softmax has 7 elements of its first argument, which are not whole rows of 0"},
-		{func(q *Queue) { q.SoftmaxGradient(x(6), x(6), x(5), 3) }, "SoftmaxGradient has 5 elements of another argument but must have 6"},
-		{func(q *Queue) { q.CrossEntropy(x(2), nil, x(6), make([]int64, 1), 3) }, "CrossEntropy has 1 elements of targets but must have 2"},
-		{func(q *Queue) { q.NLL(x(1), nil, x(6), make([]int64, 2), 3) }, "NLL has 1 elements of losses but must have 2"},
-		{func(q *Queue) { q.MSE(nil, x(5), x(6), make([]int64, 2), 3) }, "MSE has 5 elements of gradient but must have 6"},
-		{func(q *Queue) { q.GatherBags(x(6), x(6), 3, nil, make([]int64, 2), false) }, "GatherBags has 2 elements of offsets but must have 3"},
-		{func(q *Queue) { q.GatherRows(x(6), x(6), 3, make([]int64, 1)) }, "GatherRows has 6 elements of rows but must have 3"},
-		{func(q *Queue) { q.ScatterRuns(1, x(6), x(6), 3, Runs{Rows: make([]int32, 1)}) }, "ScatterRuns has 0 elements of runs.Starts but must have 2"},
-		{func(q *Queue) { q.AdamRows(x(6), x(3), x(6), x(5), 3, make([]int32, 1), step) }, "AdamRows has 5 elements of v but must have 6"},
-		{func(q *Queue) { q.RowwiseAdagrad(x(6), x(3), x(1), 3, make([]int32, 1), 1, 1) }, "RowwiseAdagrad has 6 elements of w but must have 3"},
-		{func(q *Queue) { q.Gemm(x(6), x(5), x(6), 2, 3, 3, false, false) }, "Gemm has 5 of a but must have at least 6"},
+		{func(q *Queue) { q.Softmax(x(7), 0) },
+			"Softmax has 7 elements of its first argument, which are not whole rows of 0"},
+		{func(q *Queue) { q.SoftmaxGradient(x(6), x(6), x(5), 3) },
+			"SoftmaxGradient has 5 elements of another argument but must have 6"},
+		{func(q *Queue) { q.CrossEntropy(x(2), nil, x(6), make([]int64, 1), 3) },
+			"CrossEntropy has 1 elements of targets but must have 2"},
+		{func(q *Queue) { q.NLL(x(1), nil, x(6), make([]int64, 2), 3) },
+			"NLL has 1 elements of losses but must have 2"},
+		{func(q *Queue) { q.MSE(nil, x(5), x(6), make([]int64, 2), 3) },
+			"MSE has 5 elements of gradient but must have 6"},
+		{func(q *Queue) { q.GatherBags(x(6), x(6), 3, nil, make([]int64, 2), false) },
+			"GatherBags has 2 elements of offsets but must have 3"},
+		{func(q *Queue) { q.GatherRows(x(6), x(6), 3, make([]int64, 1)) },
+			"GatherRows has 6 elements of rows but must have 3"},
+		{func(q *Queue) { q.ScatterRuns(1, x(6), x(6), 3, Runs{Rows: make([]int32, 1)}) },
+			"ScatterRuns has 0 elements of runs.Starts but must have 2"},
+		{func(q *Queue) { q.AdamRows(x(6), x(3), x(6), x(5), 3, make([]int32, 1), step) },
+			"AdamRows has 5 elements of v but must have 6"},
+		{func(q *Queue) { q.RowwiseAdagrad(x(6), x(3), x(1), 3, make([]int32, 1), 1, 1) },
+			"RowwiseAdagrad has 6 elements of w but must have 3"},
+		{func(q *Queue) { q.Gemm(x(6), x(5), x(6), 2, 3, 3, false, false) },
+			"Gemm has 5 of a but must have at least 6"},
 		{func(q *Queue) {
 			q.GemmStrided(Matrix{x(6), 2}, Matrix{x(6), 3}, Matrix{x(9), 3}, 2, 3, 3, false, false)
 		}, "Gemm has rows of c that begin 2 elements after each other but have 3"},
-		{func(q *Queue) { q.Linear(x(6), x(6), x(9), x(2), 2, 3, 3, true) }, "Linear has 2 elements of bias but must have 3"},
+		{func(q *Queue) { q.Linear(x(6), x(6), x(9), x(2), 2, 3, 3, true) },
+			"Linear has 2 elements of bias but must have 3"},
 		{func(q *Queue) { q.CopyColumns(x(6), 3, x(5), 3, 2, 3) }, "CopyColumns has 5 of src but must have at least 6"},
-		{func(q *Queue) { q.Interaction(x(9), x(4), x(7), 2, 2, 4) }, "Interaction has 9 elements of y but must have 10"},
+		{func(q *Queue) { q.Interaction(x(9), x(4), x(7), 2, 2, 4) },
+			"Interaction has 9 elements of y but must have 10"},
 		{func(q *Queue) { q.Total(x(2), 1, x(3)) }, "Total has 2 elements of dst but must have 1"},
 		{func(q *Queue) { q.ToFloat16(make([]uint16, 2), x(3)) }, "ToFloat16 has 3 elements of src but must have 2"},
 	} {
@@ -148,7 +161,8 @@ func TestNothingAllocates(t *testing.T) {
 	b := begin(t)
 	defer b.end()
 	const n = 64
-	x, y, z, w := place(b, make([]float32, n*n), 0), place(b, make([]float32, n*n), 0), place(b, make([]float32, n*n), 1), place(b, make([]float32, n*n), 0)
+	x, y, z, w := place(b, make([]float32, n*n), 0), place(b, make([]float32, n*n), 0), place(b, make([]float32, n*n),
+		1), place(b, make([]float32, n*n), 0)
 	row, losses := x[:n], place(b, make([]float32, n), 0)
 	targets, narrow := place(b, make([]int64, n), 0), place(b, make([]uint16, n), 0)
 	runs := placeRuns(b, []int64{1, 0, 1}, nil)

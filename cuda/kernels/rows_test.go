@@ -75,7 +75,10 @@ func TestSoftmaxes(t *testing.T) {
 			func(dx, _, _ []float32, n int) { nn.LogSoftmax(dx, n) }, 3e-7, 1e-9,
 		},
 		{
-			"softmax gradient", func(b *bench, dx, dy, y []float32, n int) { b.Softmax(y, n); b.SoftmaxGradient(dx, dy, y, n) },
+			"softmax gradient", func(b *bench, dx, dy, y []float32, n int) {
+				b.Softmax(y, n)
+				b.SoftmaxGradient(dx, dy, y, n)
+			},
 			func(dx, dy, y []float32, n int) { nn.Softmax(y, n); nn.SoftmaxGradient(dx, dy, y, n) }, 3e-6, 3e-6,
 		},
 		{
@@ -123,11 +126,19 @@ func TestCriteria(t *testing.T) {
 		exact  bool // the gradient has the bits of the CPU
 		whole  bool // losses are sums over elements, not over rows
 	}{
-		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o []float32, t []int64, n int) { b.CrossEntropy(l, g, o, t, n) }, false, false},
-		{"nll", criteria.NewNegativeLogLikelihood, func(b *bench, l, g, o []float32, t []int64, n int) { b.NLL(l, g, o, t, n) }, true, false},
-		{"mse", criteria.NewMeanSquaredError, func(b *bench, l, g, o []float32, t []int64, n int) { b.MSE(l, g, o, t, n) }, true, true},
+		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o []float32, t []int64, n int) {
+			b.CrossEntropy(l, g, o, t, n)
+		}, false, false},
+		{"nll", criteria.NewNegativeLogLikelihood, func(b *bench, l, g, o []float32, t []int64, n int) {
+			b.NLL(l, g, o, t, n)
+		}, true, false},
+		{"mse", criteria.NewMeanSquaredError, func(b *bench, l, g, o []float32, t []int64, n int) {
+			b.MSE(l, g, o, t, n)
+		}, true, true},
 		{"l1", criteria.NewL1, func(b *bench, l, g, o []float32, t []int64, n int) { b.L1(l, g, o, t, n) }, true, true},
-		{"bce", criteria.NewBinaryCrossEntropy, func(b *bench, l, g, o []float32, t []int64, _ int) { b.BCE(l, g, o, t) }, false, false},
+		{"bce", criteria.NewBinaryCrossEntropy, func(b *bench, l, g, o []float32, t []int64, _ int) {
+			b.BCE(l, g, o, t)
+		}, false, false},
 	} {
 		t.Run(c.name, rapid.MakeCheck(func(t *rapid.T) {
 			b := begin(t)
@@ -180,10 +191,15 @@ func TestCriteriaOfFloatTargets(t *testing.T) {
 		device launch
 		exact  bool // the gradient has the bits of the CPU
 	}{
-		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o, t []float32, n int) { b.CrossEntropyFloats(l, g, o, t, n) }, false},
-		{"mse", criteria.NewMeanSquaredError, func(b *bench, l, g, o, t []float32, n int) { b.MSEFloats(l, g, o, t, n) }, true},
+		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o, t []float32, n int) {
+			b.CrossEntropyFloats(l, g, o, t, n)
+		}, false},
+		{"mse", criteria.NewMeanSquaredError, func(b *bench, l, g, o, t []float32, n int) {
+			b.MSEFloats(l, g, o, t, n)
+		}, true},
 		{"l1", criteria.NewL1, func(b *bench, l, g, o, t []float32, n int) { b.L1Floats(l, g, o, t, n) }, true},
-		{"bce", criteria.NewBinaryCrossEntropy, func(b *bench, l, g, o, t []float32, _ int) { b.BCEFloats(l, g, o, t) }, false},
+		{"bce", criteria.NewBinaryCrossEntropy, func(b *bench, l, g, o, t []float32, _ int) { b.BCEFloats(l, g, o, t) },
+			false},
 	} {
 		t.Run(c.name, rapid.MakeCheck(func(t *rapid.T) {
 			b := begin(t)
@@ -204,7 +220,8 @@ func TestCriteriaOfFloatTargets(t *testing.T) {
 			criterion, err := c.make(struct{}{}, sdk.CriterionEnv{Engine: engine.Host, MaxBatch: rows})
 			b.must(err)
 			shape := []int{rows, columns}
-			loss, err := criterion.(sdk.FloatCriterion).ForwardFloats(tensor.Tensor{Shape: shape, Data: output}, targets)
+			loss, err := criterion.(sdk.FloatCriterion).ForwardFloats(tensor.Tensor{Shape: shape, Data: output},
+				targets)
 			b.must(err)
 			want := make([]float32, len(output))
 			b.must(criterion.Backward(tensor.Tensor{Shape: shape, Data: want}))

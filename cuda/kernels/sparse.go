@@ -72,7 +72,8 @@ func (q *Queue) ScatterRuns(a float32, src, table []float32, width int, runs Run
 
 // beginRuns begins the arguments of a kernel over runs: dst, src, rows, starts, order, how many runs
 // there are, width and whether rows go in fours.
-func (q *Queue) beginRuns(call string, dst, src []float32, width int, runs Runs, table bool) (blocks, block [3]uint32, ok bool) {
+func (q *Queue) beginRuns(call string, dst, src []float32, width int, runs Runs,
+	table bool) (blocks, block [3]uint32, ok bool) {
 	if q.err != nil || len(runs.Rows) == 0 || q.rows(call, "the source", len(src), width) == 0 ||
 		!q.equal(call, "runs.Starts", len(runs.Starts), len(runs.Rows)+1) {
 		return blocks, block, false
@@ -118,7 +119,8 @@ func (q *Queue) ScatterRows(a float32, src, table []float32, width int, rows []i
 
 // eachRow begins the arguments of a kernel over rows of a table: the other matrix, which has count rows,
 // the table, the rows, count, width and whether they go in fours.
-func (q *Queue) eachRow(call string, width, count int, other, table []float32, rows driver.Pointer) (blocks, block [3]uint32, ok bool) {
+func (q *Queue) eachRow(call string, width, count int, other, table []float32,
+	rows driver.Pointer) (blocks, block [3]uint32, ok bool) {
 	if q.rows(call, "rows", len(other), width) == 0 || !q.equal(call, "rows", len(other), count*width) {
 		return blocks, block, false
 	}
@@ -138,7 +140,8 @@ func (q *Queue) eachRow(call string, width, count int, other, table []float32, r
 // other, to dst, whose rows begin dstStride after each other. It moves 8 bytes an element copied.
 func (q *Queue) CopyColumns(dst []float32, dstStride int, src []float32, srcStride, rows, width int) {
 	if q.err != nil || rows < 1 || width < 1 ||
-		!q.atLeast("CopyColumns", "dst", len(dst), (rows-1)*dstStride+width) || !q.atLeast("CopyColumns", "src", len(src), (rows-1)*srcStride+width) {
+		!q.atLeast("CopyColumns", "dst", len(dst), (rows-1)*dstStride+width) ||
+		!q.atLeast("CopyColumns", "src", len(src), (rows-1)*srcStride+width) {
 		return
 	}
 	q.args.Reset()

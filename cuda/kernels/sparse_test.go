@@ -167,7 +167,8 @@ func TestInteraction(t *testing.T) {
 		r := drawNumbers(t)
 		r.special = false
 		samples := rapid.IntRange(1, 3).Draw(t, "samples")
-		x := nn.Interaction{BLAS: engine, Tables: rapid.IntRange(0, 27).Draw(t, "tables"), Dim: rapid.IntRange(1, 20).Draw(t, "dim")}
+		x := nn.Interaction{BLAS: engine, Tables: rapid.IntRange(0, 27).Draw(t, "tables"),
+			Dim: rapid.IntRange(1, 20).Draw(t, "dim")}
 		stride := x.Tables*x.Dim + rapid.IntRange(0, 3).Draw(t, "more")
 		dense, rows := r.floats(samples*x.Dim), r.floats(max(1, samples*stride))
 		want := make([]float32, samples*x.Width())

@@ -63,8 +63,10 @@ func (b *CuBLAS) Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha
 	if err != nil {
 		return err
 	}
-	status := C.psb_cublas_sgemm(b.api, C.CUcontext(s.Context().Handle()), h, flag(transA), flag(transB), C.int(m), C.int(n), C.int(k),
-		C.float(alpha), C.CUdeviceptr(a), C.int(lda), C.CUdeviceptr(bb), C.int(ldb), C.float(beta), C.CUdeviceptr(c), C.int(ldc))
+	status := C.psb_cublas_sgemm(b.api, C.CUcontext(s.Context().Handle()), h, flag(transA), flag(transB), C.int(m),
+		C.int(n), C.int(k),
+		C.float(alpha), C.CUdeviceptr(a), C.int(lda), C.CUdeviceptr(bb), C.int(ldb), C.float(beta), C.CUdeviceptr(c),
+		C.int(ldc))
 	if status == 0 {
 		return nil
 	}
@@ -146,7 +148,8 @@ func flag(transpose bool) C.int {
 
 var cublasStatus = map[C.int]string{
 	1: "it is not initialized", 3: "it cannot allocate what it needs", 7: "a value that it does not take",
-	8: "it does not know this card", 11: "it cannot reach the memory", 13: "the kernel failed", 14: "an error of its own",
+	8: "it does not know this card", 11: "it cannot reach the memory", 13: "the kernel failed",
+	14: "an error of its own",
 	15: "it does not support that", 16: "a license is missing",
 }
 

@@ -32,7 +32,8 @@ func load(library string, names []string, try func(name *C.char) *C.char, works 
 		C.free(unsafe.Pointer(c))
 		if failed != nil {
 			// What is missing begins its own message; all else is the trouble of a library that is there.
-			if text := C.GoString(failed); !strings.HasPrefix(text, name+": cannot open shared object file: No such file") {
+			if text := C.GoString(failed); !strings.HasPrefix(text,
+				name+": cannot open shared object file: No such file") {
 				why = append(why, name+": "+text)
 			}
 			continue

@@ -124,7 +124,8 @@ func TestSgemmIsRowMajor(t *testing.T) {
 				want[i*ldc+j] = alpha*sum + beta*want[i*ldc+j]
 			}
 		}
-		if err := b.Sgemm(s, transA, transB, m, n, k, alpha, onHost(x), lda, onHost(y), ldb, beta, onHost(z), ldc); err != nil {
+		if err := b.Sgemm(s, transA, transB, m, n, k, alpha, onHost(x), lda, onHost(y), ldb, beta, onHost(z),
+			ldc); err != nil {
 			r.Fatal(err)
 		}
 		for i := range want {
@@ -134,7 +135,8 @@ func TestSgemmIsRowMajor(t *testing.T) {
 		}
 	})
 	err = b.Sgemm(s, false, false, -1, 2, 3, 1, onHost(x), 3, onHost(y), 2, 0, onHost(z), 2)
-	if err == nil || err.Error() != "cublasSgemm of -1 x 2 x 3 on cuda:0: a value that it does not take (cublasStatus_t 7)" {
+	if err == nil ||
+		err.Error() != "cublasSgemm of -1 x 2 x 3 on cuda:0: a value that it does not take (cublasStatus_t 7)" {
 		t.Errorf("%v", err)
 	}
 	if allocated := testing.AllocsPerRun(20, func() {
@@ -187,7 +189,8 @@ func TestNCCL(t *testing.T) {
 
 	// What is refused stays with a communicator, which nothing but Abort ends then.
 	left := join(t, n, c, 1, soon())
-	expect(t, left.AllReduce(s, memory, memory, 1, Operation(99), soon()), "ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
+	expect(t, left.AllReduce(s, memory, memory, 1, Operation(99), soon()),
+		"ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
 	for _, err := range []error{left.AllReduce(s, memory, memory, 1, Sum, soon()), left.Err()} {
 		expect(t, err, "work of NCCL on cuda:0: invalid argument (ncclResult_t 4)")
 	}
@@ -242,14 +245,19 @@ func expect(t *testing.T, err error, want string) {
 func TestLibrariesThatAreNotThere(t *testing.T) {
 	empty := compile(t, "libempty.so", "int nothing;")
 	dir := t.TempDir()
-	needy := compile(t, "libneedy.so", "int nothing;", "-Wl,--no-as-needed", compile(t, "libpsbench-lt.so", "int more;", "-Wl,-soname,libpsbench-lt.so"), "-Wl,-rpath,"+dir)
+	needy := compile(t, "libneedy.so", "int nothing;", "-Wl,--no-as-needed",
+		compile(t, "libpsbench-lt.so", "int more;", "-Wl,-soname,libpsbench-lt.so"), "-Wl,-rpath,"+dir)
 	c := stream(t).Context()
 	_, err := openCuBLAS(c, []string{"libpsbench-absent.so.13", "libpsbench-absent.so"})
-	expect(t, err, "no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so is where the loader looks (LD_LIBRARY_PATH) or in Python's packages")
+	expect(t, err,
+		"no cuBLAS: none of libpsbench-absent.so.13, libpsbench-absent.so is where the loader looks (LD_LIBRARY_PATH) or in Python's packages")
 	_, err = openCuBLAS(c, []string{"libpsbench-absent.so.13", empty})
-	expect(t, err, fmt.Sprintf("no cuBLAS: none of libpsbench-absent.so.13, %s works: %s: it has no cublasCreate_v2", empty, empty))
+	expect(t, err, fmt.Sprintf("no cuBLAS: none of libpsbench-absent.so.13, %s works: %s: it has no cublasCreate_v2",
+		empty, empty))
 	_, err = openNCCL([]string{needy})
-	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: libpsbench-lt.so: cannot open shared object file: No such file or directory", needy, needy))
+	expect(t, err,
+		fmt.Sprintf("no NCCL: none of %s works: %s: libpsbench-lt.so: cannot open shared object file: No such file or directory",
+			needy, needy))
 	_, err = openNCCL([]string{empty})
 	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: it has no ncclGetVersion", empty, empty))
 }
@@ -269,7 +277,8 @@ func TestLibrariesOfWheels(t *testing.T) {
 		must(t, os.Symlink(lt, filepath.Join(folder, "libcublasLt.so.12")))
 		must(t, os.Symlink(needy, filepath.Join(folder, "libcublas.so.12")))
 		t.Run(environment, func(t *testing.T) {
-			value := map[string]string{"PATH": filepath.Join(prefix, "bin") + ":" + os.Getenv("PATH"), "VIRTUAL_ENV": prefix, "PYTHONPATH": packages}[environment]
+			value := map[string]string{"PATH": filepath.Join(prefix, "bin") + ":" + os.Getenv("PATH"),
+				"VIRTUAL_ENV": prefix, "PYTHONPATH": packages}[environment]
 			t.Setenv(environment, value)
 			if found := inWheels("libcublas.so.12"); !slices.Contains(found, filepath.Join(folder, "libcublas.so.12")) {
 				t.Fatalf("found are %v", found)
@@ -294,13 +303,15 @@ func TestCuBLASThatDoesNotWork(t *testing.T) {
 	}
 	memory := hostMemory(t, s.Context(), 3)
 	memory[0], memory[1] = 2, 3
-	if err := b.Sgemm(s, false, false, 1, 1, 1, 1, onHost(memory), 1, onHost(memory[1:]), 1, 0, onHost(memory[2:]), 1); err != nil || memory[2] != 6 {
+	if err := b.Sgemm(s, false, false, 1, 1, 1, 1, onHost(memory), 1, onHost(memory[1:]), 1, 0, onHost(memory[2:]),
+		1); err != nil || memory[2] != 6 {
 		t.Errorf("2 x 3 is %v, %v", memory[2], err)
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
 	_, err = openCuBLAS(s.Context(), []string{tooNew, "libpsbench-absent.so", sticks})
-	expect(t, err, fmt.Sprintf("no cuBLAS: none of %s, libpsbench-absent.so, %s works: %s: cublasCreate on cuda:0: it is not initialized (cublasStatus_t 1); "+
-		"%s: cublasDestroy on cuda:0: an error of its own (cublasStatus_t 14)", tooNew, sticks, tooNew, sticks))
+	expect(t, err,
+		fmt.Sprintf("no cuBLAS: none of %s, libpsbench-absent.so, %s works: %s: cublasCreate on cuda:0: it is not initialized (cublasStatus_t 1); "+
+			"%s: cublasDestroy on cuda:0: an error of its own (cublasStatus_t 14)", tooNew, sticks, tooNew, sticks))
 }

@@ -60,7 +60,8 @@ func OpenNCCL() (*NCCL, error) { return openNCCL(ncclNames) }
 
 func openNCCL(names []string) (*NCCL, error) {
 	api := (*C.psb_nccl)(C.calloc(1, C.sizeof_psb_nccl))
-	if err := load("NCCL", names, func(name *C.char) *C.char { return C.psb_load_nccl(name, api) }, func() error { return nil }); err != nil {
+	if err := load("NCCL", names, func(name *C.char) *C.char { return C.psb_load_nccl(name, api) },
+		func() error { return nil }); err != nil {
 		C.free(unsafe.Pointer(api))
 		return nil, err
 	}
@@ -106,7 +107,8 @@ func (n *NCCL) Join(c *driver.Context, id [128]byte, ranks, rank int, deadline t
 // AllReduce gives stream s the all-reduce of so many float32, which every rank must do; send and
 // receive may be one. The work is on the stream when it returns, which may take the first time until other ranks
 // have called it, the deadline at most. Cost: 2 (ranks-1)/ranks of the bytes over the slowest link.
-func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer, elements int, op Operation, deadline time.Time) error {
+func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer, elements int, op Operation,
+	deadline time.Time) error {
 	if err := c.Err(); err != nil { // which the call would answer as if it were its own
 		return err
 	}
@@ -115,7 +117,8 @@ func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer,
 		c.mu.Unlock()
 		return ErrAborted
 	}
-	result := C.psb_nccl_all_reduce(c.nccl.api, C.CUcontext(c.context.Handle()), c.c, C.CUdeviceptr(send), C.CUdeviceptr(receive),
+	result := C.psb_nccl_all_reduce(c.nccl.api, C.CUcontext(c.context.Handle()), c.c, C.CUdeviceptr(send),
+		C.CUdeviceptr(receive),
 		C.size_t(elements), float32Type, C.int(op), C.CUstream(s.Handle()))
 	c.mu.Unlock()
 	result, err := c.settle(result, deadline)

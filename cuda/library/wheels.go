@@ -45,7 +45,8 @@ func packageFolders() []string {
 		}
 		seen[prefix] = true
 		for _, packages := range []string{"lib*/python3*/site-packages", "lib/python3*/dist-packages"} {
-			found, _ := filepath.Glob(filepath.Join(prefix, packages)) // the pattern is right, but where prefix has its signs
+			// the pattern is right, but where prefix has its signs
+			found, _ := filepath.Glob(filepath.Join(prefix, packages))
 			folders = append(folders, found...)
 		}
 	}

@@ -62,7 +62,8 @@ func (m *mutant) failing(t *testing.T, text string) string {
 	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {source: changed}})
 	check(t, err)
 	check(t, os.WriteFile(overlay, replaced, 0o600))
-	arguments := []string{"test", "-tags", "nvidia", "-short", "-vet", "off", "-failfast", "-count", "1", "-timeout", "2m", "-overlay", overlay, "-run", m.tests}
+	arguments := []string{"test", "-tags", "nvidia", "-short", "-vet", "off", "-failfast", "-count", "1", "-timeout",
+		"2m", "-overlay", overlay, "-run", m.tests}
 	for _, p := range strings.Fields(m.packages) {
 		arguments = append(arguments, "./cuda/"+p)
 	}

@@ -36,9 +36,11 @@ func Parse(text string) (int, error) {
 	case err == nil && n > 0 && n <= uint64(math.MaxInt/unit): // #nosec G115 -- a unit
 		return int(n) * unit, nil // #nosec G115 -- checked above
 	case isUnit && number != "" && strings.ContainsAny(number[len(number)-1:], "KMG"):
-		return 0, fmt.Errorf("is %s, but that unit %w: write %siB, or the number of bytes", quote.String(text), ErrUnit, number)
+		return 0, fmt.Errorf("is %s, but that unit %w: write %siB, or the number of bytes", quote.String(text), ErrUnit,
+			number)
 	}
-	return 0, fmt.Errorf("is %s but must be a number of bytes, as in 4096, 4K, 25M or 1G%s", quote.String(text), numeral.Why(err))
+	return 0, fmt.Errorf("is %s but must be a number of bytes, as in 4096, 4K, 25M or 1G%s", quote.String(text),
+		numeral.Why(err))
 }
 
 // inBytes is a number of units as one of bytes, exactly, where it is short enough to be whole then.

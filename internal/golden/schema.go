@@ -14,8 +14,8 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Commented is a reflector that describes types by the comments of the packages in some folders, which are named from the
-// working directory, the top of the repository.
+// Commented is a reflector that describes types by the comments of the packages in some folders, which are named from
+// the working directory, the top of the repository.
 func Commented(t testing.TB, folders ...string) *jsonschema.Reflector {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true, Mapper: textSchema}
@@ -91,8 +91,8 @@ func RequireRefused(t testing.TB, validate func(text string) error, text string,
 	}
 }
 
-// RequireNamed requires that a document names every field of the types in some schemas, but for those types that another
-// document has.
+// RequireNamed requires that a document names every field of the types in some schemas, but for those types that
+// another document has.
 func RequireNamed(t testing.TB, document string, elsewhere []string, schemas ...[]byte) {
 	t.Helper()
 	text, err := os.ReadFile(document) // #nosec G304 -- the test names it

@@ -85,7 +85,8 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 			return nil, err
 		}
 		return table.New(p, table.Config{
-			Seed: q.Table.GetSeed(), Position: int(q.Table.GetPosition()), Trainers: int(q.Table.GetTrainers()), Summarize: q.Table.GetSummarize(),
+			Seed: q.Table.GetSeed(), Position: int(q.Table.GetPosition()), Trainers: int(q.Table.GetTrainers()),
+			Summarize: q.Table.GetSummarize(),
 		})
 	case *proto.ConfigureRequest_Data:
 		if q.Data.GetProtocol() {
@@ -121,7 +122,8 @@ func computes(req *proto.ConfigureRequest) bool {
 func checkServes(p *process.Process, tables bool) error {
 	part, err := p.Find(p.Part())
 	if err == nil && tables != (part.Serves == sdk.ServiceTables) {
-		return fmt.Errorf("%s of this plugin serves %s, which is not what it was configured for", p.Title(), part.Serves)
+		return fmt.Errorf("%s of this plugin serves %s, which is not what it was configured for", p.Title(),
+			part.Serves)
 	}
 	return err
 }
@@ -161,7 +163,8 @@ func trainerConfig(q *proto.TrainerRole) trainer.Config {
 }
 
 func serverConfig(q *proto.ServerRole) server.Config {
-	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), Asynchronous: q.GetAsynchronous(), Protocol: q.GetProtocol(), ModelEnv: modelEnv(q.GetModelEnv())}
+	c := server.Config{Seed: q.GetSeed(), Summarize: q.GetSummarize(), Asynchronous: q.GetAsynchronous(),
+		Protocol: q.GetProtocol(), ModelEnv: modelEnv(q.GetModelEnv())}
 	if q.GetModel() != nil {
 		c.Model = new(choiceOf(q.GetModel()))
 	}
@@ -184,7 +187,8 @@ func processConfig(req *proto.ConfigureRequest) process.Config {
 	return process.Config{
 		Name: req.GetName(), Rank: int(req.GetRank()), Part: choiceOf(req.GetPart()),
 		Timeout: time.Duration(req.GetTimeoutNs()), Secret: req.GetSecret(),
-		Directory: req.GetDirectory(), Transport: req.GetTransport(), Listen: req.GetListen(), InsecureNetwork: req.GetInsecureNetwork(), Check: convert.CheckFromProto(req.GetCheck()),
+		Directory: req.GetDirectory(), Transport: req.GetTransport(), Listen: req.GetListen(),
+		InsecureNetwork: req.GetInsecureNetwork(), Check: convert.CheckFromProto(req.GetCheck()),
 	}
 }
 
@@ -195,5 +199,6 @@ func choiceOf(c *proto.PartChoice) process.Choice {
 
 // modelEnv is what a model knows of its run.
 func modelEnv(e *proto.ModelEnv) sdk.ModelEnv {
-	return sdk.ModelEnv{MaxBatch: int(e.GetMaxBatch()), Threads: int(e.GetThreads()), FirstTensor: int(e.GetFirstTensor())}
+	return sdk.ModelEnv{MaxBatch: int(e.GetMaxBatch()), Threads: int(e.GetThreads()),
+		FirstTensor: int(e.GetFirstTensor())}
 }

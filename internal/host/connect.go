@@ -60,7 +60,8 @@ func connect(r role, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	case *companion.HookRole:
 		q := req.GetCompanion()
 		facts, err = r.Connect(companion.HookPeers{
-			Trainer: convert.PeerFromProto(q.GetTrainer()), Buckets: convert.BucketsFromProto(q.GetBuckets()), Links: hookLinks(q.GetHook()),
+			Trainer: convert.PeerFromProto(q.GetTrainer()), Buckets: convert.BucketsFromProto(q.GetBuckets()),
+			Links: hookLinks(q.GetHook()),
 		})
 	case *companion.CriterionRole:
 		facts, err = r.Connect(convert.PeerFromProto(req.GetCompanion().GetTrainer()))
@@ -108,7 +109,8 @@ func connectTrainer(r *trainer.Role, q *proto.TrainerLinks) (*proto.ConnectReply
 func trainerPeers(q *proto.TrainerLinks) trainer.Peers {
 	peers := trainer.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Model: convert.ModelFromProto(q.GetModel()),
-		Source:     batches.Source{Data: convert.PeerFromProto(q.GetData()), Share: convert.ShareFromProto(q.GetShare()), Streamed: q.GetStreamed()},
+		Source: batches.Source{Data: convert.PeerFromProto(q.GetData()),
+			Share: convert.ShareFromProto(q.GetShare()), Streamed: q.GetStreamed()},
 		Hook:       hookLinks(q.GetHook()),
 		Companions: map[sdk.Kind]process.Peer{},
 		Lookup:     convert.LookupFromProto(q.GetLookup()), TableServers: peersOf(q.GetTableServers()),
@@ -120,14 +122,16 @@ func trainerPeers(q *proto.TrainerLinks) trainer.Peers {
 }
 
 func serverPeers(q *proto.ServerLinks) server.Peers {
-	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers()), PushedFor: int(q.GetPushedFor()), Part: convert.PeerFromProto(q.GetCompanion())}
+	return server.Peers{Buckets: convert.BucketsFromProto(q.GetBuckets()), Trainers: peersOf(q.GetTrainers()),
+		PushedFor: int(q.GetPushedFor()), Part: convert.PeerFromProto(q.GetCompanion())}
 }
 
 func benchPeers(q *proto.BenchLinks) bench.Peers {
 	return bench.Peers{
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: peerOrNil(q.GetServer()),
 		Group: groupOrNil(q.GetGroup()), Default: groupOrNil(q.GetDefault()), Sync: group(q.GetSync()),
-		Together: groupOrNil(q.GetTogether()), Part: convert.PeerFromProto(q.GetCompanion()), Asked: peerOrNil(q.GetAsked()),
+		Together: groupOrNil(q.GetTogether()), Part: convert.PeerFromProto(q.GetCompanion()),
+		Asked: peerOrNil(q.GetAsked()),
 	}
 }
 
@@ -167,5 +171,6 @@ func groupOrNil(g *proto.Group) *process.Group {
 
 // hookLinks are the links of a hook.
 func hookLinks(l *proto.HookLinks) process.HookLinks {
-	return process.HookLinks{Server: peerOrNil(l.GetServer()), Group: groupOrNil(l.GetGroup()), Default: groupOrNil(l.GetDefault()), Together: groupOrNil(l.GetTogether())}
+	return process.HookLinks{Server: peerOrNil(l.GetServer()), Group: groupOrNil(l.GetGroup()),
+		Default: groupOrNil(l.GetDefault()), Together: groupOrNil(l.GetTogether())}
 }

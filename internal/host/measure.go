@@ -18,7 +18,8 @@ func (p *service) Measure(_ context.Context, req *proto.MeasureRequest) (*proto.
 	if err != nil {
 		return nil, asStatus(err)
 	}
-	return &proto.MeasureReply{LatencyNs: rounds.LatenciesNS, Mismatch: rounds.Mismatch, Unchecked: rounds.Unchecked}, nil
+	return &proto.MeasureReply{LatencyNs: rounds.LatenciesNS, Mismatch: rounds.Mismatch, Unchecked: rounds.Unchecked},
+		nil
 }
 
 var expectations = map[proto.MeasureRequest_Expect]bench.Expect{

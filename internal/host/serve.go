@@ -56,14 +56,16 @@ func ServeOn(open engine.Opener, parts ...sdk.Part) {
 		HandshakeConfig: Handshake,
 		Plugins:         plugin.PluginSet{Dispensed: &GRPCPlugin{process: p}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(opts, grpc.ChainUnaryInterceptor(callForPart), grpc.ChainStreamInterceptor(streamForPart), grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.MaxSendMsgSize(MaxMessageBytes))...)
+			return grpc.NewServer(append(opts, grpc.ChainUnaryInterceptor(callForPart),
+				grpc.ChainStreamInterceptor(streamForPart), grpc.MaxRecvMsgSize(MaxMessageBytes),
+				grpc.MaxSendMsgSize(MaxMessageBytes))...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: os.Stderr}),
 	})
 }
 
-// callForPart and streamForPart mark what a call of the core starts as a part's; what psbench itself starts there is told
-// by its code, and its links by their own mark.
+// callForPart and streamForPart mark what a call of the core starts as a part's; what psbench itself starts there is
+// told by its code, and its links by their own mark.
 func callForPart(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	markCall(call.FullMethod)
 	return handle(ctx, req)

@@ -99,7 +99,8 @@ func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanRe
 	}
 	defer leave()
 	buckets, inputs, err := r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
-	return &proto.PlanReply{Buckets: convert.BucketsToProto(buckets), Inputs: convert.InputsToProto(inputs)}, p.status(err)
+	return &proto.PlanReply{Buckets: convert.BucketsToProto(buckets), Inputs: convert.InputsToProto(inputs)},
+		p.status(err)
 }
 
 // Partition has the data process share the batches out.
@@ -117,7 +118,8 @@ func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*pr
 }
 
 func partitionRequest(q *proto.PartitionRequest) data.Request {
-	req := data.Request{Inputs: convert.InputsFromProto(q.GetInputs()), BatchSize: int(q.GetBatchSize()), Part: convert.PeerFromProto(q.GetCompanion())}
+	req := data.Request{Inputs: convert.InputsFromProto(q.GetInputs()), BatchSize: int(q.GetBatchSize()),
+		Part: convert.PeerFromProto(q.GetCompanion())}
 	for _, s := range q.GetSets() {
 		var set []int
 		for _, t := range s.GetTrainers() {

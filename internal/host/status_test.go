@@ -25,17 +25,20 @@ func TestFailuresCross(t *testing.T) {
 	}{
 		{fmt.Errorf("epoch 0: %w", wait), proto.Failure_CAUSE_WAIT, wait.For},
 		{fmt.Errorf("epoch 0: %w", peer), proto.Failure_CAUSE_PEER, []string{"server2"}},
-		{fmt.Errorf("epoch 0: %w", &fault.Part{Text: "trainer0.hook sent step", Process: "trainer0.hook"}), proto.Failure_CAUSE_UNSPECIFIED, []string{"trainer0.hook"}},
+		{fmt.Errorf("epoch 0: %w", &fault.Part{Text: "trainer0.hook sent step", Process: "trainer0.hook"}),
+			proto.Failure_CAUSE_UNSPECIFIED, []string{"trainer0.hook"}},
 		{errors.New("bad luck"), proto.Failure_CAUSE_UNSPECIFIED, nil},
 	} {
-		got := convert.FailureToProto(fault.Describe(c.err))
-		if got.GetCause() != c.cause || got.GetMessage() != c.err.Error() || !cmp.Equal(got.GetAbout(), c.about) {
-			t.Errorf("%v became %v", c.err, got)
-		}
-		s, _ := status.FromError(asStatus(c.err))
-		if d := s.Details(); len(d) != 1 || d[0].(*proto.Failure).GetCause() != c.cause {
-			t.Errorf("the status of %v has details %v", c.err, d)
-		}
+		t.Run(fmt.Sprint(c.cause), func(t *testing.T) {
+			got := convert.FailureToProto(fault.Describe(c.err))
+			if got.GetCause() != c.cause || got.GetMessage() != c.err.Error() || !cmp.Equal(got.GetAbout(), c.about) {
+				t.Errorf("%v became %v", c.err, got)
+			}
+			s, _ := status.FromError(asStatus(c.err))
+			if d := s.Details(); len(d) != 1 || d[0].(*proto.Failure).GetCause() != c.cause {
+				t.Errorf("the status of %v has details %v", c.err, d)
+			}
+		})
 	}
 	if asStatus(nil) != nil {
 		t.Error("no error became one")

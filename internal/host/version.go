@@ -71,10 +71,12 @@ func (v Version) Refusal(number int) string {
 	if theirs.Major < v.Major {
 		remedy = "build the plugin with the sdk of this psbench"
 	}
-	return fmt.Sprintf("it speaks version %s of psbench's contract with plugins, this psbench %s: %s", theirs, v, remedy)
+	return fmt.Sprintf("it speaks version %s of psbench's contract with plugins, this psbench %s: %s", theirs, v,
+		remedy)
 }
 
 // RefusalOf is Refusal of what is no number of a version.
 func (v Version) RefusalOf(text string) string {
-	return fmt.Sprintf("it names %s as its version of psbench's contract with plugins, which is none; this psbench speaks %s: build the plugin with the sdk of this psbench", text, v)
+	return fmt.Sprintf("it names %s as its version of psbench's contract with plugins, which is none; this psbench speaks %s: build the plugin with the sdk of this psbench",
+		text, v)
 }

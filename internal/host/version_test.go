@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -13,11 +14,14 @@ func TestVersionsThatACoreTakes(t *testing.T) {
 		t.Errorf("version 2.1 takes %v, want %v", accepted, want)
 	}
 	for _, v := range []Version{{0, 1}, {1, 0}, {2, 999}, {3, 7}} {
-		if got := VersionOf(v.number()); got != v {
-			t.Errorf("%v became %v", v, got)
-		}
+		t.Run(fmt.Sprint(v.Major), func(t *testing.T) {
+			if got := VersionOf(v.number()); got != v {
+				t.Errorf("%v became %v", v, got)
+			}
+		})
 	}
-	if accepted := Contract.Accepted(); len(accepted) != Contract.Minor+1 || accepted[int(Handshake.ProtocolVersion)] == nil {
+	if accepted := Contract.Accepted(); len(accepted) != Contract.Minor+1 ||
+		accepted[int(Handshake.ProtocolVersion)] == nil {
 		t.Errorf("this source speaks %v and takes %v", Contract, slices.Sorted(maps.Keys(accepted)))
 	}
 }

@@ -54,7 +54,8 @@ func TestWatchTellsWhatIsAsked(t *testing.T) {
 		{0, 2, first(2, "PASS_MEASURED epoch 0")},
 		{0, 30, first(30, "PASS_MEASURED epoch 0")},
 		{250 * time.Millisecond, 0, []string{"PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED 120 2"}},
-		{250 * time.Millisecond, 5, first(5, "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED epoch 0", "PASS_MEASURED 120 2")},
+		{250 * time.Millisecond, 5,
+			first(5, "PASS_WARM_UP 100 0.5", "PASS_WARM_UP 120 0.25", "PASS_MEASURED epoch 0", "PASS_MEASURED 120 2")},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newService(nil)
@@ -86,7 +87,8 @@ func TestWatchTellsWhatIsAsked(t *testing.T) {
 			cancel()
 			hosttest.Must(t, <-ended)
 			if !slices.Equal(w.events, c.want) {
-				t.Errorf("asked for iterations every %v and each %d. epoch it told %q, want %q", c.every, c.epochs, w.events, c.want)
+				t.Errorf("asked for iterations every %v and each %d. epoch it told %q, want %q", c.every, c.epochs,
+					w.events, c.want)
 			}
 		})
 	}

@@ -31,7 +31,8 @@ type Identity struct {
 // since neither is looked at.
 func Of(secret []byte, purpose string) (*Identity, error) {
 	if len(secret) < MinimumSecret {
-		return nil, fmt.Errorf("a secret of %d bytes is too short: it must have %d at least", len(secret), MinimumSecret)
+		return nil, fmt.Errorf("a secret of %d bytes is too short: it must have %d at least", len(secret),
+			MinimumSecret)
 	}
 	seed, err := hkdf.Key(sha256.New, secret, nil, "psbench "+purpose, ed25519.SeedSize)
 	if err != nil {

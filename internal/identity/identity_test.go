@@ -66,14 +66,17 @@ func TestWhoKnowsTheSecret(t *testing.T) {
 		"no certificate":  {nobody, true, true},
 		"TLS 1.2":         {old, true, true},
 	} {
-		atServer, atClient := meet(t, us.Server(), c.client)
-		if (atServer != nil) != c.server || (atClient != nil) != c.dialer {
-			t.Errorf("%s: the server says %v, the client %v", name, atServer, atClient)
-		}
+		t.Run(name, func(t *testing.T) {
+			atServer, atClient := meet(t, us.Server(), c.client)
+			if (atServer != nil) != c.server || (atClient != nil) != c.dialer {
+				t.Errorf("%s: the server says %v, the client %v", name, atServer, atClient)
+			}
+		})
 	}
 	trusting := strangers.Client() // who does not care whom it talks to is not heard either
 	trusting.VerifyConnection = nil
-	if atServer, _ := meet(t, us.Server(), trusting); atServer == nil || !strings.Contains(atServer.Error(), "does not know the secret") {
+	if atServer, _ := meet(t, us.Server(), trusting); atServer == nil ||
+		!strings.Contains(atServer.Error(), "does not know the secret") {
 		t.Errorf("the server says %v of a stranger", atServer)
 	}
 }

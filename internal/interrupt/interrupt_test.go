@@ -20,13 +20,17 @@ func TestWatch(t *testing.T) {
 		second                os.Signal
 		secondAt, least, most time.Duration // psbench ends between them
 	}{
-		"nothing to keep":     {most: 0},
-		"blocked":             {held: true, least: StallLimit, most: StallLimit + StallLimit/10},
-		"working":             {held: true, computes: 10 * time.Second, least: 11 * time.Second, most: 13 * time.Second},
-		"working and writing": {held: true, computes: 5 * time.Second, moves: 20 * time.Second, least: 21 * time.Second, most: 23 * time.Second},
-		"collecting":          {held: true, waits: 8 * time.Second, least: 9 * time.Second, most: 11 * time.Second},
-		"second signal":       {held: true, computes: never, second: os.Interrupt, secondAt: time.Second, least: time.Second, most: time.Second},
-		"second hang-up":      {held: true, second: syscall.SIGHUP, secondAt: time.Second, least: StallLimit, most: StallLimit + StallLimit/10},
+		"nothing to keep": {most: 0},
+		"blocked":         {held: true, least: StallLimit, most: StallLimit + StallLimit/10},
+		"working": {held: true, computes: 10 * time.Second, least: 11 * time.Second,
+			most: 13 * time.Second},
+		"working and writing": {held: true, computes: 5 * time.Second, moves: 20 * time.Second, least: 21 * time.Second,
+			most: 23 * time.Second},
+		"collecting": {held: true, waits: 8 * time.Second, least: 9 * time.Second, most: 11 * time.Second},
+		"second signal": {held: true, computes: never, second: os.Interrupt, secondAt: time.Second,
+			least: time.Second, most: time.Second},
+		"second hang-up": {held: true, second: syscall.SIGHUP, secondAt: time.Second, least: StallLimit,
+			most: StallLimit + StallLimit/10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

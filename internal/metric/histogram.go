@@ -46,7 +46,8 @@ func (h *Histogram) Check() error {
 		return err
 	}
 	if len(h.Counts) != len(h.Bounds)+1 {
-		return fmt.Errorf("it has %d counts, but %d bounds make %d buckets", len(h.Counts), len(h.Bounds), len(h.Bounds)+1)
+		return fmt.Errorf("it has %d counts, but %d bounds make %d buckets", len(h.Counts), len(h.Bounds),
+			len(h.Bounds)+1)
 	}
 	total := int64(0)
 	for i, n := range append(slices.Clone(h.Counts), h.NaN) {

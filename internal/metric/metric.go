@@ -60,7 +60,8 @@ func CheckUnit(unit string) error {
 		return r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("%/^_-", r)
 	}
 	if n == 0 || n > longestUnit || strings.ContainsFunc(unit, odd) {
-		return fmt.Errorf("unit %s must be a short word such as 1, B, rows, steps or %%: at most %d letters, digits and %% / ^ _ -",
+		return fmt.Errorf(
+			"unit %s must be a short word such as 1, B, rows, steps or %%: at most %d letters, digits and %% / ^ _ -",
 			quote.String(unit), longestUnit)
 	}
 	return nil

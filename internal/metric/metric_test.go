@@ -12,7 +12,8 @@ import (
 
 // anyBounds draws bounds that ascend.
 func anyBounds(t *rapid.T) []float64 {
-	bounds := rapid.SliceOfNDistinct(rapid.Float64Range(-100, 100), 1, 8, func(x float64) float64 { return x + 0 }).Draw(t, "bounds")
+	bounds := rapid.SliceOfNDistinct(rapid.Float64Range(-100, 100), 1, 8,
+		func(x float64) float64 { return x + 0 }).Draw(t, "bounds")
 	slices.Sort(bounds)
 	return bounds
 }
@@ -33,7 +34,8 @@ func count(bounds, values []float64) Histogram {
 	return h
 }
 
-var values = rapid.SliceOf(rapid.OneOf(rapid.Float64Range(-120, 120), rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1)})))
+var values = rapid.SliceOf(rapid.OneOf(rapid.Float64Range(-120, 120),
+	rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1)})))
 
 // Values land in the bucket that their bound ends, whether they are counted together or by
 // several and merged, in any order; quantiles are those of the buckets of the sorted values.
@@ -77,21 +79,30 @@ func TestMerging(t *testing.T) {
 
 func TestHistogramsThatCannotBe(t *testing.T) {
 	for want, h := range map[string]Histogram{
-		"it has 0 bounds, but must have 1 to 1000":                              {Counts: []int64{0}},
-		"it has 1001 bounds, but must have 1 to 1000":                           NewHistogram(make([]float64, 1001)),
-		"bound 1 is 1, but bounds must ascend and the one before it is 2":       NewHistogram([]float64{2, 1}),
-		"bound 0 is -Inf, but must be finite":                                   NewHistogram([]float64{math.Inf(-1), 1}),
-		"it has 2 counts, but 2 bounds make 3 buckets":                          {Bounds: []float64{1, 2}, Counts: []int64{1, 2}},
-		"count 1: -1 must be from 0 to 2^53":                                    {Bounds: []float64{1}, Counts: []int64{1, -1}},
-		"count 2: 9007199254740993 must be from 0 to 2^53":                      {Bounds: []float64{1}, Counts: []int64{0, 0}, NaN: MostCount + 1},
-		"count 1: the sum of all must be at most 2^53":                          {Bounds: []float64{1}, Counts: []int64{MostCount, MostCount}},
-		"bound 1 is 0, but bounds must ascend and the one before it is 0":       NewHistogram([]float64{0, 0}),
-		"bound 1 is 0, but bounds must ascend and the one before it is -0":      NewHistogram([]float64{math.Copysign(0, -1), 0}),
-		fmt.Sprintf("count 0: %d must be from 0 to 2^53", int64(math.MinInt64)): {Bounds: []float64{1}, Counts: []int64{math.MinInt64, 0}},
+		"it has 0 bounds, but must have 1 to 1000":                        {Counts: []int64{0}},
+		"it has 1001 bounds, but must have 1 to 1000":                     NewHistogram(make([]float64, 1001)),
+		"bound 1 is 1, but bounds must ascend and the one before it is 2": NewHistogram([]float64{2, 1}),
+		"bound 0 is -Inf, but must be finite": NewHistogram([]float64{math.Inf(-1),
+			1}),
+		"it has 2 counts, but 2 bounds make 3 buckets": {Bounds: []float64{1, 2},
+			Counts: []int64{1, 2}},
+		"count 1: -1 must be from 0 to 2^53": {Bounds: []float64{1},
+			Counts: []int64{1, -1}},
+		"count 2: 9007199254740993 must be from 0 to 2^53": {Bounds: []float64{1},
+			Counts: []int64{0, 0}, NaN: MostCount + 1},
+		"count 1: the sum of all must be at most 2^53": {Bounds: []float64{1},
+			Counts: []int64{MostCount, MostCount}},
+		"bound 1 is 0, but bounds must ascend and the one before it is 0": NewHistogram([]float64{0, 0}),
+		"bound 1 is 0, but bounds must ascend and the one before it is -0": NewHistogram([]float64{math.Copysign(0, -1),
+			0}),
+		fmt.Sprintf("count 0: %d must be from 0 to 2^53", int64(math.MinInt64)): {Bounds: []float64{1},
+			Counts: []int64{math.MinInt64, 0}},
 	} {
-		if err := h.Check(); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if err := h.Check(); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 	h := Histogram{Bounds: []float64{1}, Counts: []int64{MostCount, 0}}
 	if err := h.Check(); err != nil {

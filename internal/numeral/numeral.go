@@ -11,8 +11,9 @@ import (
 
 // What can be wrong with the text of a number; each is a sentence about it.
 var (
-	ErrSyntax   = errors.New("it is not a number")
-	ErrComma    = errors.New("its comma could separate thousands or decimals: write a point before decimals and nothing between thousands")
+	ErrSyntax = errors.New("it is not a number")
+	ErrComma  = errors.New(
+		"its comma could separate thousands or decimals: write a point before decimals and nothing between thousands")
 	ErrFraction = errors.New("it is not a whole number")
 	ErrNegative = errors.New("it is below 0")
 	ErrRange    = errors.New("it is too large")

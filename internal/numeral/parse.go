@@ -30,7 +30,8 @@ func parse(text string) (parts, error) {
 	switch {
 	case found && rest == "":
 		return p, nil
-	case text != "" && strings.Contains(text, ",") && strings.ContainsAny(text, "0123456789") && strings.Trim(text, "+-.,eE0123456789") == "":
+	case text != "" && strings.Contains(text, ",") && strings.ContainsAny(text, "0123456789") &&
+		strings.Trim(text, "+-.,eE0123456789") == "":
 		return p, ErrComma
 	}
 	return p, ErrSyntax

@@ -11,9 +11,11 @@ func TestInJSON(t *testing.T) {
 		`[1,0001,02,0.05]`:                     `[1,1,2,0.05]`,
 		`x`:                                    `x`,
 	} {
-		if got, _ := InJSON(text); got != want {
-			t.Errorf("%s becomes %s, want %s", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got, _ := InJSON(text); got != want {
+				t.Errorf("%s becomes %s, want %s", text, got, want)
+			}
+		})
 	}
 	text := `[.5,007,True,x]`
 	written, place := InJSON(text)

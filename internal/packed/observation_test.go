@@ -43,7 +43,8 @@ func TestObservationsRoundTrip(t *testing.T) {
 		}
 		for _, c := range l.Chunks() {
 			again, err := ChunkOf[Observation](c.Bytes())
-			if implausible := slices.ContainsFunc(want, func(o Observation) bool { return !o.Plausible() }); (err != nil) != implausible {
+			if implausible := slices.ContainsFunc(want,
+				func(o Observation) bool { return !o.Plausible() }); (err != nil) != implausible {
 				t.Fatal(err)
 			} else if err == nil && !slices.EqualFunc(slices.Collect(again.All()), want, sameBits) {
 				t.Fatal(cmp.Diff(want, slices.Collect(again.All())))
@@ -81,7 +82,8 @@ func FuzzObservationsOf(f *testing.F) {
 		for o := range c.All() {
 			again.Add(o)
 		}
-		if again.Len() != c.Len() || c.Len() > len(data) || !slices.EqualFunc(slices.Collect(again.All()), slices.Collect(c.All()), sameBits) {
+		if again.Len() != c.Len() || c.Len() > len(data) ||
+			!slices.EqualFunc(slices.Collect(again.All()), slices.Collect(c.All()), sameBits) {
 			t.Fatalf("% x has %d observations, and again %d", data, c.Len(), again.Len())
 		}
 	})
@@ -95,7 +97,8 @@ func TestObservationsThatCannotBe(t *testing.T) {
 		{[]byte{8 << 2, 0xff}, "measurement 0 is cut off"},
 		{[]byte{0, 9 << 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}, "measurement 1 is cut off"},
 		{[]byte{anyKey, 0xff}, "measurement 0 is cut off"},
-		{[]byte{anyKey, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0}, "measurement 0 has a number beyond 2^61"},
+		{[]byte{anyKey, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0},
+			"measurement 0 has a number beyond 2^61"},
 	} {
 		if _, err := ChunkOf[Observation](c.data); err == nil || err.Error() != c.want {
 			t.Errorf("% x: %v, want %s", c.data, err, c.want)

@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -52,7 +53,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for _, c := range l.Chunks() {
 			again, err := ChunkOf[Measurement](c.Bytes())
-			if implausible := slices.ContainsFunc(want, func(m Measurement) bool { return !m.Plausible() }); (err != nil) != implausible {
+			if implausible := slices.ContainsFunc(want,
+				func(m Measurement) bool { return !m.Plausible() }); (err != nil) != implausible {
 				t.Fatal(err)
 			} else if err == nil && !slices.Equal(slices.Collect(again.All()), want) {
 				t.Fatal(cmp.Diff(want, slices.Collect(again.All())))
@@ -62,12 +64,15 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestPlausible(t *testing.T) {
-	for x, want := range map[int64]bool{0: true, 1 << 61: true, -1 << 61: true, 1<<61 + 1: false, -1<<61 - 1: false, math.MaxInt64: false, math.MinInt64: false} {
-		for _, m := range []Measurement{{A: x}, {B: x}, {StartNS: x}, {DurationNS: x}} {
-			if m.Plausible() != want {
-				t.Errorf("%+v: %v", m, !want)
+	for x, want := range map[int64]bool{0: true, 1 << 61: true, -1 << 61: true, 1<<61 + 1: false, -1<<61 - 1: false,
+		math.MaxInt64: false, math.MinInt64: false} {
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			for _, m := range []Measurement{{A: x}, {B: x}, {StartNS: x}, {DurationNS: x}} {
+				if m.Plausible() != want {
+					t.Errorf("%+v: %v", m, !want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -89,7 +94,8 @@ func FuzzChunkOf(f *testing.F) {
 		for m := range c.All() {
 			again.Add(m)
 		}
-		if again.Len() != c.Len() || c.Len() > len(data) || !slices.Equal(slices.Collect(again.All()), slices.Collect(c.All())) {
+		if again.Len() != c.Len() || c.Len() > len(data) ||
+			!slices.Equal(slices.Collect(again.All()), slices.Collect(c.All())) {
 			t.Fatalf("% x has %d measurements, and again %d", data, c.Len(), again.Len())
 		}
 	})
@@ -122,7 +128,8 @@ func trained(n, parts int, iterationNS float64) []Measurement {
 		whole := iterationNS * math.Exp(0.2*rnd.NormFloat64())
 		for part := range parts {
 			start := at + whole*float64(part)/float64(parts)
-			out = append(out, Measurement{int64(i / 10), int64(i % 10), int64(start), int64(whole / float64(parts) * rnd.Float64())})
+			out = append(out,
+				Measurement{int64(i / 10), int64(i % 10), int64(start), int64(whole / float64(parts) * rnd.Float64())})
 			if parts > 1 {
 				out[len(out)-1].A, out[len(out)-1].B = int64(i), int64(part)
 			}
@@ -138,18 +145,22 @@ func TestBytesOfAMeasurement(t *testing.T) {
 		parts       int
 		iterationNS float64
 		least, most float64
-	}{{1, 20e3, 4, 5}, {3, 20e3, 4, 5}, {1, 300e3, 5, 6.5}, {3, 300e3, 5, 6}, {1, 12e6, 6, 7.5}, {3, 12e6, 6, 7.5}, {1, 50e6, 7, 8}} {
-		var l List[Measurement]
-		for _, m := range trained(20_000, c.parts, c.iterationNS) {
-			l.Add(m)
-		}
-		total := 0
-		for _, chunk := range l.Chunks() {
-			total += len(chunk.Bytes())
-		}
-		if each := float64(total) / float64(l.Len()); each < c.least || each > c.most {
-			t.Errorf("%d parts of iterations of %g ns take %.2f bytes each, want %g to %g", c.parts, c.iterationNS, each, c.least, c.most)
-		}
+	}{{1, 20e3, 4, 5}, {3, 20e3, 4, 5}, {1, 300e3, 5, 6.5}, {3, 300e3, 5, 6}, {1, 12e6, 6, 7.5}, {3, 12e6, 6, 7.5},
+		{1, 50e6, 7, 8}} {
+		t.Run(fmt.Sprint(c.parts), func(t *testing.T) {
+			var l List[Measurement]
+			for _, m := range trained(20_000, c.parts, c.iterationNS) {
+				l.Add(m)
+			}
+			total := 0
+			for _, chunk := range l.Chunks() {
+				total += len(chunk.Bytes())
+			}
+			if each := float64(total) / float64(l.Len()); each < c.least || each > c.most {
+				t.Errorf("%d parts of iterations of %g ns take %.2f bytes each, want %g to %g", c.parts, c.iterationNS,
+					each, c.least, c.most)
+			}
+		})
 	}
 }
 
@@ -191,7 +202,8 @@ func TestStorageIsKept(t *testing.T) {
 		l.Add(m)
 	}
 	before.Add(Measurement{A: 7}) // goes elsewhere
-	if got := slices.Collect(before.All()); !slices.Equal(got[:100], measurements[:100]) || got[100].A != 7 || len(got) != 101 {
+	if got := slices.Collect(before.All()); !slices.Equal(got[:100], measurements[:100]) || got[100].A != 7 ||
+		len(got) != 101 {
 		t.Errorf("the snapshot has %d measurements", len(got))
 	}
 	if got := slices.Collect(l.All()); !slices.Equal(got[100:], measurements) {

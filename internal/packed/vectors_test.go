@@ -24,7 +24,8 @@ type vector[T any] struct {
 }
 
 var measurementVectors = map[string][][4]int64{
-	"a key that counts":         {{0, 0, 1000, 5}, {0, 1, 1255, 16}, {0, 2, 1255, 0}, {1, 0, 2000, 255}, {2, 0, 3000, 4095}},
+	"a key that counts": {{0, 0, 1000, 5}, {0, 1, 1255, 16}, {0, 2, 1255, 0}, {1, 0, 2000, 255},
+		{2, 0, 3000, 4095}},
 	"any key":                   {{7, -3, 1, 1}, {5, 100, 2, 2}, {-1 << 61, 1 << 61, 3, 3}},
 	"a long time":               {{0, 1, 1 << 28, 1<<28 - 1}, {0, 2, 1<<29 - 1, 1 << 28}, {0, 3, 1 << 61, 1 << 61}},
 	"times that go back":        {{0, 1, 1000, 10}, {0, 2, 900, -10}, {0, 3, -1 << 61, -1 << 61}},
@@ -47,7 +48,8 @@ func TestVectors(t *testing.T) {
 		for _, m := range measurementVectors[name] {
 			l.Add(Measurement{m[0], m[1], m[2], m[3]})
 		}
-		v.Measurements = append(v.Measurements, vector[[4]int64]{name, measurementVectors[name], hex.EncodeToString(l.Chunks()[0].Bytes())})
+		v.Measurements = append(v.Measurements,
+			vector[[4]int64]{name, measurementVectors[name], hex.EncodeToString(l.Chunks()[0].Bytes())})
 	}
 	for _, name := range sorted(observationVectors) {
 		var l List[Observation]
@@ -58,7 +60,8 @@ func TestVectors(t *testing.T) {
 			}
 			l.Add(Observation{int64(o[0].(int)), int64(o[1].(int)), value})
 		}
-		v.Observations = append(v.Observations, vector[[3]any]{name, observationVectors[name], hex.EncodeToString(l.Chunks()[0].Bytes())})
+		v.Observations = append(v.Observations,
+			vector[[3]any]{name, observationVectors[name], hex.EncodeToString(l.Chunks()[0].Bytes())})
 	}
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {

@@ -22,28 +22,40 @@ func of(kind, fault string) sdk.Part {
 	}
 	switch kind {
 	case "criterion":
-		return sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) { return &brokenSquares{sound: s}, nil })
+		return sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) {
+			return &brokenSquares{sound: s}, nil
+		})
 	case "float criterion":
-		return sdk.WithTargets(sdk.NumberTargets, sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) {
-			if s.has("no ForwardFloats") {
-				return &brokenSquares{sound: s}, nil
-			}
-			return &floatSquares{brokenSquares: brokenSquares{sound: s}}, nil
-		}))
+		return sdk.WithTargets(sdk.NumberTargets,
+			sdk.NewCriterion("tested", settings{}, func(settings, sdk.CriterionEnv) (sdk.Criterion, error) {
+				if s.has("no ForwardFloats") {
+					return &brokenSquares{sound: s}, nil
+				}
+				return &floatSquares{brokenSquares: brokenSquares{sound: s}}, nil
+			}))
 	case "elementwise server":
-		return sdk.NewElementwiseServer("tested", sdk.OnArrival, settings{}, func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil })
+		return sdk.NewElementwiseServer("tested", sdk.OnArrival, settings{},
+			func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil })
 	case "adding server":
-		return sdk.Adding(sdk.NewElementwiseServer("tested", sdk.OnLastArrival, settings{}, func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil }))
+		return sdk.Adding(sdk.NewElementwiseServer("tested", sdk.OnLastArrival, settings{},
+			func(settings, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return &adding{sound: s}, nil }))
 	case "server":
 		return sdk.NewServer("tested", settings{}, func(_ settings, env sdk.ServerEnv) (sdk.Server, error) {
-			return &collecting{sound: s, trainers: env.Trainers, pending: map[[2]int64][]sdk.Push{}, arrived: make(chan struct{})}, nil
+			return &collecting{sound: s, trainers: env.Trainers, pending: map[[2]int64][]sdk.Push{},
+				arrived: make(chan struct{})}, nil
 		})
 	case "table server":
-		return sdk.NewTableServer("tested", settings{}, func(settings, sdk.TableEnv) (sdk.TableServer, error) { return &rows{sound: s}, nil })
+		return sdk.NewTableServer("tested", settings{}, func(settings, sdk.TableEnv) (sdk.TableServer, error) {
+			return &rows{sound: s}, nil
+		})
 	case "data":
-		return sdk.NewData("tested", settings{}, func(settings, sdk.DataEnv) (sdk.Data, error) { return &pair{sound: s}, nil })
+		return sdk.NewData("tested", settings{}, func(settings, sdk.DataEnv) (sdk.Data, error) {
+			return &pair{sound: s}, nil
+		})
 	case "streamed data":
-		return sdk.NewData("tested", settings{}, func(settings, sdk.DataEnv) (sdk.Data, error) { return &tape{pair{sound: s}}, nil })
+		return sdk.NewData("tested", settings{}, func(settings, sdk.DataEnv) (sdk.Data, error) {
+			return &tape{pair{sound: s}}, nil
+		})
 	case "trainer":
 		return sdk.NewTrainer("tested", settings{}, func(_ settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 			return &stepping{sound: s, env: env}, nil
@@ -167,7 +179,8 @@ func TestBrokenParts(t *testing.T) {
 		t.Run(c.kind+" with "+c.fault, func(t *testing.T) {
 			s := &harness.Subject{Part: of(c.kind, c.fault), Timeout: 3 * time.Second}
 			switch c.fault {
-			case "Receive waits for the last trainer", "no answer", "a future that never is done": // which would be waited for
+			// which would be waited for
+			case "Receive waits for the last trainer", "no answer", "a future that never is done":
 				s.Timeout = time.Second
 			}
 			if c.kind == "model" {

@@ -57,10 +57,11 @@ func (t *stepping) Train(ctx context.Context, report sdk.PassReport) error {
 		if t.has("a context that is not looked at") {
 			ctx = context.Background()
 		}
-		err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report, func(_ sdk.Key, b *sdk.Batch) (float64, error) {
-			batch++
-			return t.step(batch, b)
-		})
+		err := dataparallel.RunEpoch(ctx, t.env.Name, epoch, t.parts, report,
+			func(_ sdk.Key, b *sdk.Batch) (float64, error) {
+				batch++
+				return t.step(batch, b)
+			})
 		if err != nil || t.has("one epoch of two") {
 			return err
 		}
@@ -76,7 +77,8 @@ func (t *stepping) step(batch int64, b *sdk.Batch) (float64, error) {
 		if err := t.eachTable(func(link comm.TableLink) *comm.Future { return link.Lookup(batch) }); err != nil {
 			return 0, err
 		}
-		b = &sdk.Batch{Features: t.parts.Tables.Store.Values[:b.Size()*t.parts.Tables.Store.Columns()], Targets: b.Targets}
+		b = &sdk.Batch{Features: t.parts.Tables.Store.Values[:b.Size()*t.parts.Tables.Store.Columns()],
+			Targets: b.Targets}
 	}
 	out, err := t.parts.Model.Forward(b)
 	if err != nil {
@@ -96,7 +98,8 @@ func (t *stepping) step(batch int64, b *sdk.Batch) (float64, error) {
 		return 0, err
 	}
 	if t.needs == sdk.ServiceTables {
-		if err := t.parts.Model.(sdk.FeatureModel).BackwardInput(up, t.parts.Tables.Store.Gradients[:len(b.Features)], func(int) {}); err != nil {
+		if err := t.parts.Model.(sdk.FeatureModel).BackwardInput(up, t.parts.Tables.Store.Gradients[:len(b.Features)],
+			func(int) {}); err != nil {
 			return 0, err
 		}
 		if err := t.eachTable(func(link comm.TableLink) *comm.Future { return link.Update(batch) }); err != nil {
@@ -129,7 +132,8 @@ func (t *stepping) backward(batch int64, up tensor.Tensor) error {
 			return err
 		}
 		t.parts.Hook.Reduce(batchState(-batch), t.parts.Buckets[0])
-		_, _ = t.parts.Model.Forward(&sdk.Batch{Features: make([]float32, len(up.Data)/2*3), Targets: make([]int64, len(up.Data)/2)})
+		_, _ = t.parts.Model.Forward(&sdk.Batch{Features: make([]float32, len(up.Data)/2*3),
+			Targets: make([]int64, len(up.Data)/2)})
 	}
 	reduce := func(int) {}
 	if t.has("buckets from the last to the first") {

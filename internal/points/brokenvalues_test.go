@@ -34,15 +34,19 @@ var spoilings = map[string]func(g *tensor.Gradient, trainers int){
 			g.Values[777_777] = 0
 		}
 	},
-	"a mean over one trainer more": func(g *tensor.Gradient, trainers int) { vec.Scale(float32(trainers)/float32(trainers+1), g.Values) },
-	"a mean over two trainers":     func(g *tensor.Gradient, trainers int) { vec.Scale(float32(trainers)/2, g.Values) },
+	"a mean over one trainer more": func(g *tensor.Gradient, trainers int) {
+		vec.Scale(float32(trainers)/float32(trainers+1), g.Values)
+	},
+	"a mean over two trainers": func(g *tensor.Gradient, trainers int) { vec.Scale(float32(trainers)/2, g.Values) },
 	"no denormals but NaN": func(g *tensor.Gradient, _ int) {
 		replace(g, func(x float64) bool { return x > 0 && x < 0x1p-126 }, float32(math.NaN()))
 	},
 	"NaN for zeros": func(g *tensor.Gradient, _ int) {
 		replace(g, func(x float64) bool { return x == 0 }, float32(math.NaN()))
 	},
-	"large numbers that are cut": func(g *tensor.Gradient, _ int) { replace(g, func(x float64) bool { return x > 0x1p40 }, 0x1p40) },
+	"large numbers that are cut": func(g *tensor.Gradient, _ int) {
+		replace(g, func(x float64) bool { return x > 0x1p40 }, 0x1p40)
+	},
 	"the last row dropped": func(g *tensor.Gradient, _ int) {
 		if n := len(g.Rows); n > 0 {
 			_ = g.SetRows(n - 1)
@@ -131,7 +135,8 @@ func (s *spoilingBlocks) Finish(sum []float32) {
 // What a part declares to answer, or is expected to, every element is compared with.
 func TestPartsThatSpoilTheMean(t *testing.T) {
 	elementwise := []string{ // what an elementwise server can do to what it is given
-		"nothing", "another last element", "another first element", "a mean over one trainer more", "a mean over two trainers", "no denormals but NaN", "NaN for zeros",
+		"nothing", "another last element", "another first element", "a mean over one trainer more",
+		"a mean over two trainers", "no denormals but NaN", "NaN for zeros",
 		"large numbers that are cut",
 	}
 	for fault, spoils := range spoilings {
@@ -144,9 +149,10 @@ func TestPartsThatSpoilTheMean(t *testing.T) {
 			}),
 		}
 		if slices.Contains(elementwise, fault) {
-			parts["elementwise server"] = sdk.NewElementwiseServer("tested", sdk.OnLastArrival, struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-				return &spoilingBlocks{env.Trainers, spoils}, nil
-			})
+			parts["elementwise server"] = sdk.NewElementwiseServer("tested", sdk.OnLastArrival, struct{}{},
+				func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+					return &spoilingBlocks{env.Trainers, spoils}, nil
+				})
 		}
 		for name, part := range parts {
 			t.Run(name+" with "+fault, func(t *testing.T) {
@@ -224,7 +230,8 @@ func TestHooksThatForget(t *testing.T) {
 	part := sdk.NewHook("tested", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return &forgettingHook{env.Group}, nil
 	}, sdk.LinkGroup)
-	for name, part := range map[string]sdk.Part{"that declares nothing": part, "that declares the mean": sdk.Answering(sdk.AnswersMean, part)} {
+	for name, part := range map[string]sdk.Part{"that declares nothing": part,
+		"that declares the mean": sdk.Answering(sdk.AnswersMean, part)} {
 		t.Run(name, func(t *testing.T) {
 			s := &harness.Subject{Part: part}
 			for _, p := range Of(s) {

@@ -58,7 +58,8 @@ func (m *wide) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 		return tensor.Tensor{}, errors.New("a batch has no variance")
 	}
 	for i := range b.Size() {
-		if m.bags != 0 && (len(b.Bag(i)) == 0 || len(b.Bag(i)) != len(b.Bag(0)) || m.bags > 0 && len(b.Bag(i)) != m.bags) {
+		if m.bags != 0 &&
+			(len(b.Bag(i)) == 0 || len(b.Bag(i)) != len(b.Bag(0)) || m.bags > 0 && len(b.Bag(i)) != m.bags) {
 			return tensor.Tensor{}, errors.New("the bags are no matrix")
 		}
 	}
@@ -95,7 +96,12 @@ func (m *wide) Backward(up tensor.Tensor, emit func(int)) error {
 
 // firstBroken is the first point that a model does not keep, and what is wrong.
 func firstBroken(make func() sdk.Model, declare func(sdk.Part) sdk.Part, only ...string) (point string, err error) {
-	s := &harness.Subject{Part: declare(sdk.NewModel("tested", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return make(), nil })), Largest: 64}
+	s := &harness.Subject{
+		Part: declare(sdk.NewModel("tested", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) {
+			return make(), nil
+		})),
+		Largest: 64,
+	}
 	for _, p := range Of(s) {
 		if len(only) > 0 && !slices.Contains(only, p.Name) {
 			continue
@@ -125,11 +131,14 @@ func TestDeclaredModels(t *testing.T) {
 		{"smallest batch", normalizes, func(p sdk.Part) sdk.Part { return sdk.SmallestBatch(2, p) }, "", ""},
 		{"smallest batch, undeclared", normalizes, asItIs, "sizes", "must declare its smallest batch"},
 		{"bags of 5", func() sdk.Model { return &wide{rows: 7, columns: 3, bags: 5} }, asItIs, "", ""},
-		{"equally long bags", func() sdk.Model { return &wide{rows: 7, columns: 3, bags: sdk.EquallyLong} }, asItIs, "", ""},
+		{"equally long bags", func() sdk.Model { return &wide{rows: 7, columns: 3, bags: sdk.EquallyLong} }, asItIs, "",
+			""},
 	} {
-		point, err := firstBroken(c.make, c.declare)
-		if point != c.point || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: it is caught by %q, want %q: %v", c.name, point, c.point, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			point, err := firstBroken(c.make, c.declare)
+			if point != c.point || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: it is caught by %q, want %q: %v", c.name, point, c.point, err)
+			}
+		})
 	}
 }

@@ -47,19 +47,22 @@ func (m meaning) Finish(sum []float32) { vec.Scale(m.share, sum) }
 // A server is held to the contract that it was declared by, whatever other methods it has.
 func TestServersWithMethodsOfOtherSorts(t *testing.T) {
 	for name, part := range map[string]sdk.Part{
-		"whole gradients": sdk.Asynchronous(sdk.NewServer("tested", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
-			return allSorts{Server: echoing{}}, nil
-		})),
-		"elementwise": sdk.NewElementwiseServer("tested", sdk.OnArrival, struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-			return allSorts{ElementwiseServer: meaning{1 / float32(env.Trainers)}}, nil
-		}),
-		"a table": sdk.NewTableServer("tested", struct{}{}, func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
-			inner, err := toys.Table.Build([]byte("{}"), env)
-			if err != nil {
-				return nil, err
-			}
-			return allSorts{table: inner.(sdk.TableServer)}, nil
-		}),
+		"whole gradients": sdk.Asynchronous(sdk.NewServer("tested", struct{}{},
+			func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
+				return allSorts{Server: echoing{}}, nil
+			})),
+		"elementwise": sdk.NewElementwiseServer("tested", sdk.OnArrival, struct{}{},
+			func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+				return allSorts{ElementwiseServer: meaning{1 / float32(env.Trainers)}}, nil
+			}),
+		"a table": sdk.NewTableServer("tested", struct{}{},
+			func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
+				inner, err := toys.Table.Build([]byte("{}"), env)
+				if err != nil {
+					return nil, err
+				}
+				return allSorts{table: inner.(sdk.TableServer)}, nil
+			}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &harness.Subject{Part: part}

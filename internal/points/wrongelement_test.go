@@ -17,9 +17,12 @@ func TestOneWrongElement(t *testing.T) {
 		"zero": zero(0), "zero last": zero(n - 1), "zero elsewhere": zero(40001),
 		"flipped": func(g []float32) { g[n/3] = -g[n/3] },
 	} {
-		point, err := firstBroken(func() sdk.Model { return &wide{rows: 784, columns: 64, spoil: spoil} }, asItIs, "gradient")
-		if want := map[bool]string{false: "gradient"}[spoil == nil]; point != want {
-			t.Errorf("%s: it is caught by %q, want %q: %v", name, point, want, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			point, err := firstBroken(func() sdk.Model { return &wide{rows: 784, columns: 64, spoil: spoil} }, asItIs,
+				"gradient")
+			if want := map[bool]string{false: "gradient"}[spoil == nil]; point != want {
+				t.Errorf("%s: it is caught by %q, want %q: %v", name, point, want, err)
+			}
+		})
 	}
 }

@@ -127,7 +127,8 @@ func (m cgroupMount) chain(root fs.FS, name string) []Cgroup {
 	}
 	var all []Cgroup
 	for {
-		c := Cgroup{Name: cmp.Or(prefix+rest, "/"), Folder: strings.Trim(m.point+rest, "/"), root: root, version: m.version}
+		c := Cgroup{Name: cmp.Or(prefix+rest, "/"), Folder: strings.Trim(m.point+rest, "/"), root: root,
+			version: m.version}
 		if all = append(all, c); rest == "" {
 			return all
 		}

@@ -28,12 +28,14 @@ func TestMemoryLeft(t *testing.T) {
 		"no cgroups": {bytes: 1024 * mib, limit: "MemAvailable of /proc/meminfo"},
 		"version 2": {
 			own: "0::/a/b\n", mounts: mountV2,
-			files: map[string]string{v2 + "/a/b/memory.max": "104857600\n", v2 + "/a/b/memory.current": "52428800\n", v2 + "/a/b/memory.stat": "anon 3\ninactive_file 10485760\nactive_file 7\n"},
+			files: map[string]string{v2 + "/a/b/memory.max": "104857600\n", v2 + "/a/b/memory.current": "52428800\n",
+				v2 + "/a/b/memory.stat": "anon 3\ninactive_file 10485760\nactive_file 7\n"},
 			bytes: 60 * mib, limit: "memory.max of cgroup /a/b",
 		},
 		"version 2, the ancestor has less": {
 			own: "0::/a/b\n", mounts: mountV2,
-			files: map[string]string{v2 + "/a/b/memory.max": "max\n", v2 + "/a/b/memory.current": "5\n", v2 + "/a/memory.max": "104857600\n", v2 + "/a/memory.current": "0\n"},
+			files: map[string]string{v2 + "/a/b/memory.max": "max\n", v2 + "/a/b/memory.current": "5\n",
+				v2 + "/a/memory.max": "104857600\n", v2 + "/a/memory.current": "0\n"},
 			bytes: 100 * mib, limit: "memory.max of cgroup /a",
 		},
 		"version 2, the host has less": {
@@ -43,7 +45,8 @@ func TestMemoryLeft(t *testing.T) {
 		},
 		"version 2, more used than allowed": {
 			own: "0::/a\n", mounts: mountV2,
-			files: map[string]string{v2 + "/a/memory.max": "4096\n", v2 + "/a/memory.current": "8192\n", v2 + "/a/memory.stat": "inactive_file 100\n"},
+			files: map[string]string{v2 + "/a/memory.max": "4096\n", v2 + "/a/memory.current": "8192\n",
+				v2 + "/a/memory.stat": "inactive_file 100\n"},
 			bytes: 0, limit: "memory.max of cgroup /a",
 		},
 		"version 2, usage unreadable": {
@@ -67,12 +70,14 @@ func TestMemoryLeft(t *testing.T) {
 		},
 		"hybrid, version 1 has the memory": {
 			own: "4:memory:/a\n0::/system.slice\n", mounts: mountHybrid,
-			files: map[string]string{v1 + "/a/memory.limit_in_bytes": "4096\n", v1 + "/a/memory.usage_in_bytes": "0\n", v2 + "/unified/system.slice/cgroup.procs": "1\n"},
+			files: map[string]string{v1 + "/a/memory.limit_in_bytes": "4096\n", v1 + "/a/memory.usage_in_bytes": "0\n",
+				v2 + "/unified/system.slice/cgroup.procs": "1\n"},
 			bytes: 4096, limit: "memory.limit_in_bytes of cgroup /a",
 		},
 		"hybrid, version 2 has the memory": {
 			own: "4:cpu:/a\n0::/system.slice\n", mounts: mountHybrid,
-			files: map[string]string{v2 + "/unified/system.slice/memory.max": "4096\n", v2 + "/unified/system.slice/memory.current": "0\n"},
+			files: map[string]string{v2 + "/unified/system.slice/memory.max": "4096\n",
+				v2 + "/unified/system.slice/memory.current": "0\n"},
 			bytes: 4096, limit: "memory.max of cgroup /system.slice",
 		},
 		"a container's cgroup mounted at the root": {
@@ -100,7 +105,8 @@ func TestMemoryLeft(t *testing.T) {
 		},
 		"moved out of its namespace": {
 			own: "0::/../other\n", mounts: mountV2,
-			files: map[string]string{v2 + "/memory.max": "4096", v2 + "/memory.current": "0", "sys/fs/other/memory.max": "1", "sys/fs/other/memory.current": "0"},
+			files: map[string]string{v2 + "/memory.max": "4096", v2 + "/memory.current": "0",
+				"sys/fs/other/memory.max": "1", "sys/fs/other/memory.current": "0"},
 			bytes: 1024 * mib, limit: "MemAvailable of /proc/meminfo",
 		},
 		"names with spaces and colons": {
@@ -150,10 +156,12 @@ func TestMemoryLeftFails(t *testing.T) {
 		"MemAvailable: 9007199254740993000 kB":  "not a number of kB",
 		"MemAvailable: 99999999999999999999 kB": "not a number of kB",
 	} {
-		_, _, err := MemoryLeft(tree(map[string]string{"proc/meminfo": text}))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			_, _, err := MemoryLeft(tree(map[string]string{"proc/meminfo": text}))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %s", text, err, want)
+			}
+		})
 	}
 	_, _, err := MemoryLeft(tree(nil))
 	if err == nil || !strings.Contains(err.Error(), "proc/meminfo") {
@@ -165,23 +173,28 @@ func TestParseLimits(t *testing.T) {
 	for text, want := range map[string]float64{
 		"150000 100000\n": 1.5, "max 100000": 0, "-1 100000": 0, "100000": 0, "100000 0": 0, "": 0, "a b": 0,
 	} {
-		if got := parseQuota(text); got != want {
-			t.Errorf("a quota of %q is %v, want %v", text, got, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got := parseQuota(text); got != want {
+				t.Errorf("a quota of %q is %v, want %v", text, got, want)
+			}
+		})
 	}
 	for text, want := range map[string]int64{
 		"4096\n": 4096, "max\n": 0, "9223372036854771712": 0, "-1": 0, "": 0, "x": 0, "99999999999999999999": 0,
 	} {
-		c := Cgroup{Folder: "cg", root: tree(map[string]string{"cg/memory.limit_in_bytes": text}), version: 1}
-		if got, limited := c.memoryLimit(); limited != (want > 0) || limited && got != want {
-			t.Errorf("a limit of %q is %d (%v), want %d", text, got, limited, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			c := Cgroup{Folder: "cg", root: tree(map[string]string{"cg/memory.limit_in_bytes": text}), version: 1}
+			if got, limited := c.memoryLimit(); limited != (want > 0) || limited && got != want {
+				t.Errorf("a limit of %q is %d (%v), want %d", text, got, limited, want)
+			}
+		})
 	}
 }
 
 func TestMemTotal(t *testing.T) {
 	for text, want := range map[string]int64{
-		memory: 24684084 << 10, "MemTotal:        8192 kB\nMemFree: 1 kB\n": 8 << 20, "MemTotal:\n": 0, "MemTotal: many kB\n": 0, "": 0,
+		memory: 24684084 << 10, "MemTotal:        8192 kB\nMemFree: 1 kB\n": 8 << 20, "MemTotal:\n": 0,
+		"MemTotal: many kB\n": 0, "": 0,
 	} {
 		if got := MemTotal(tree(map[string]string{"proc/meminfo": text})); got != want {
 			t.Errorf("%q has %d bytes, want %d", text, got, want)
@@ -221,7 +234,8 @@ func FuzzCgroups(f *testing.F) {
 				}
 			}
 		}
-		_, _, err := MemoryLeft(tree(map[string]string{"proc/meminfo": memory, "proc/self/cgroup": own, "proc/self/mountinfo": mountinfo}))
+		_, _, err := MemoryLeft(tree(map[string]string{"proc/meminfo": memory, "proc/self/cgroup": own,
+			"proc/self/mountinfo": mountinfo}))
 		if err != nil {
 			t.Error(err)
 		}

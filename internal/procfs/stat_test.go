@@ -29,12 +29,15 @@ func TestParseStat(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	for text, want := range map[string]float64{
-		"14.80 12.97 8.49 3/134 27496\n": 14.8, "0.00": 0, "": -1, "much": -1, "NaN 1 1": -1, "Inf 1 1": -1, "-1 2 3": -1,
+		"14.80 12.97 8.49 3/134 27496\n": 14.8, "0.00": 0, "": -1, "much": -1, "NaN 1 1": -1, "Inf 1 1": -1,
+		"-1 2 3": -1,
 	} {
-		got, ok := Load(tree(map[string]string{"proc/loadavg": text}))
-		if ok != (want >= 0) || ok && got != want {
-			t.Errorf("%q: %v, %v", text, got, ok)
-		}
+		t.Run(text, func(t *testing.T) {
+			got, ok := Load(tree(map[string]string{"proc/loadavg": text}))
+			if ok != (want >= 0) || ok && got != want {
+				t.Errorf("%q: %v, %v", text, got, ok)
+			}
+		})
 	}
 }
 
@@ -42,9 +45,11 @@ func TestParsePIDs(t *testing.T) {
 	for text, want := range map[string][]int{
 		"": nil, "12 13 \n": {12, 13}, "12 x 13": {12}, "0": nil, "-4": nil, "99999999999": nil,
 	} {
-		if d := cmp.Diff(want, parsePIDs(text)); d != "" {
-			t.Errorf("%q: %s", text, d)
-		}
+		t.Run(text, func(t *testing.T) {
+			if d := cmp.Diff(want, parsePIDs(text)); d != "" {
+				t.Errorf("%q: %s", text, d)
+			}
+		})
 	}
 }
 
@@ -75,9 +80,11 @@ func TestExiting(t *testing.T) {
 		"7 (x) Z 1 7 7 0 -1 0 0 0 0 0 1 1 0 0":       true,
 		"7 (x) X 1 7 7 0 -1 0 0 0 0 0 1 1 0 0":       true,
 	} {
-		if s, ok := parseStat(text); !ok || s.Exiting != want {
-			t.Errorf("%q: %+v, %v; want exiting %v", text, s, ok, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if s, ok := parseStat(text); !ok || s.Exiting != want {
+				t.Errorf("%q: %+v, %v; want exiting %v", text, s, ok, want)
+			}
+		})
 	}
 }
 
@@ -96,19 +103,25 @@ func TestHere(t *testing.T) {
 }
 
 func TestChildren(t *testing.T) {
-	root := tree(map[string]string{"proc/self/task/7/children": "8 9 ", "proc/self/task/10/children": "11", "proc/12/task/12/children": "13"})
+	root := tree(map[string]string{"proc/self/task/7/children": "8 9 ", "proc/self/task/10/children": "11",
+		"proc/12/task/12/children": "13"})
 	for process, want := range map[string][]int{"self": {11, 8, 9}, "12": {13}, "14": nil} {
-		if d := cmp.Diff(want, Children(root, process)); d != "" {
-			t.Errorf("the children of %s: %s", process, d)
-		}
+		t.Run(process, func(t *testing.T) {
+			if d := cmp.Diff(want, Children(root, process)); d != "" {
+				t.Errorf("the children of %s: %s", process, d)
+			}
+		})
 	}
 }
 
 func TestField(t *testing.T) {
 	const info = "processor\t: 0\nmodel name\t: Example: 9000 @ 3 GHz\nmodel name\t: other\n"
-	for name, want := range map[string]string{"model name": "Example: 9000 @ 3 GHz", "processor": "0", "model": "", "name": ""} {
-		if got := Field(info, name); got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
-		}
+	for name, want := range map[string]string{"model name": "Example: 9000 @ 3 GHz", "processor": "0", "model": "",
+		"name": ""} {
+		t.Run(name, func(t *testing.T) {
+			if got := Field(info, name); got != want {
+				t.Errorf("%q is %q, want %q", name, got, want)
+			}
+		})
 	}
 }

@@ -28,20 +28,25 @@ func TestWords(t *testing.T) {
 		{"a message of two lines", Message("one\ntwo"), `one\ntwo`},
 		{"lines", Lines("one\n\ttwo\r"), "one\n    two\\r"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: got %s, want %s", c.name, c.got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("%s: got %s, want %s", c.name, c.got, c.want)
+			}
+		})
 	}
 }
 
 func TestShell(t *testing.T) {
 	for word, want := range map[string]string{
-		"": "''", "/usr/bin/mine-2.1": "/usr/bin/mine-2.1", "/sp ace/x": "'/sp ace/x'", "$x": "'$x'", "it's": `'it'\''s'`,
+		"": "''", "/usr/bin/mine-2.1": "/usr/bin/mine-2.1", "/sp ace/x": "'/sp ace/x'", "$x": "'$x'",
+		"it's": `'it'\''s'`,
 		"-k=v": "-k=v", strings.Repeat("d", 300): strings.Repeat("d", 300), "a\nb": `'a\nb'`, "ü": "'ü'",
 	} {
-		if got := Shell(word); got != want {
-			t.Errorf("%q: %s, want %s", word, got, want)
-		}
+		t.Run(word, func(t *testing.T) {
+			if got := Shell(word); got != want {
+				t.Errorf("%q: %s, want %s", word, got, want)
+			}
+		})
 	}
 }
 
@@ -50,12 +55,14 @@ func FuzzQuote(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for name, show := range map[string]func(string) string{"String": String, "Word": Word, "Text": Text, "Message": Message, "Lines": Lines} {
+		for name, show := range map[string]func(string) string{"String": String, "Word": Word, "Text": Text,
+			"Message": Message, "Lines": Lines} {
 			got := show(s)
 			if name == "Lines" {
 				got = strings.ReplaceAll(got, "\n", "")
 			}
-			if !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) || len(got) > 10*messageBytes+100 {
+			if !utf8.ValidString(got) || strings.ContainsFunc(got, unicode.IsControl) ||
+				len(got) > 10*messageBytes+100 {
 				t.Errorf("%s(%q) is %q", name, s, got)
 			}
 		}

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,14 +35,16 @@ left out, for the screen has 36
   columns: count
 `,
 	} {
-		p := &Page{Width: width}
-		p.Columns(columns, rows)
-		if d := cmp.Diff(want, "\n"+p.String()); d != "" {
-			t.Errorf("on %d columns: %s", width, d)
-		}
-		if n := strings.Count(p.String(), "\n"); p.Lines() != n {
-			t.Errorf("%d lines count as %d", n, p.Lines())
-		}
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			p := &Page{Width: width}
+			p.Columns(columns, rows)
+			if d := cmp.Diff(want, "\n"+p.String()); d != "" {
+				t.Errorf("on %d columns: %s", width, d)
+			}
+			if n := strings.Count(p.String(), "\n"); p.Lines() != n {
+				t.Errorf("%d lines count as %d", n, p.Lines())
+			}
+		})
 	}
 }
 

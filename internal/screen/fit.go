@@ -92,7 +92,8 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 	for over() { // words
 		widest := -1
 		for i, k := range l.shown {
-			if columns[k].side == tw.AlignLeft && l.widths[i] > least && (widest < 0 || l.widths[i] > l.widths[widest]) {
+			if columns[k].side == tw.AlignLeft && l.widths[i] > least &&
+				(widest < 0 || l.widths[i] > l.widths[widest]) {
 				widest = i
 			}
 		}

@@ -11,8 +11,8 @@ import (
 func Number(x float64) string { return Significant(x, 4) }
 
 // Significant shows a value with so many significant digits, but all those before the point, in groups, and without an
-// exponent between 1e-4 and 1e12. It is "-" of one that is not finite. Halves are rounded away from zero. The page shows
-// numbers by the same rules: web/src/format.js has them, and web/testdata/numbers.json holds both to them.
+// exponent between 1e-4 and 1e12. It is "-" of one that is not finite. Halves are rounded away from zero. The page
+// shows numbers by the same rules: web/src/format.js has them, and web/testdata/numbers.json holds both to them.
 func Significant(x float64, digits int) string {
 	switch {
 	case math.IsNaN(x) || math.IsInf(x, 0):

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -29,9 +30,11 @@ func TestNumber(t *testing.T) {
 		})
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if got := Number(x); got != "-" {
-			t.Errorf("%v is %q", x, got)
-		}
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			if got := Number(x); got != "-" {
+				t.Errorf("%v is %q", x, got)
+			}
+		})
 	}
 	if got := Significant(1234.56, 3); got != "1,235" {
 		t.Errorf("with three digits it is %q", got)

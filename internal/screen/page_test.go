@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,13 +26,15 @@ func TestWrap(t *testing.T) {
 		{"über größe", 5, 0, []string{"über", "größe"}},
 		{"one\ntwo three", 5, 0, []string{"one", "two", "three"}},
 	} {
-		var got []string
-		for line := range strings.SplitSeq(test.text, "\n") {
-			got = append(got, hang(line, test.width, test.indent)...)
-		}
-		if d := cmp.Diff(test.want, got); d != "" {
-			t.Errorf("%q, %d columns, indent %d: %s", test.text, test.width, test.indent, d)
-		}
+		t.Run(test.text, func(t *testing.T) {
+			var got []string
+			for line := range strings.SplitSeq(test.text, "\n") {
+				got = append(got, hang(line, test.width, test.indent)...)
+			}
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Errorf("%q, %d columns, indent %d: %s", test.text, test.width, test.indent, d)
+			}
+		})
 	}
 }
 
@@ -57,7 +60,8 @@ func TestWrapKeepsTheText(t *testing.T) {
 // A grid gives way in the order that is promised.
 func TestGridFits(t *testing.T) {
 	columns := []Column{Left("name"), Right("count").Yields(2), Right("latency µs").Yields(1), Left("what it is")}
-	rows := [][]string{{"push_pull", "1234", "56.7", "a push of a gradient and the answer to it"}, {"barrier", "9", "1.0", "waits"}}
+	rows := [][]string{{"push_pull", "1234", "56.7", "a push of a gradient and the answer to it"},
+		{"barrier", "9", "1.0", "waits"}}
 	for width, want := range map[int]string{
 		0: `
 +-----------+-------+------------+-------------------------------------------+
@@ -103,13 +107,15 @@ left out, for the screen has
   count
 `,
 	} {
-		p := &Page{Width: width}
-		if err := p.Grid(columns, rows, false); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, "\n"+p.String()); d != "" {
-			t.Errorf("on %d columns: %s", width, d)
-		}
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			p := &Page{Width: width}
+			if err := p.Grid(columns, rows, false); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, "\n"+p.String()); d != "" {
+				t.Errorf("on %d columns: %s", width, d)
+			}
+		})
 	}
 }
 

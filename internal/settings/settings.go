@@ -42,7 +42,8 @@ func Decode(raw []byte, dst any) error {
 	}
 	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) {
 		if place, bad, wanted := misfit(values, reflect.TypeOf(dst).Elem()); values != nil && wanted != nil {
-			return fmt.Errorf("setting %s is %s but must be %s", quote.Text(strings.TrimPrefix(place, ".")), show(bad), typeWords(wanted))
+			return fmt.Errorf("setting %s is %s but must be %s", quote.Text(strings.TrimPrefix(place, ".")), show(bad),
+				typeWords(wanted))
 		}
 		return fmt.Errorf("the settings must be a JSON object, not %s", quote.Text(typ.Value))
 	}

@@ -34,7 +34,8 @@ func Parse(name string) (Level, error) {
 			return Level(l), nil
 		}
 	}
-	return Portable, fmt.Errorf("%s is %s but must be one of %s", Variable, quote.String(name), strings.Join(names[:], ", "))
+	return Portable, fmt.Errorf("%s is %s but must be one of %s", Variable, quote.String(name),
+		strings.Join(names[:], ", "))
 }
 
 // Available lists the levels of this machine, the lowest first.

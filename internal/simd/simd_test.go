@@ -18,14 +18,16 @@ func TestChoose(t *testing.T) {
 		{"sse", AVX2, Portable, `PSBENCH_SIMD is "sse" but must be one of portable, avx2, avx512`},
 		{"AVX2", AVX2, Portable, `PSBENCH_SIMD is "AVX2" but must be one of portable, avx2, avx512`},
 	} {
-		got, err := choose(c.name, c.best)
-		message := ""
-		if err != nil {
-			message = err.Error()
-		}
-		if got != c.want || message != c.message {
-			t.Errorf("%q with %s at best is %s, %q, want %s, %q", c.name, c.best, got, message, c.want, c.message)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := choose(c.name, c.best)
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if got != c.want || message != c.message {
+				t.Errorf("%q with %s at best is %s, %q, want %s, %q", c.name, c.best, got, message, c.want, c.message)
+			}
+		})
 	}
 }
 

@@ -47,8 +47,9 @@ func Hint(name string, known []string, noun, all string) string {
 	return "; " + Choices(name, known, noun, all)
 }
 
-// Choices names what an unknown name could be, in a clause: "the keys are a, b", and of many the nearest ones. The noun, in
-// the plural, may be missing. All says what shows the rest, as in "psbench list shows all"; "" if nothing does.
+// Choices names what an unknown name could be, in a clause: "the keys are a, b", and of many the nearest ones. The
+// noun, in the plural, may be missing. All says what shows the rest, as in "psbench list shows all"; "" if nothing
+// does.
 func Choices(name string, known []string, noun, all string) string {
 	switch n := len(known); {
 	case n == 0:
@@ -57,7 +58,8 @@ func Choices(name string, known []string, noun, all string) string {
 		}
 		return "there are no " + noun
 	case n > mostListed:
-		text := fmt.Sprintf("the nearest of %s are %s", strings.TrimSpace(fmt.Sprintf("%d %s", n, noun)), listed(few(name, known)))
+		text := fmt.Sprintf("the nearest of %s are %s", strings.TrimSpace(fmt.Sprintf("%d %s", n, noun)),
+			listed(few(name, known)))
 		if all != "" {
 			text += "; " + all
 		}
@@ -89,5 +91,6 @@ func few(name string, known []string) []string {
 	for _, k := range known {
 		distances[k] = far(k)
 	}
-	return slices.SortedStableFunc(slices.Values(known), func(a, b string) int { return distances[a] - distances[b] })[:nearest]
+	return slices.SortedStableFunc(slices.Values(known),
+		func(a, b string) int { return distances[a] - distances[b] })[:nearest]
 }

@@ -1,6 +1,7 @@
 package splitmix
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -19,12 +20,14 @@ func TestUint64(t *testing.T) {
 		{0, 0, []uint64{0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f}},
 		{5, 2, []uint64{0xa6159dd2ebe05652, 0x0d840f2dbb045a04, 0x83f504eca2bc6de1}},
 	} {
-		s := New(c.seed, c.number)
-		for i, want := range c.want {
-			if got := s.Uint64(); got != want {
-				t.Errorf("seed %d, stream %d: value %d is %#x, want %#x", c.seed, c.number, i, got, want)
+		t.Run(fmt.Sprint(c.seed), func(t *testing.T) {
+			s := New(c.seed, c.number)
+			for i, want := range c.want {
+				if got := s.Uint64(); got != want {
+					t.Errorf("seed %d, stream %d: value %d is %#x, want %#x", c.seed, c.number, i, got, want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -39,19 +42,21 @@ func TestUniformBitForBit(t *testing.T) {
 		{7, 3, 1 / math.Sqrt(1024), []uint32{0x3c5facbc, 0xbcc5a1a0, 0xbced484e, 0x3ce91c90}, 0x8cca6bcc},
 		{math.MaxUint64, 12, 1 / math.Sqrt(10), []uint32{0x3e8dc639, 0x3e5db7f3, 0x3e138e2d, 0xbe9fc47c}, 0x83b4ce25},
 	} {
-		values := make([]float32, 1000)
-		Uniform(c.seed, c.tensor, values, float32(c.bound))
-		var xor uint32
-		for i, v := range values {
-			bits := math.Float32bits(v)
-			if i < len(c.head) && bits != c.head[i] {
-				t.Errorf("seed %d, tensor %d: value %d is %#x, want %#x", c.seed, c.tensor, i, bits, c.head[i])
+		t.Run(fmt.Sprint(c.seed), func(t *testing.T) {
+			values := make([]float32, 1000)
+			Uniform(c.seed, c.tensor, values, float32(c.bound))
+			var xor uint32
+			for i, v := range values {
+				bits := math.Float32bits(v)
+				if i < len(c.head) && bits != c.head[i] {
+					t.Errorf("seed %d, tensor %d: value %d is %#x, want %#x", c.seed, c.tensor, i, bits, c.head[i])
+				}
+				xor ^= bits
 			}
-			xor ^= bits
-		}
-		if xor != c.xor {
-			t.Errorf("seed %d, tensor %d: the values' bits make %#x, want %#x", c.seed, c.tensor, xor, c.xor)
-		}
+			if xor != c.xor {
+				t.Errorf("seed %d, tensor %d: the values' bits make %#x, want %#x", c.seed, c.tensor, xor, c.xor)
+			}
+		})
 	}
 }
 
@@ -61,16 +66,19 @@ func TestIntN(t *testing.T) {
 		want []int
 	}{
 		{100, []int{64, 5, 51, 69, 91, 93, 87, 2, 21, 8}},
-		{3 << 61, []int{4487866917762375774, 365220040689164737, 3565691850994395444, 4776488598636153295}}, // passes values over
+		// Passes values over.
+		{3 << 61, []int{4487866917762375774, 365220040689164737, 3565691850994395444, 4776488598636153295}},
 	} {
-		s := New(5, 2)
-		var got []int
-		for range c.want {
-			got = append(got, s.IntN(c.n))
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("IntN(%d) yields %v, want %v", c.n, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.n), func(t *testing.T) {
+			s := New(5, 2)
+			var got []int
+			for range c.want {
+				got = append(got, s.IntN(c.n))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("IntN(%d) yields %v, want %v", c.n, got, c.want)
+			}
+		})
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // between, as labels of profiles do: it is one.
 type Mark string
 
-// The marks. Unmarked are goroutines that package runtime starts, as for timers, and those whose labels a profiler replaced.
+// The marks. Unmarked are goroutines that package runtime starts, as for timers, and those whose labels a profiler
+// replaced.
 const (
 	Unmarked   Mark = ""
 	ForPsbench Mark = "psbench"
@@ -50,8 +51,8 @@ func markIn(header string) Mark {
 // longest bounds the text of all stacks, in bytes: what is beyond it is missing.
 const longest = 64 << 20
 
-// All are all goroutines of this process with their marks. One call at a time: for so long it changes GODEBUG, by which the
-// runtime adds labels to stacks.
+// All are all goroutines of this process with their marks. One call at a time: for so long it changes GODEBUG, by which
+// the runtime adds labels to stacks.
 func All() []Goroutine {
 	const variable = "GODEBUG"
 	before, set := os.LookupEnv(variable)

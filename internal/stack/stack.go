@@ -34,7 +34,8 @@ func OwnerOf(function, dir string) Owner {
 	switch {
 	case pkg == "main":
 		return Part
-	case !inPackage || trimmed || strings.HasSuffix(dir, "/src/"+pkg) || dir == "runtime" || strings.HasSuffix(dir, "/src/runtime"):
+	case !inPackage || trimmed || strings.HasSuffix(dir, "/src/"+pkg) || dir == "runtime" ||
+		strings.HasSuffix(dir, "/src/runtime"):
 		return Go
 	case ours && !strings.HasPrefix(psbench, "plugins/"):
 		return Psbench

@@ -63,9 +63,11 @@ func CheckClasses(output tensor.Tensor, targets []int64) error {
 	for i, target := range targets {
 		if target < 0 || target >= int64(output.Shape[1]) {
 			if output.Shape[1] == 1 {
-				return fmt.Errorf("target %d of the batch is class %d but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce", i, target)
+				return fmt.Errorf("target %d of the batch is class %d but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce",
+					i, target)
 			}
-			return fmt.Errorf("target %d of the batch is class %d but there are classes 0 to %d", i, target, output.Shape[1]-1)
+			return fmt.Errorf("target %d of the batch is class %d but there are classes 0 to %d", i, target,
+				output.Shape[1]-1)
 		}
 	}
 	return nil
@@ -105,7 +107,8 @@ func CheckOutput(output tensor.Tensor, targets []int64) error {
 		return fmt.Errorf("a batch has %d targets but must have at least 1", len(targets))
 	}
 	if len(output.Shape) != 2 || output.Shape[0] != len(targets) || output.Shape[1] < 1 {
-		return fmt.Errorf("the output has shape %v but must be [%d, classes], a row for each target", output.Shape, len(targets))
+		return fmt.Errorf("the output has shape %v but must be [%d, classes], a row for each target", output.Shape,
+			len(targets))
 	}
 	if err := output.Check(); err != nil {
 		return fmt.Errorf("output: %w", err)
@@ -124,10 +127,14 @@ func CheckFloats(kind sdk.TargetKind, output tensor.Tensor, targets []float32) e
 	}
 	rows, columns := output.Shape[0], output.Shape[1]
 	if len(targets)%rows != 0 {
-		return fmt.Errorf("the output has %d rows but the batch has %d numbers as targets, which must be as many for each row", rows, len(targets))
+		return fmt.Errorf(
+			"the output has %d rows but the batch has %d numbers as targets, which must be as many for each row", rows,
+			len(targets))
 	}
 	if width := len(targets) / rows; width != columns {
-		return fmt.Errorf("the output has %d columns but a row of the batch has %d targets: the model must have an output for each", columns, width)
+		return fmt.Errorf(
+			"the output has %d columns but a row of the batch has %d targets: the model must have an output for each",
+			columns, width)
 	}
 	if err := output.Check(); err != nil {
 		return fmt.Errorf("output: %w", err)

@@ -1,6 +1,7 @@
 package criteria
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -56,7 +57,8 @@ func TestAllocatesNothing(t *testing.T) {
 // Every criterion refuses what none can take.
 func TestErrorsOfAll(t *testing.T) {
 	for name, c := range criteriaByKey(t) {
-		if err := c.Backward(tensor.New(1, 1)); err == nil || !strings.Contains(err.Error(), "cannot go backward before it went forward") {
+		if err := c.Backward(tensor.New(1, 1)); err == nil ||
+			!strings.Contains(err.Error(), "cannot go backward before it went forward") {
 			t.Errorf("%s: backward without a forward gives %v", name, err)
 		}
 		for _, bad := range []struct {
@@ -70,11 +72,13 @@ func TestErrorsOfAll(t *testing.T) {
 			{tensor.Tensor{Shape: []int{1, 1}}, []int64{0}, "output: a tensor of shape [1 1] needs 1 elements"},
 		} {
 			if _, err := c.Forward(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
-				t.Errorf("%s: output %v with targets %v gives %v, want %q", name, bad.output.Shape, bad.targets, err, bad.want)
+				t.Errorf("%s: output %v with targets %v gives %v, want %q", name, bad.output.Shape, bad.targets, err,
+					bad.want)
 			}
 		}
 		forward(t, c, tensor.New(2, 1), []int64{0, 0})
-		for _, room := range []tensor.Tensor{tensor.New(1, 2), tensor.New(2), {Shape: []int{2, 1}, Data: make([]float32, 1)}} {
+		for _, room := range []tensor.Tensor{tensor.New(1, 2), tensor.New(2),
+			{Shape: []int{2, 1}, Data: make([]float32, 1)}} {
 			if err := c.Backward(room); err == nil || !strings.Contains(err.Error(), "but the output had shape [2 1]") {
 				t.Errorf("%s: room of shape %v gives %v", name, room.Shape, err)
 			}
@@ -91,16 +95,22 @@ func TestErrorsOfTargets(t *testing.T) {
 		want      string
 	}{
 		{"cel", tensor.New(2, 3), []int64{0, 3}, "target 1 of the batch is class 3 but there are classes 0 to 2"},
-		{"cel", tensor.New(2, 1), []int64{0, 1}, "target 1 of the batch is class 1 but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce"},
+		{"cel", tensor.New(2, 1), []int64{0, 1},
+			"target 1 of the batch is class 1 but the output has one column, for class 0 alone: a model that ends in one logit needs criterion bce"},
 		{"cel", tensor.New(2, 3), []int64{-1, 0}, "target 0 of the batch is class -1"},
 		{"nll", tensor.New(2, 3), []int64{0, 3}, "target 1 of the batch is class 3 but there are classes 0 to 2"},
 		{"bce", tensor.New(2, 1), []int64{1, 2}, "target 1 of the batch is 2 but bce needs 0 or 1"},
 		{"bce", tensor.New(2, 1), []int64{-1, 1}, "target 0 of the batch is -1 but bce needs 0 or 1"},
-		{"bce", tensor.New(2, 2), []int64{0, 1}, "the output has shape [2 2] but bce needs [2, 1], one logit for each target: the model must end in one output"},
+		{"bce", tensor.New(2, 2), []int64{0, 1},
+			"the output has shape [2 2] but bce needs [2, 1], one logit for each target: the model must end in one output"},
 	} {
-		if _, err := criteria[bad.criterion].Forward(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
-			t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape, bad.targets, err, bad.want)
-		}
+		t.Run(bad.criterion, func(t *testing.T) {
+			if _, err := criteria[bad.criterion].Forward(bad.output, bad.targets); err == nil ||
+				!strings.Contains(err.Error(), bad.want) {
+				t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape,
+					bad.targets, err, bad.want)
+			}
+		})
 	}
 }
 
@@ -121,9 +131,13 @@ func TestErrorsOfFloatTargets(t *testing.T) {
 		{"cel", tensor.New(2, 2), []float32{0.5, 0.5, 0.5, 0.25}, "row 1 of the batch: the targets add up to 0.75"},
 		{"mse", tensor.Tensor{Shape: []int{1, 1}}, []float32{1}, "output: a tensor of shape [1 1] needs 1 elements"},
 	} {
-		if _, err := criteria[bad.criterion].(sdk.FloatCriterion).ForwardFloats(bad.output, bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
-			t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape, bad.targets, err, bad.want)
-		}
+		t.Run(bad.criterion, func(t *testing.T) {
+			if _, err := criteria[bad.criterion].(sdk.FloatCriterion).ForwardFloats(bad.output,
+				bad.targets); err == nil || !strings.Contains(err.Error(), bad.want) {
+				t.Errorf("%s: output %v with targets %v gives %v, want %q", bad.criterion, bad.output.Shape,
+					bad.targets, err, bad.want)
+			}
+		})
 	}
 }
 
@@ -148,18 +162,20 @@ func TestNaN(t *testing.T) {
 func TestBinaryCrossEntropyOfSureSamples(t *testing.T) {
 	c, gradient := criteriaByKey(t)["bce"], tensor.New(1, 1)
 	for _, target := range []int64{0, 1} {
-		x := float32(2*target-1) * 60
-		output := tensor.Tensor{Shape: []int{1, 1}, Data: []float32{x}}
-		want := math.Exp(-60) // and as good as the gradient's size
-		if loss := forward(t, c, output, []int64{target}); math.Abs(loss-want) > 1e-6*want {
-			t.Errorf("target %d: the loss of a logit of %g is %g, want %g", target, x, loss, want)
-		}
-		if err := c.Backward(gradient); err != nil {
-			t.Fatal(err)
-		}
-		got := float64(gradient.Data[0]) * float64(1-2*target)
-		if math.Abs(got-want) > 1e-6*want {
-			t.Errorf("target %d: the gradient of a logit of %g is %g", target, x, gradient.Data[0])
-		}
+		t.Run(fmt.Sprint(target), func(t *testing.T) {
+			x := float32(2*target-1) * 60
+			output := tensor.Tensor{Shape: []int{1, 1}, Data: []float32{x}}
+			want := math.Exp(-60) // and as good as the gradient's size
+			if loss := forward(t, c, output, []int64{target}); math.Abs(loss-want) > 1e-6*want {
+				t.Errorf("target %d: the loss of a logit of %g is %g, want %g", target, x, loss, want)
+			}
+			if err := c.Backward(gradient); err != nil {
+				t.Fatal(err)
+			}
+			got := float64(gradient.Data[0]) * float64(1-2*target)
+			if math.Abs(got-want) > 1e-6*want {
+				t.Errorf("target %d: the gradient of a logit of %g is %g", target, x, gradient.Data[0])
+			}
+		})
 	}
 }

@@ -64,7 +64,8 @@ func (c *crossEntropy) ForwardFloats(output tensor.Tensor, targets []float32) (f
 func (c *crossEntropy) keep(output tensor.Tensor) error {
 	if len(c.softmax) < len(output.Data) {
 		var err error
-		if c.softmax, err = engine.Grow(c.memory, c.softmax, max(output.Shape[0], c.maxBatch)*output.Shape[1]); err != nil {
+		if c.softmax, err = engine.Grow(c.memory, c.softmax,
+			max(output.Shape[0], c.maxBatch)*output.Shape[1]); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,8 @@ func criteriaByKey(t testing.TB) map[string]sdk.Criterion {
 	t.Helper()
 	all := map[string]sdk.Criterion{}
 	for key, build := range map[string]func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error){
-		"bce": NewBinaryCrossEntropy, "cel": NewCrossEntropy, "l1": NewL1, "mse": NewMeanSquaredError, "nll": NewNegativeLogLikelihood,
+		"bce": NewBinaryCrossEntropy, "cel": NewCrossEntropy, "l1": NewL1, "mse": NewMeanSquaredError,
+		"nll": NewNegativeLogLikelihood,
 	} {
 		c, err := build(struct{}{}, sdk.CriterionEnv{MaxBatch: 4, Engine: engine.Host})
 		if err != nil {

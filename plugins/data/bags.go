@@ -44,16 +44,19 @@ type bags struct {
 func NewBags(s BagsSettings, env sdk.DataEnv) (sdk.Data, error) {
 	if err := checkCounts([]count{
 		{"batches", s.Batches}, {"num_embeddings", s.NumEmbeddings}, {"classes", s.Classes},
-		{"targets_per_bag", max(1, s.TargetsPerBag)}, {"min_indices", s.MinIndices}, {"max_indices", s.MaxIndices}, {"max_bag", s.MaxBag},
+		{"targets_per_bag", max(1, s.TargetsPerBag)}, {"min_indices", s.MinIndices}, {"max_indices", s.MaxIndices},
+		{"max_bag", s.MaxBag},
 	}); err != nil {
 		return nil, err
 	}
 	if s.MinIndices > s.MaxIndices {
-		return nil, fmt.Errorf("setting min_indices is %d but must be at most max_indices, which is %d", s.MinIndices, s.MaxIndices)
+		return nil, fmt.Errorf("setting min_indices is %d but must be at most max_indices, which is %d", s.MinIndices,
+			s.MaxIndices)
 	}
 	batches := s.Batches * max(1, env.Trainers)
 	if most := float64(batches) * float64(s.MaxIndices) * float64(max(1, s.TargetsPerBag)); most > maxNumbers {
-		return nil, fmt.Errorf("%d batches of up to %d indices with targets_per_bag %d are too many: at most %d numbers can be generated",
+		return nil, fmt.Errorf(
+			"%d batches of up to %d indices with targets_per_bag %d are too many: at most %d numbers can be generated",
 			batches, s.MaxIndices, max(1, s.TargetsPerBag), maxNumbers)
 	}
 	if s.TargetsPerBag < 0 {
@@ -73,9 +76,11 @@ func (d *bags) Fit(in sdk.InputSpec) {
 
 func (d *bags) Load() (*sdk.Samples, error) {
 	s := d.settings
-	size, index, target := splitmix.New(d.seed, bagSizeStream), splitmix.New(d.seed, bagIndexStream), splitmix.New(d.seed, bagTargetStream)
+	size, index, target := splitmix.New(d.seed, bagSizeStream), splitmix.New(d.seed,
+		bagIndexStream), splitmix.New(d.seed, bagTargetStream)
 	samples := &sdk.Samples{Batch: sdk.Batch{Offsets: []int64{0}}, Origin: func(int, int) string {
-		return fmt.Sprintf("bags data with num_embeddings %d, classes %d and targets_per_bag %d", s.NumEmbeddings, s.Classes, s.TargetsPerBag)
+		return fmt.Sprintf("bags data with num_embeddings %d, classes %d and targets_per_bag %d", s.NumEmbeddings,
+			s.Classes, s.TargetsPerBag)
 	}}
 	for range d.batches {
 		bagsOfBatch := 0

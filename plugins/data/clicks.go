@@ -50,10 +50,13 @@ func (d *clicks) Fit(in sdk.InputSpec) { d.in = in }
 func (d *clicks) Load() (*sdk.Samples, error) {
 	tables := d.in.Tables
 	if len(tables) == 0 {
-		return nil, fmt.Errorf("clicks data has an index for each of several tables but the model has none: choose a model as dlrm, or other data")
+		return nil,
+			fmt.Errorf("clicks data has an index for each of several tables but the model has none: choose a model as dlrm, or other data")
 	}
 	if numbers := float64(d.samples) * float64(len(tables)+d.in.Features); numbers > maxNumbers {
-		return nil, fmt.Errorf("%d samples of %d numbers and %d indices are too many: at most %d numbers can be generated", d.samples, d.in.Features, len(tables), maxNumbers)
+		return nil, fmt.Errorf(
+			"%d samples of %d numbers and %d indices are too many: at most %d numbers can be generated",
+			d.samples, d.in.Features, len(tables), maxNumbers)
 	}
 	samples := &sdk.Samples{Batch: sdk.Batch{
 		Features: make([]float32, d.samples*d.in.Features),

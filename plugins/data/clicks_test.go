@@ -44,21 +44,27 @@ func TestClicksErrors(t *testing.T) {
 		"setting batches is 0 but must be from 1": {},
 		"30000000000 samples are too many":        {Batches: 2_000_000_000},
 	} {
-		if _, err := NewClicks(s, sdk.DataEnv{Trainers: 3, BatchSize: 5}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", s, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := NewClicks(s, sdk.DataEnv{Trainers: 3, BatchSize: 5}); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", s, err, want)
+			}
+		})
 	}
 	for want, in := range map[string]sdk.InputSpec{
-		"but the model has none: choose a model as dlrm":                       {Features: 2, Classes: 2},
-		"10 samples of 2000000000 numbers and 1 indices are too many: at most": {Features: 2_000_000_000, Tables: []int{1}},
+		"but the model has none: choose a model as dlrm": {Features: 2, Classes: 2},
+		"10 samples of 2000000000 numbers and 1 indices are too many: at most": {Features: 2_000_000_000,
+			Tables: []int{1}},
 	} {
-		d, err := NewClicks(ClicksSettings{Batches: 2}, sdk.DataEnv{BatchSize: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.(sdk.FittedData).Fit(in)
-		if _, err := d.Load(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", in, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			d, err := NewClicks(ClicksSettings{Batches: 2}, sdk.DataEnv{BatchSize: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.(sdk.FittedData).Fit(in)
+			if _, err := d.Load(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", in, err, want)
+			}
+		})
 	}
 }

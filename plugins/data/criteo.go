@@ -63,8 +63,11 @@ func NewCriteo(s CriteoSettings, env sdk.DataEnv) (sdk.Data, error) {
 	}
 	separator := separators[s.Format]
 	if s.Delimiter != "" {
-		if separator = s.Delimiter[0]; len(s.Delimiter) > 1 || s.Format != "auto" || strings.Contains("\r\n+-.0123456789", s.Delimiter) {
-			return nil, fmt.Errorf("setting delimiter is %s but must be one ASCII character that no number has, and format auto", quote.String(s.Delimiter))
+		if separator = s.Delimiter[0]; len(s.Delimiter) > 1 || s.Format != "auto" ||
+			strings.Contains("\r\n+-.0123456789", s.Delimiter) {
+			return nil, fmt.Errorf(
+				"setting delimiter is %s but must be one ASCII character that no number has, and format auto",
+				quote.String(s.Delimiter))
 		}
 	}
 	if s.MaxBadLines < 0 {
@@ -91,7 +94,8 @@ func NewCriteo(s CriteoSettings, env sdk.DataEnv) (sdk.Data, error) {
 func (d *criteo) Fit(in sdk.InputSpec) {
 	d.log.Rows, d.unfitted = in.Tables, nil
 	if numbers := in.Features - in.LookedUp; numbers != clicklog.Numbers || len(in.Tables) != clicklog.Categories {
-		d.unfitted = fmt.Errorf("a click log has %d numbers and %d categories but the model takes %d numbers and the rows of %d tables",
+		d.unfitted = fmt.Errorf(
+			"a click log has %d numbers and %d categories but the model takes %d numbers and the rows of %d tables",
 			clicklog.Numbers, clicklog.Categories, numbers, len(in.Tables))
 	}
 }
@@ -150,7 +154,8 @@ func checkChoices(choices []choice) error {
 	for _, c := range choices {
 		if !slices.Contains(c.words, c.value) {
 			last := len(c.words) - 1
-			return fmt.Errorf("setting %s is %s but must be %s or %s", c.name, quote.String(c.value), strings.Join(c.words[:last], ", "), c.words[last])
+			return fmt.Errorf("setting %s is %s but must be %s or %s", c.name, quote.String(c.value),
+				strings.Join(c.words[:last], ", "), c.words[last])
 		}
 	}
 	return nil

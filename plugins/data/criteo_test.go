@@ -26,7 +26,8 @@ func clickInputs(rows int) sdk.InputSpec {
 }
 
 // readClicks reads all that is trained on, as the host does at first, and what is held out.
-func readClicks(s CriteoSettings, in sdk.InputSpec) (trained sdk.Batch, held *sdk.Samples, facts map[string]string, err error) {
+func readClicks(s CriteoSettings,
+	in sdk.InputSpec) (trained sdk.Batch, held *sdk.Samples, facts map[string]string, err error) {
 	d, err := NewCriteo(s, sdk.DataEnv{})
 	if err != nil {
 		return trained, nil, nil, err
@@ -39,7 +40,8 @@ func readClicks(s CriteoSettings, in sdk.InputSpec) (trained sdk.Batch, held *sd
 	var b sdk.Batch
 	for err == nil {
 		if err = r.Read(&b, 64); err == nil {
-			trained.Features, trained.Targets = append(trained.Features, b.Features...), append(trained.Targets, b.Targets...)
+			trained.Features, trained.Targets = append(trained.Features, b.Features...), append(trained.Targets,
+				b.Targets...)
 		}
 	}
 	if closed := r.Close(); !errors.Is(err, io.EOF) || closed != nil {
@@ -54,7 +56,8 @@ func readClicks(s CriteoSettings, in sdk.InputSpec) (trained sdk.Batch, held *sd
 
 // clickLine is a line with one column replaced; the first is the label's.
 func clickLine(column int, text string) string {
-	fields := append(append([]string{"1"}, strings.Split(strings.Repeat("2,", 13)+strings.Repeat("7,", 26), ",")[:39]...), "")
+	fields := append(append([]string{"1"},
+		strings.Split(strings.Repeat("2,", 13)+strings.Repeat("7,", 26), ",")[:39]...), "")
 	fields[column] = text
 	return strings.Join(fields[:40], "\t") + "\n"
 }
@@ -85,75 +88,110 @@ func TestCriteoErrors(t *testing.T) {
 	}{
 		{good + clickLine(0, "2"), nil, `data file log, line 2, column 1: the label is "2" but must be 0 or 1`},
 		{clickLine(0, ""), nil, `data file log, line 1, column 1: the label is "" but must be 0 or 1`},
-		{clickLine(0, strings.Repeat("x", 100)), nil, `data file log, line 1, column 1: the label is "` + strings.Repeat("x", 100) + `" but must be 0 or 1`},
-		{clickLine(2, "1x"), nil, `data file log, line 1, column 5: number 2 is "1x" but must be a finite number or empty`},
-		{clickLine(13, "-"), nil, `data file log, line 1, column 27: number 13 is "-" but must be a finite number or empty`},
-		{clickLine(1, "nan"), nil, `data file log, line 1, column 3: number 1 is "nan" but must be a finite number or empty`},
-		{clickLine(1, "1e39"), nil, "data file log, line 1, column 3: number 1 is 1e39, which is too large for a 32-bit number"},
-		{strings.ReplaceAll(good, "\t", ";"), nil, "data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories; set delimiter to ; if that separates them"},
-		{good + "1\t2\t3\n", nil, "data file log, line 2, column 7: the number of columns is 3 but must be 40: a label, 13 numbers and 26 categories"},
-		{clickLine(39, "a\tb"), nil, "data file log, line 1, column 81: the number of columns is 41 but must be 40: a label, 13 numbers and 26 categories"},
-		{strings.ReplaceAll(good, "\t", " "), nil, "data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories"},
-		{good, func(s *CriteoSettings) { s.Format = "csv" }, "data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories"},
-		{clickLine(14, "10"), index, "data file log, line 1, column 29: category 1 is 10 but its table has the rows 0 to 9"},
-		{clickLine(39, "99999999999999999999"), index, "data file log, line 1, column 79: category 26 is 99999999999999999999 but its table has the rows 0 to 9"},
-		{clickLine(39, "1.5"), index, `data file log, line 1, column 79: category 26 is "1.5" but must be a row of its table, 0 to 9`},
+		{clickLine(0, strings.Repeat("x", 100)), nil,
+			`data file log, line 1, column 1: the label is "` + strings.Repeat("x", 100) + `" but must be 0 or 1`},
+		{clickLine(2, "1x"), nil,
+			`data file log, line 1, column 5: number 2 is "1x" but must be a finite number or empty`},
+		{clickLine(13, "-"), nil,
+			`data file log, line 1, column 27: number 13 is "-" but must be a finite number or empty`},
+		{clickLine(1, "nan"), nil,
+			`data file log, line 1, column 3: number 1 is "nan" but must be a finite number or empty`},
+		{clickLine(1, "1e39"), nil,
+			"data file log, line 1, column 3: number 1 is 1e39, which is too large for a 32-bit number"},
+		{strings.ReplaceAll(good, "\t", ";"), nil,
+			"data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories; set delimiter to ; if that separates them"},
+		{good + "1\t2\t3\n", nil,
+			"data file log, line 2, column 7: the number of columns is 3 but must be 40: a label, 13 numbers and 26 categories"},
+		{clickLine(39, "a\tb"), nil,
+			"data file log, line 1, column 81: the number of columns is 41 but must be 40: a label, 13 numbers and 26 categories"},
+		{strings.ReplaceAll(good, "\t", " "), nil,
+			"data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories"},
+		{good, func(s *CriteoSettings) { s.Format = "csv" },
+			"data file log, line 1, column 81: the number of columns is 1 but must be 40: a label, 13 numbers and 26 categories"},
+		{clickLine(14, "10"), index,
+			"data file log, line 1, column 29: category 1 is 10 but its table has the rows 0 to 9"},
+		{clickLine(39, "99999999999999999999"), index,
+			"data file log, line 1, column 79: category 26 is 99999999999999999999 but its table has the rows 0 to 9"},
+		{clickLine(39, "1.5"), index,
+			`data file log, line 1, column 79: category 26 is "1.5" but must be a row of its table, 0 to 9`},
 		{clickLine(0, "0.5"), nil, `data file log, line 1, column 1: the label is "0.5" but must be 0 or 1`},
-		{clickLine(1, "1,000"), nil, `data file log, line 1, column 3: number 1 is "1,000" but must be a finite number or empty; its comma could separate thousands or decimals: write a point before decimals and nothing between thousands`},
-		{clickLine(15, "-1"), index, `data file log, line 1, column 31: category 2 is "-1" but must be a row of its table, 0 to 9`},
-		{clickLine(15, ""), index, `data file log, line 1, column 31: category 2 is "" but must be a row of its table, 0 to 9`},
+		{clickLine(1, "1,000"), nil,
+			`data file log, line 1, column 3: number 1 is "1,000" but must be a finite number or empty; its comma could separate thousands or decimals: write a point before decimals and nothing between thousands`},
+		{clickLine(15, "-1"), index,
+			`data file log, line 1, column 31: category 2 is "-1" but must be a row of its table, 0 to 9`},
+		{clickLine(15, ""), index,
+			`data file log, line 1, column 31: category 2 is "" but must be a row of its table, 0 to 9`},
 		{good + clickLine(0, "x") + good + clickLine(0, "y"), most(1),
 			`more lines are malformed than the 1 that may be; the last: data file log, line 4, column 1: the label is "y" but must be 0 or 1`},
-		{clickLine(0, "x"), most(5), `data file log holds no samples; the last malformed line: data file log, line 1, column 1: the label is "x" but must be 0 or 1`},
-		{good + strings.Repeat("x", 1<<20+1), nil, "data file log, after line 1: the next line is longer than 1048576 bytes"},
+		{clickLine(0, "x"), most(5),
+			`data file log holds no samples; the last malformed line: data file log, line 1, column 1: the label is "x" but must be 0 or 1`},
+		{good + strings.Repeat("x", 1<<20+1), nil,
+			"data file log, after line 1: the next line is longer than 1048576 bytes"},
 		{"", nil, "data file log holds no samples"},
 		{strings.Repeat("name\t", 39) + "name\n", nil, "data file log holds no samples"},
 		{packed("gzip", ""), nil, "data file log holds no samples"},
-		{good, func(s *CriteoSettings) { s.Compression = "gzip" }, `data file log: a gzip stream begins with the bytes 1f 8b but the file with "1\t2\t"`},
-		{packed("gzip", good), func(s *CriteoSettings) { s.Compression = "zstd" }, `data file log: a zstd stream begins with the bytes 28 b5 2f fd but the file with "\x1f\x8b\b\x00"`},
+		{good, func(s *CriteoSettings) { s.Compression = "gzip" },
+			`data file log: a gzip stream begins with the bytes 1f 8b but the file with "1\t2\t"`},
+		{packed("gzip", good), func(s *CriteoSettings) { s.Compression = "zstd" },
+			`data file log: a zstd stream begins with the bytes 28 b5 2f fd but the file with "\x1f\x8b\b\x00"`},
 		{cut(packed("gzip", good+good), 1), nil, "data file log, after line 2: the gzip stream ends too early"},
 		{cut(packed("gzip", good), 20), nil, "data file log, after line 0: the gzip stream ends too early"},
 		{packed("gzip", good)[:5], nil, "data file log: the gzip stream ends too early"},
 		{cut(packed("zstd", good+good), 1), nil, "data file log, after line 2: the zstd stream ends too early"},
 		{packed("zstd", good)[:6], nil, "data file log, after line 0: the zstd stream ends too early"},
-		{cut(packed("gzip", good), 1) + "x", nil, "data file log, after line 1: the gzip stream is broken: gzip: invalid checksum"},
-		{cut(packed("zstd", good), 1) + "x", nil, "data file log, after line 1: the zstd stream is broken: CRC check failed"},
+		{cut(packed("gzip", good), 1) + "x", nil,
+			"data file log, after line 1: the gzip stream is broken: gzip: invalid checksum"},
+		{cut(packed("zstd", good), 1) + "x", nil,
+			"data file log, after line 1: the zstd stream is broken: CRC check failed"},
 		{"\xff\xfe1\x00\t\x00", nil, "data file log: its text is in UTF-16: save it as UTF-8"},
-		{"PAR1...", nil, "data file log: it is a Parquet file, which psbench does not read: write the samples as CSV or JSON lines"},
-		{"\xfd7zXZ\x00...", nil, "data file log: it is compressed by xz, which psbench does not read: decompress it first, by xz -d"},
-		{packed("gzip", good) + strings.Repeat("\x00", 10) + "x", nil, "data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
-		{packed("gzip", good) + strings.Repeat("x", 10), nil, "data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
+		{"PAR1...", nil,
+			"data file log: it is a Parquet file, which psbench does not read: write the samples as CSV or JSON lines"},
+		{"\xfd7zXZ\x00...", nil,
+			"data file log: it is compressed by xz, which psbench does not read: decompress it first, by xz -d"},
+		{packed("gzip", good) + strings.Repeat("\x00", 10) + "x", nil,
+			"data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
+		{packed("gzip", good) + strings.Repeat("x", 10), nil,
+			"data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
 	} {
-		t.Chdir(t.TempDir())
-		if err := os.WriteFile("log", []byte(c.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := DefaultCriteo
-		s.Path = "log"
-		if c.change != nil {
-			c.change(&s)
-		}
-		if _, _, _, err := readClicks(s, clickInputs(10)); err == nil || err.Error() != c.want {
-			t.Errorf("%.100q gives\n  %v\nwant\n  %s", c.content, err, c.want)
-		}
+		t.Run(c.content, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("log", []byte(c.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := DefaultCriteo
+			s.Path = "log"
+			if c.change != nil {
+				c.change(&s)
+			}
+			if _, _, _, err := readClicks(s, clickInputs(10)); err == nil || err.Error() != c.want {
+				t.Errorf("%.100q gives\n  %v\nwant\n  %s", c.content, err, c.want)
+			}
+		})
 	}
 }
 
 func TestCriteoPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, folder := range []string{"logs/inner", "none/inner", "marks", "half"} {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(folder, func(t *testing.T) {
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	for name, label := range map[string]string{"logs/day_1": "1", "logs/day_0": "0", "logs/day_10": "1", "logs/.hidden": "x", "logs/_SUCCESS": "x", "logs/_committed_1": "x", "marks/_SUCCESS": "", "half/_temporary": ""} {
-		if err := os.WriteFile(name, []byte(clickLine(0, label)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for name, label := range map[string]string{"logs/day_1": "1", "logs/day_0": "0", "logs/day_10": "1",
+		"logs/.hidden": "x", "logs/_SUCCESS": "x", "logs/_committed_1": "x", "marks/_SUCCESS": "",
+		"half/_temporary": ""} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(name, []byte(clickLine(0, label)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	s := DefaultCriteo
 	s.Path = "logs"
-	if got, _, _, err := readClicks(s, clickInputs(10)); err != nil || len(got.Targets) != 3 || got.Targets[0] != 0 || got.Targets[1] != 1 {
+	if got, _, _, err := readClicks(s, clickInputs(10)); err != nil || len(got.Targets) != 3 || got.Targets[0] != 0 ||
+		got.Targets[1] != 1 {
 		t.Errorf("a folder of three files has the labels %v, and %v", got.Targets, err)
 	}
 	for path, want := range map[string]string{
@@ -172,13 +210,27 @@ func TestCriteoPaths(t *testing.T) {
 
 func TestCriteoSettingsErrors(t *testing.T) {
 	for want, change := range map[string]func(*CriteoSettings){
-		`setting format is "xml" but must be auto, tsv or csv`:                     func(s *CriteoSettings) { s.Format = "xml" },
-		`setting compression is "lz4" but must be auto, none, gzip, zstd or bzip2`: func(s *CriteoSettings) { s.Compression = "lz4" },
-		`setting numbers is "" but must be log or plain`:                           func(s *CriteoSettings) { s.Numbers = "" },
-		`setting categories is "mod" but must be hash or index`:                    func(s *CriteoSettings) { s.Categories = "mod" },
-		"setting held_out is 0.7 but must be from 0 to 0.5":                        func(s *CriteoSettings) { s.HeldOut = 0.7 },
-		"setting held_out_samples is -1 but must be 0 or more":                     func(s *CriteoSettings) { s.HeldOutSamples = -1 },
-		"setting max_bad_lines is -1 but must be 0 or more":                        func(s *CriteoSettings) { s.MaxBadLines = -1 },
+		`setting format is "xml" but must be auto, tsv or csv`: func(s *CriteoSettings) {
+			s.Format = "xml"
+		},
+		`setting compression is "lz4" but must be auto, none, gzip, zstd or bzip2`: func(s *CriteoSettings) {
+			s.Compression = "lz4"
+		},
+		`setting numbers is "" but must be log or plain`: func(s *CriteoSettings) {
+			s.Numbers = ""
+		},
+		`setting categories is "mod" but must be hash or index`: func(s *CriteoSettings) {
+			s.Categories = "mod"
+		},
+		"setting held_out is 0.7 but must be from 0 to 0.5": func(s *CriteoSettings) {
+			s.HeldOut = 0.7
+		},
+		"setting held_out_samples is -1 but must be 0 or more": func(s *CriteoSettings) {
+			s.HeldOutSamples = -1
+		},
+		"setting max_bad_lines is -1 but must be 0 or more": func(s *CriteoSettings) {
+			s.MaxBadLines = -1
+		},
 	} {
 		s := DefaultCriteo
 		change(&s)
@@ -226,7 +278,8 @@ func TestCriteoFits(t *testing.T) {
 
 func TestCriteoTellsOfMalformedLines(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("log", []byte(clickLine(0, "0")+clickLine(3, "x")+clickLine(0, "x")+clickLine(0, "1")), 0o600); err != nil {
+	if err := os.WriteFile("log", []byte(clickLine(0, "0")+clickLine(3, "x")+clickLine(0, "x")+clickLine(0, "1")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := DefaultCriteo
@@ -254,11 +307,15 @@ func TestCriteoPassesOverWhatHoldsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"0": "\uFEFF\n" + clickLine(0, "0") + "\n" + clickLine(0, "1") + "\n\n", "1": "", "2": strings.Repeat("name\t", 39) + "name\n", "3": packed.String() + strings.Repeat("\x00", 1000), "4": clickLine(0, "False"),
+		"0": "\uFEFF\n" + clickLine(0, "0") + "\n" + clickLine(0, "1") + "\n\n", "1": "",
+		"2": strings.Repeat("name\t", 39) + "name\n", "3": packed.String() + strings.Repeat("\x00", 1000),
+		"4": clickLine(0, "False"),
 	} {
-		if err := os.WriteFile("log/"+name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile("log/"+name, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	s := DefaultCriteo
 	s.Path, s.HeldOut = "log", 0
@@ -276,7 +333,8 @@ func TestCriteoPassesOverWhatHoldsNothing(t *testing.T) {
 		if err := errors.Join(r.Skip(skip), r.Read(&b, 10)); err != nil && skip < 4 {
 			t.Fatal(err)
 		}
-		if want := []int64{0, 1, 1, 0}[skip:]; len(b.Targets) != len(want) || len(want) > 0 && !slices.Equal(b.Targets, want) {
+		if want := []int64{0, 1, 1, 0}[skip:]; len(b.Targets) != len(want) ||
+			len(want) > 0 && !slices.Equal(b.Targets, want) {
 			t.Errorf("after %d samples the labels are %v, want %v", skip, b.Targets, want)
 		}
 		if err := r.Read(&b, 1); !errors.Is(err, io.EOF) {

@@ -118,7 +118,8 @@ func (f *csvFile) findTargets(first []string, header bool) error {
 func findTarget(name string, names []string, header bool) (int, error) {
 	if place := slices.Index(names, name); header && place >= 0 {
 		if slices.Contains(names[place+1:], name) {
-			return 0, fmt.Errorf("several columns are named %s, which setting target is: give the number of one", quote.String(name))
+			return 0, fmt.Errorf("several columns are named %s, which setting target is: give the number of one",
+				quote.String(name))
 		}
 		return place, nil
 	}
@@ -127,11 +128,14 @@ func findTarget(name string, names []string, header bool) (int, error) {
 	case err == nil && 1 <= number && number <= len(names):
 		return number - 1, nil
 	case err == nil:
-		return 0, fmt.Errorf("setting target is %d but must be the name of a column or its number from 1 to %d", number, len(names))
+		return 0, fmt.Errorf("setting target is %d but must be the name of a column or its number from 1 to %d", number,
+			len(names))
 	case !header:
-		return 0, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s", len(names), quote.String(name))
+		return 0, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s",
+			len(names), quote.String(name))
 	default:
-		return 0, fmt.Errorf("no column is named %s, which setting target is%s", quote.String(name), spelling.Hint(name, names, "columns", ""))
+		return 0, fmt.Errorf("no column is named %s, which setting target is%s", quote.String(name),
+			spelling.Hint(name, names, "columns", ""))
 	}
 }
 
@@ -213,7 +217,8 @@ func csvError(rows *csv.Reader, err error) error {
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
 		if syntax.StartLine != syntax.Line {
-			return at(syntax.Line, syntax.Column, fmt.Errorf("%w in the row that begins in line %d", syntax.Err, syntax.StartLine))
+			return at(syntax.Line, syntax.Column,
+				fmt.Errorf("%w in the row that begins in line %d", syntax.Err, syntax.StartLine))
 		}
 		return at(syntax.Line, syntax.Column, syntax.Err)
 	}

@@ -18,7 +18,8 @@ func (s FileSettings) delimiter(format string) (rune, error) {
 	case size == len(s.Delimiter) && separates(only):
 		return only, nil
 	}
-	return 0, fmt.Errorf("setting delimiter is %s but must be auto, tab, or one character that no number has, as ;", quote.String(s.Delimiter))
+	return 0, fmt.Errorf("setting delimiter is %s but must be auto, tab, or one character that no number has, as ;",
+		quote.String(s.Delimiter))
 }
 
 // separates says whether a character can be a delimiter: neither numbers nor quotes nor line ends have it.
@@ -49,7 +50,9 @@ func separatorOf(row []string) (rune, bool) {
 func (f *csvFile) checkDelimiter(row []string) error {
 	line, column := f.rows.FieldPos(0)
 	if other := f.otherDelimiter(row[0]); len(row) == 1 && other != "" {
-		return at(line, column, fmt.Errorf("the row has one column, %s: set delimiter to %s if that separates the columns", quote.String(row[0]), other))
+		return at(line, column,
+			fmt.Errorf("the row has one column, %s: set delimiter to %s if that separates the columns",
+				quote.String(row[0]), other))
 	}
 	return nil
 }
@@ -81,7 +84,8 @@ func (f *csvFile) plain(text string) (string, error) {
 		return text, nil
 	}
 	if strings.Contains(text, ".") {
-		return "", fmt.Errorf("%s has a point but setting decimal is a comma, so the point could separate thousands", quote.String(text))
+		return "", fmt.Errorf("%s has a point but setting decimal is a comma, so the point could separate thousands",
+			quote.String(text))
 	}
 	return strings.Replace(text, ",", ".", 1), nil
 }

@@ -28,8 +28,8 @@ type dense struct {
 	wanted   sdk.TargetKind
 }
 
-// NewDense generates samples of numbers, from stream 2^32+6 of package splitmix. Uniform numbers are as its Uniform gives them. Normal ones come in
-// pairs, r*cos(2πv) and r*sin(2πv) with r = sqrt(-2 ln u), by the Box-Muller transform
+// NewDense generates samples of numbers, from stream 2^32+6 of package splitmix. Uniform numbers are as its Uniform
+// gives them. Normal ones come in pairs, r*cos(2πv) and r*sin(2πv) with r = sqrt(-2 ln u), by the Box-Muller transform
 // (Box and Muller, 1958), where u = (a+1)/2^53 and v = b/2^53 for the top 53 bits a and b
 // of the stream's next two values.
 //
@@ -47,7 +47,8 @@ func NewDense(s DenseSettings, env sdk.DataEnv) (sdk.Data, error) {
 	}
 	samples := float64(s.Batches) * float64(max(1, env.Trainers)) * float64(max(1, env.BatchSize))
 	if samples*float64(s.Features) > maxNumbers {
-		return nil, fmt.Errorf("%.0f samples of %d features are too many: at most %d numbers can be generated", samples, s.Features, maxNumbers)
+		return nil, fmt.Errorf("%.0f samples of %d features are too many: at most %d numbers can be generated", samples,
+			s.Features, maxNumbers)
 	}
 	if err := checkDenseTargets(s, samples, env); err != nil {
 		return nil, err
@@ -61,12 +62,14 @@ func checkDenseTargets(s DenseSettings, samples float64, env sdk.DataEnv) error 
 	case s.Targets == 0:
 		return nil
 	case kind == sdk.ClassTargets:
-		return fmt.Errorf("setting targets is %d but criterion %s takes %s, for which it must be 0", s.Targets, env.Criterion, kind.Takes())
+		return fmt.Errorf("setting targets is %d but criterion %s takes %s, for which it must be 0", s.Targets,
+			env.Criterion, kind.Takes())
 	case kind == sdk.ProbabilityTargets:
 		least = 2
 	}
 	if s.Targets < least || float64(s.Targets)*max(samples, float64(s.Features)) > maxNumbers {
-		return fmt.Errorf("setting targets is %d but must be 0 or from %d to %.0f", s.Targets, least, maxNumbers/max(samples, float64(s.Features)))
+		return fmt.Errorf("setting targets is %d but must be 0 or from %d to %.0f", s.Targets, least,
+			maxNumbers/max(samples, float64(s.Features)))
 	}
 	return nil
 }

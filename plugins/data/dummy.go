@@ -37,18 +37,21 @@ type dummy struct {
 // Counts below 1, a sparsity outside 0 to 100 and one that keeps no value are
 // errors.
 func NewDummy(s DummySettings, env sdk.DataEnv) (sdk.Data, error) {
-	if err := checkCounts([]count{{"max_val", s.MaxVal}, {"sample_count", s.SampleCount}, {"sample_length", s.SampleLength}}); err != nil {
+	if err := checkCounts([]count{{"max_val", s.MaxVal}, {"sample_count", s.SampleCount},
+		{"sample_length", s.SampleLength}}); err != nil {
 		return nil, err
 	}
 	if s.SparsityPercentage < 0 || s.SparsityPercentage > 100 {
 		return nil, fmt.Errorf("setting sparsity_percentage is %d but must be from 0 to 100", s.SparsityPercentage)
 	}
 	if s.kept() == 0 {
-		return nil, fmt.Errorf("setting sparsity_percentage is %d, which keeps none of the %d values of max_val: lower it or raise max_val",
-			s.SparsityPercentage, s.MaxVal)
+		return nil,
+			fmt.Errorf("setting sparsity_percentage is %d, which keeps none of the %d values of max_val: lower it or raise max_val",
+				s.SparsityPercentage, s.MaxVal)
 	}
 	if total := s.SampleCount * s.SampleLength; total > maxNumbers {
-		return nil, fmt.Errorf("sample_count %d times sample_length %d makes %d indices but at most %d can be generated",
+		return nil, fmt.Errorf(
+			"sample_count %d times sample_length %d makes %d indices but at most %d can be generated",
 			s.SampleCount, s.SampleLength, total, maxNumbers)
 	}
 	return &dummy{settings: s, seed: env.Seed}, nil

@@ -26,7 +26,8 @@ type FileSettings struct {
 }
 
 // DefaultFile leaves the path to be given.
-var DefaultFile = FileSettings{Format: "auto", Delimiter: "auto", Decimal: ".", Header: "auto", Columns: "indices", TargetType: "auto"}
+var DefaultFile = FileSettings{Format: "auto", Delimiter: "auto", Decimal: ".", Header: "auto", Columns: "indices",
+	TargetType: "auto"}
 
 // parser reads samples from r to its end.
 type parser func(r io.Reader, out *fileSamples) error
@@ -93,7 +94,9 @@ func (s FileSettings) check() error {
 	}
 	delimiter, err := s.delimiter("csv")
 	if err == nil && string(delimiter) == s.Decimal {
-		err = fmt.Errorf("settings delimiter and decimal are both %s: set delimiter to what separates the columns, as ; or tab", quote.String(s.Decimal))
+		err = fmt.Errorf(
+			"settings delimiter and decimal are both %s: set delimiter to what separates the columns, as ; or tab",
+			quote.String(s.Decimal))
 	}
 	if s.Format == "tsv" {
 		return nil
@@ -120,7 +123,8 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 			if err := f.Exists(); err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl, csv or tsv", f.Shown())
+			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl, csv or tsv",
+				f.Shown())
 		}
 	}
 	if format != "jsonl" {
@@ -130,7 +134,9 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 	ofCSV := s
 	ofCSV.Path, ofCSV.Format, ofCSV.HeldOut, ofCSV.TargetType = "", DefaultFile.Format, 0, DefaultFile.TargetType
 	if ofCSV != DefaultFile {
-		return nil, fmt.Errorf("settings columns, target, header, delimiter and decimal are for CSV files, but data file %s is read as JSON lines", f.Shown())
+		return nil,
+			fmt.Errorf("settings columns, target, header, delimiter and decimal are for CSV files, but data file %s is read as JSON lines",
+				f.Shown())
 	}
 	return parseJSONLines, nil
 }

@@ -30,7 +30,8 @@ func TestDelimiters(t *testing.T) {
 		"quoted decimal commas":        {"a.csv", ";", ",", "\"0,5\";\"-1\";2\n3;\"0,001\";0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := load(t, c.file, c.content, features(""), func(s *FileSettings) { s.Delimiter, s.Decimal = c.delimiter, c.decimal })
+			got, err := load(t, c.file, c.content, features(""),
+				func(s *FileSettings) { s.Delimiter, s.Decimal = c.delimiter, c.decimal })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,19 +41,32 @@ func TestDelimiters(t *testing.T) {
 		})
 	}
 	for _, c := range []struct{ delimiter, decimal, content, want string }{
-		{"auto", ".", "a\tb\n1\t2\n", `data file a.csv, line 1, column 1: the row has one column, "a\tb": set delimiter to tab if that separates the columns`},
-		{";", ".", "1,2\n", `data file a.csv, line 1, column 1: the row has one column, "1,2": set delimiter to , if that separates the columns`},
-		{";", ".", "0;1;0\n1;0,5;0\n", `data file a.csv, line 2, column 3: "0,5" is not a number; features are finite numbers; ` + commaReason + "; or set decimal to , if that begins the decimals"},
-		{";", ",", "1.000;0\n", `data file a.csv, line 1, column 1: "1.000" has a point but setting decimal is a comma, so the point could separate thousands`},
-		{"auto", ".", "\"1,000\",0\n", `data file a.csv, line 1, column 1: "1,000" is not a number; features are finite numbers; ` + commaReason},
-		{"auto", ",", "1\n", `settings delimiter and decimal are both ",": set delimiter to what separates the columns, as ; or tab`},
-		{"::", ".", "1\n", `setting delimiter is "::" but must be auto, tab, or one character that no number has, as ;`},
+		{"auto", ".", "a\tb\n1\t2\n",
+			`data file a.csv, line 1, column 1: the row has one column, "a\tb": set delimiter to tab if that separates the columns`},
+		{";", ".", "1,2\n",
+			`data file a.csv, line 1, column 1: the row has one column, "1,2": set delimiter to , if that separates the columns`},
+		{";", ".", "0;1;0\n1;0,5;0\n",
+			`data file a.csv, line 2, column 3: "0,5" is not a number; features are finite numbers; ` + commaReason +
+				"; or set decimal to , if that begins the decimals"},
+		{";", ",", "1.000;0\n",
+			`data file a.csv, line 1, column 1: "1.000" has a point but setting decimal is a comma, so the point could separate thousands`},
+		{"auto", ".", "\"1,000\",0\n",
+			`data file a.csv, line 1, column 1: "1,000" is not a number; features are finite numbers; ` + commaReason},
+		{"auto", ",", "1\n",
+			`settings delimiter and decimal are both ",": set delimiter to what separates the columns, as ; or tab`},
+		{"::", ".", "1\n",
+			`setting delimiter is "::" but must be auto, tab, or one character that no number has, as ;`},
 		{".", ",", "1\n", `setting delimiter is "." but must be auto, tab, or one character that no number has, as ;`},
 		{"auto", "", "1\n", `setting decimal is "" but must be . or ,`},
 	} {
-		if _, err := load(t, "a.csv", c.content, features(""), func(s *FileSettings) { s.Delimiter, s.Decimal = c.delimiter, c.decimal }); err == nil || err.Error() != c.want {
-			t.Errorf("%q with delimiter %q and decimal %q gives\n  %v\nwant\n  %s", c.content, c.delimiter, c.decimal, err, c.want)
-		}
+		t.Run(c.delimiter, func(t *testing.T) {
+			if _, err := load(t, "a.csv", c.content, features(""),
+				func(s *FileSettings) { s.Delimiter, s.Decimal = c.delimiter, c.decimal }); err == nil ||
+				err.Error() != c.want {
+				t.Errorf("%q with delimiter %q and decimal %q gives\n  %v\nwant\n  %s", c.content, c.delimiter,
+					c.decimal, err, c.want)
+			}
+		})
 	}
 }
 
@@ -68,11 +82,14 @@ func TestFolderOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]string{
-		"_SUCCESS": "", "_committed_77": "x", ".part-00000.csv.crc": "\x00", "part-00000.csv": "a,b,t\n1,2,0\n", "part-00001.csv": "", "part-00002.csv": "a,b,t\n3,4,1\n\n",
+		"_SUCCESS": "", "_committed_77": "x", ".part-00000.csv.crc": "\x00", "part-00000.csv": "a,b,t\n1,2,0\n",
+		"part-00001.csv": "", "part-00002.csv": "a,b,t\n3,4,1\n\n",
 	} {
-		if err := os.WriteFile("t.csv/"+name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile("t.csv/"+name, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	s := DefaultFile
 	s.Path, s.Columns = "t.csv", "features"

@@ -12,27 +12,41 @@ import (
 func TestCSVErrors(t *testing.T) {
 	for _, c := range []struct{ content, columns, target, want string }{
 		{"1,x,2", "features", "", `line 1, column 3: "x" is not a number; features are finite numbers`},
-		{"1,2,0\n1,2,1.5", "features", "", `line 2, column 5: "1.5" is not an integer; indices and targets are integers of 0 or more`},
-		{"1,2,0\n1,0", "features", "", "line 2, column 1: the number of features is 1 but that of the first sample is 2"},
+		{"1,2,0\n1,2,1.5", "features", "",
+			`line 2, column 5: "1.5" is not an integer; indices and targets are integers of 0 or more`},
+		{"1,2,0\n1,0", "features", "",
+			"line 2, column 1: the number of features is 1 but that of the first sample is 2"},
 		{"1,2\n3,nan", "features", "1", `line 2, column 3: "nan" is not a number; features are finite numbers`},
-		{"a,b,label\n1,2,3", "features", "labl", `line 1, column 1: no column is named "labl", which setting target is; did you mean "label"?`},
-		{"a,b\n1,2", "features", "class", `line 1, column 1: no column is named "class", which setting target is; the columns are a, b`},
-		{"1,2\n", "features", "label", `line 1, column 1: the row is no header, so setting target must be a number from 1 to 2, not "label"`},
-		{"1,2\n", "features", "3", "line 1, column 1: setting target is 3 but must be the name of a column or its number from 1 to 2"},
-		{"1,2\n", "features", "0", "line 1, column 1: setting target is 0 but must be the name of a column or its number from 1 to 2"},
-		{"a,a\n1,2", "features", "a", `line 1, column 1: several columns are named "a", which setting target is: give the number of one`},
-		{"1,2\n\"3,4\n5,6\n", "indices", "", `line 3, column 5: extraneous or missing " in quoted-field in the row that begins in line 2`},
+		{"a,b,label\n1,2,3", "features", "labl",
+			`line 1, column 1: no column is named "labl", which setting target is; did you mean "label"?`},
+		{"a,b\n1,2", "features", "class",
+			`line 1, column 1: no column is named "class", which setting target is; the columns are a, b`},
+		{"1,2\n", "features", "label",
+			`line 1, column 1: the row is no header, so setting target must be a number from 1 to 2, not "label"`},
+		{"1,2\n", "features", "3",
+			"line 1, column 1: setting target is 3 but must be the name of a column or its number from 1 to 2"},
+		{"1,2\n", "features", "0",
+			"line 1, column 1: setting target is 0 but must be the name of a column or its number from 1 to 2"},
+		{"a,a\n1,2", "features", "a",
+			`line 1, column 1: several columns are named "a", which setting target is: give the number of one`},
+		{"1,2\n\"3,4\n5,6\n", "indices", "",
+			`line 3, column 5: extraneous or missing " in quoted-field in the row that begins in line 2`},
 		{"1,2,3\n4,5", "indices", "3", "line 2, column 1: the row has 2 columns but the target is in column 3"},
 	} {
-		_, err := load(t, "a.csv", c.content, func(s *FileSettings) { s.Columns, s.Target = c.columns, c.target })
-		if want := "data file a.csv, " + c.want; err == nil || err.Error() != want {
-			t.Errorf("%q, target %q, gives\n  %v\nwant\n  %s", c.content, c.target, err, want)
-		}
+		t.Run(c.content, func(t *testing.T) {
+			_, err := load(t, "a.csv", c.content, func(s *FileSettings) { s.Columns, s.Target = c.columns, c.target })
+			if want := "data file a.csv, " + c.want; err == nil || err.Error() != want {
+				t.Errorf("%q, target %q, gives\n  %v\nwant\n  %s", c.content, c.target, err, want)
+			}
+		})
 	}
-	if _, err := load(t, "a.jsonl", "{}", features("x")); err == nil || err.Error() != "settings columns, target, header, delimiter and decimal are for CSV files, but data file a.jsonl is read as JSON lines" {
+	if _, err := load(t, "a.jsonl", "{}", features("x")); err == nil ||
+		err.Error() !=
+			"settings columns, target, header, delimiter and decimal are for CSV files, but data file a.jsonl is read as JSON lines" {
 		t.Errorf("columns of JSON lines: %v", err)
 	}
-	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.Columns = "numbers" }); err == nil || err.Error() != `setting columns is "numbers" but must be indices or features` {
+	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.Columns = "numbers" }); err == nil ||
+		err.Error() != `setting columns is "numbers" but must be indices or features` {
 		t.Errorf("columns of numbers: %v", err)
 	}
 }
@@ -43,45 +57,72 @@ func TestFileErrors(t *testing.T) {
 		{"a.csv", "1,2\n3,4\n5,6,x,8\n", `data file a.csv, line 3, column 5: "x" is not an integer; ` + rule},
 		{"a.csv", "1,-2,3", "data file a.csv, line 1, column 3: -2 is negative; " + rule},
 		{"a.csv", "-1,-2", "data file a.csv, line 1, column 1: -1 is negative; " + rule},
-		{"a.csv", "1,99999999999999999999", "data file a.csv, line 1, column 3: 99999999999999999999 is too large for a 64-bit integer"},
+		{"a.csv", "1,99999999999999999999",
+			"data file a.csv, line 1, column 3: 99999999999999999999 is too large for a 64-bit integer"},
 		{"a.csv", "1,2,\n", `data file a.csv, line 1, column 5: "" is not an integer; ` + rule},
 		{"a.csv", "1,2\n\"3,4\n", `data file a.csv, line 2, column 6: extraneous or missing " in quoted-field`},
-		{"a.csv", "1;2;3\n1;2;3\n", `data file a.csv, line 1, column 1: the row has one column, "1;2;3": set delimiter to ; if that separates the columns`},
-		{"a.csv", "0,5;1\n", `data file a.csv, line 1, column 3: "5;1" is not an integer; ` + rule + "; set delimiter to ; if that separates the columns"},
-		{"a.jsonl", `{"input": [+1, .5], "target": 2}`, `data file a.jsonl, line 1, column 16: "0.5" is not an integer; ` + rule},
-		{"a.jsonl", `{"features": [1, -Infinity], "target": 2}`, `data file a.jsonl, line 1, column 18: "-Infinity" is not a finite number`},
-		{"a.jsonl", `{"features": [.5, nan], "target": 2}`, `data file a.jsonl, line 1, column 19: "nan" is not a finite number`},
+		{"a.csv", "1;2;3\n1;2;3\n",
+			`data file a.csv, line 1, column 1: the row has one column, "1;2;3": set delimiter to ; if that separates the columns`},
+		{"a.csv", "0,5;1\n", `data file a.csv, line 1, column 3: "5;1" is not an integer; ` + rule +
+			"; set delimiter to ; if that separates the columns"},
+		{"a.jsonl", `{"input": [+1, .5], "target": 2}`,
+			`data file a.jsonl, line 1, column 16: "0.5" is not an integer; ` + rule},
+		{"a.jsonl", `{"features": [1, -Infinity], "target": 2}`,
+			`data file a.jsonl, line 1, column 18: "-Infinity" is not a finite number`},
+		{"a.jsonl", `{"features": [.5, nan], "target": 2}`,
+			`data file a.jsonl, line 1, column 19: "nan" is not a finite number`},
 		{"a.csv", "", "data file a.csv holds no samples"},
 		{"a.csv", "a,b\n", "data file a.csv holds no samples"},
 		{"a.jsonl", "\n \n", "data file a.jsonl holds no samples"},
-		{"a.jsonl", "\n[1]", `data file a.jsonl, line 2, column 1: [ stands where a sample, {"input": [...], "target": ...} should`},
-		{"a.jsonl", `{"input": [1, 2.5], "target": 1}`, `data file a.jsonl, line 1, column 15: "2.5" is not an integer; ` + rule},
+		{"a.jsonl", "\n[1]",
+			`data file a.jsonl, line 2, column 1: [ stands where a sample, {"input": [...], "target": ...} should`},
+		{"a.jsonl", `{"input": [1, 2.5], "target": 1}`,
+			`data file a.jsonl, line 1, column 15: "2.5" is not an integer; ` + rule},
 		{"a.jsonl", `{"input": [1, -2], "target": 1}`, "data file a.jsonl, line 1, column 15: -2 is negative; " + rule},
-		{"a.jsonl", `{"input": ["a"], "target": 1}`, `data file a.jsonl, line 1, column 12: "\"a\"" is not an integer; ` + rule},
-		{"a.jsonl", `{"input": 7, "target": 1}`, "data file a.jsonl, line 1, column 11: 7 stands where a list of indices should"},
-		{"a.jsonl", `{"input": [1], "label": 1}`, `data file a.jsonl, line 1, column 16: field "label" is not known: a sample has "input" or "features" and "target"`},
+		{"a.jsonl", `{"input": ["a"], "target": 1}`,
+			`data file a.jsonl, line 1, column 12: "\"a\"" is not an integer; ` + rule},
+		{"a.jsonl", `{"input": 7, "target": 1}`,
+			"data file a.jsonl, line 1, column 11: 7 stands where a list of indices should"},
+		{"a.jsonl", `{"input": [1], "label": 1}`,
+			`data file a.jsonl, line 1, column 16: field "label" is not known: a sample has "input" or "features" and "target"`},
 		{"a.jsonl", `{"input": [1], "input": [1]}`, `data file a.jsonl, line 1, column 16: field "input" occurs twice`},
-		{"a.jsonl", `{"target": 1}`, `data file a.jsonl, line 1, column 13: the sample has no field "input" and no field "features"`},
+		{"a.jsonl", `{"target": 1}`,
+			`data file a.jsonl, line 1, column 13: the sample has no field "input" and no field "features"`},
 		{"a.jsonl", `{"input": [1]}`, `data file a.jsonl, line 1, column 14: the sample has no field "target"`},
 		{"a.jsonl", `{"input": [1`, "data file a.jsonl, line 1, column 13: the line ends inside a sample"},
-		{"a.jsonl", `{"input": [1], "target": 1} 5`, "data file a.jsonl, line 1, column 29: there is more on the line than one sample"},
-		{"a.jsonl", `{"input": [1 2], "target": 1}`, "data file a.jsonl, line 1, column 14: invalid character '2' after array element"},
-		{"a.jsonl", `{"input": [1], "target": []}`, "data file a.jsonl, line 1, column 1: the sample has no targets but must have at least 1"},
-		{"a.jsonl", `{"input": [1], "target": [1, -3]}`, "data file a.jsonl, line 1, column 30: -3 is negative; " + rule},
-		{"a.jsonl", `{"input": [1], "target": [1, {}]}`, `data file a.jsonl, line 1, column 30: "{" is not an integer; ` + rule},
-		{"a.jsonl", "{\"input\": [1], \"target\": 1}\n{\"input\": [1], \"target\": [1, 2]}", "data file a.jsonl, line 2, column 1: the number of targets is 2 but that of the first sample is 1"},
-		{"a.jsonl", "{\"input\": [1], \"target\": 1}\n{\"features\": [1], \"target\": 1}", "data file a.jsonl, line 2, column 1: some samples have indices and some have none: all must have them or none"},
-		{"a.jsonl", "{\"features\": [1], \"target\": 1}\n{\"features\": [1, 2], \"target\": 1}", "data file a.jsonl, line 2, column 1: the number of features is 2 but that of the first sample is 1"},
-		{"a.jsonl", `{"features": [1], "target": [1, 2]}`, "data file a.jsonl, line 1, column 1: a sample of features alone has one target but this one has 2"},
-		{"a.jsonl", `{"features": [], "target": 1}`, "data file a.jsonl, line 1, column 1: the sample has no indices and no features"},
-		{"a.jsonl", `{"features": [1, 1e39], "target": 1}`, "data file a.jsonl, line 1, column 18: 1e39 is too large for a 32-bit number"},
-		{"a.jsonl", `{"features": [1, "NaN"], "target": 1}`, `data file a.jsonl, line 1, column 18: "\"NaN\"" is not a number; features are finite numbers`},
-		{"a.jsonl", `{"features": {}, "target": 1}`, "data file a.jsonl, line 1, column 14: { stands where a list of numbers should"},
+		{"a.jsonl", `{"input": [1], "target": 1} 5`,
+			"data file a.jsonl, line 1, column 29: there is more on the line than one sample"},
+		{"a.jsonl", `{"input": [1 2], "target": 1}`,
+			"data file a.jsonl, line 1, column 14: invalid character '2' after array element"},
+		{"a.jsonl", `{"input": [1], "target": []}`,
+			"data file a.jsonl, line 1, column 1: the sample has no targets but must have at least 1"},
+		{"a.jsonl", `{"input": [1], "target": [1, -3]}`,
+			"data file a.jsonl, line 1, column 30: -3 is negative; " + rule},
+		{"a.jsonl", `{"input": [1], "target": [1, {}]}`,
+			`data file a.jsonl, line 1, column 30: "{" is not an integer; ` + rule},
+		{"a.jsonl", "{\"input\": [1], \"target\": 1}\n{\"input\": [1], \"target\": [1, 2]}",
+			"data file a.jsonl, line 2, column 1: the number of targets is 2 but that of the first sample is 1"},
+		{"a.jsonl", "{\"input\": [1], \"target\": 1}\n{\"features\": [1], \"target\": 1}",
+			"data file a.jsonl, line 2, column 1: some samples have indices and some have none: all must have them or none"},
+		{"a.jsonl", "{\"features\": [1], \"target\": 1}\n{\"features\": [1, 2], \"target\": 1}",
+			"data file a.jsonl, line 2, column 1: the number of features is 2 but that of the first sample is 1"},
+		{"a.jsonl", `{"features": [1], "target": [1, 2]}`,
+			"data file a.jsonl, line 1, column 1: a sample of features alone has one target but this one has 2"},
+		{"a.jsonl", `{"features": [], "target": 1}`,
+			"data file a.jsonl, line 1, column 1: the sample has no indices and no features"},
+		{"a.jsonl", `{"features": [1, 1e39], "target": 1}`,
+			"data file a.jsonl, line 1, column 18: 1e39 is too large for a 32-bit number"},
+		{"a.jsonl", `{"features": [1, "NaN"], "target": 1}`,
+			`data file a.jsonl, line 1, column 18: "\"NaN\"" is not a number; features are finite numbers`},
+		{"a.jsonl", `{"features": {}, "target": 1}`,
+			"data file a.jsonl, line 1, column 14: { stands where a list of numbers should"},
 		{"a.txt", "1", "the name of data file a.txt does not tell its format: set format to jsonl, csv or tsv"},
 	} {
-		if _, err := load(t, c.file, c.content); err == nil || err.Error() != c.want {
-			t.Errorf("%s with %q gives\n  %v\nwant\n  %s", c.file, c.content, err, c.want)
-		}
+		t.Run(c.file, func(t *testing.T) {
+			if _, err := load(t, c.file, c.content); err == nil || err.Error() != c.want {
+				t.Errorf("%s with %q gives\n  %v\nwant\n  %s", c.file, c.content, err, c.want)
+			}
+		})
 	}
 }
 
@@ -109,15 +150,17 @@ func TestFileThatIsNotThere(t *testing.T) {
 		"file_test.go":  "does not tell its format",
 		"none/a.jsonl":  "data file none/a.jsonl does not exist",
 	} {
-		s := DefaultFile
-		s.Path = path
-		d, err := NewFile(s, sdk.DataEnv{})
-		if err == nil {
-			_, err = d.Load()
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("path %q gives %v, want an error with %q", path, err, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			s := DefaultFile
+			s.Path = path
+			d, err := NewFile(s, sdk.DataEnv{})
+			if err == nil {
+				_, err = d.Load()
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("path %q gives %v, want an error with %q", path, err, want)
+			}
+		})
 	}
 	if _, err := NewFile(FileSettings{Path: "a", Format: "xml", Header: "auto"}, sdk.DataEnv{}); err == nil {
 		t.Error("format xml was accepted")

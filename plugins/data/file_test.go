@@ -43,22 +43,24 @@ func TestSamplesOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for language, want := range map[string]int{"json": 4, "csv": 2} {
-		blocks := strings.Split(string(page), "\n```"+language+"\n")[1:]
-		if len(blocks) != want {
-			t.Errorf("the page has %d blocks of %s, want %d", len(blocks), language, want)
-		}
-		for _, block := range blocks {
-			content, _, _ := strings.Cut(block, "```")
-			set := func(s *FileSettings) {
-				s.Format = strings.Replace(language, "json", "jsonl", 1)
-				if strings.Contains(content, "kind") {
-					s.Columns, s.Target = "features", "kind"
+		t.Run(language, func(t *testing.T) {
+			blocks := strings.Split(string(page), "\n```"+language+"\n")[1:]
+			if len(blocks) != want {
+				t.Errorf("the page has %d blocks of %s, want %d", len(blocks), language, want)
+			}
+			for _, block := range blocks {
+				content, _, _ := strings.Cut(block, "```")
+				set := func(s *FileSettings) {
+					s.Format = strings.Replace(language, "json", "jsonl", 1)
+					if strings.Contains(content, "kind") {
+						s.Columns, s.Target = "features", "kind"
+					}
+				}
+				if _, err := load(t, "a."+language, content, set); err != nil {
+					t.Errorf("%s: %v", content, err)
 				}
 			}
-			if _, err := load(t, "a."+language, content, set); err != nil {
-				t.Errorf("%s: %v", content, err)
-			}
-		}
+		})
 	}
 }
 
@@ -67,12 +69,14 @@ func TestFile(t *testing.T) {
 	want.Append([]int64{3, 1, 4}, 2)
 	want.Append([]int64{1}, 0)
 	for name, c := range map[string]struct{ file, content string }{
-		"json lines":     {"a.jsonl", "{\"input\": [3, 1, 4], \"target\": 2}\n\n  \n{\"target\":0,\"input\":[1]}"},
-		"csv":            {"a.csv", "3, 1 ,4,2\r\n\n\"1\",0\n"},
-		"with a header":  {"A.CSV", "a,b,c,target\n3,1,4,2\n1,0\n"},
-		"floats":         {"a.csv", "3.0,+1,4e0,2.\n1,0.0\n"},
-		"floats of json": {"a.jsonl", "{\"input\": [3.0, 1e0, 40e-1], \"target\": 2.0}\n{\"target\": false, \"input\": [true]}"},
-		"no JSON":        {"a.jsonl", "{\"input\": [+3, True, 4.], \"target\": 2}\n{\"input\": [1_0e-1], \"target\": False}"},
+		"json lines":    {"a.jsonl", "{\"input\": [3, 1, 4], \"target\": 2}\n\n  \n{\"target\":0,\"input\":[1]}"},
+		"csv":           {"a.csv", "3, 1 ,4,2\r\n\n\"1\",0\n"},
+		"with a header": {"A.CSV", "a,b,c,target\n3,1,4,2\n1,0\n"},
+		"floats":        {"a.csv", "3.0,+1,4e0,2.\n1,0.0\n"},
+		"floats of json": {"a.jsonl",
+			"{\"input\": [3.0, 1e0, 40e-1], \"target\": 2.0}\n{\"target\": false, \"input\": [true]}"},
+		"no JSON": {"a.jsonl",
+			"{\"input\": [+3, True, 4.], \"target\": 2}\n{\"input\": [1_0e-1], \"target\": False}"},
 		"Python's truth": {"a.csv", "3,True,4,2\nTrue,False"},
 		"with a mark":    {"a.csv", "\uFEFF3,1,4,2\n1,0"},
 	} {
@@ -92,35 +96,41 @@ func TestFile(t *testing.T) {
 func TestTooLongLine(t *testing.T) {
 	text := bytes.Repeat([]byte("0"), (longestLineMiB+1)<<20)
 	for _, format := range []string{"jsonl", "csv"} {
-		s := DefaultFile
-		s.Format = format
-		in := datafile.InMemory("a", text)
-		parse, err := s.parser(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = parsedFile{in, parse}.read(&fileSamples{files: []datafile.File{in}})
-		if want := "the line is longer than 64 MiB, which is the most that is read"; err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: error is %.200v, want %s", format, err, want)
-		}
+		t.Run(format, func(t *testing.T) {
+			s := DefaultFile
+			s.Format = format
+			in := datafile.InMemory("a", text)
+			parse, err := s.parser(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = parsedFile{in, parse}.read(&fileSamples{files: []datafile.File{in}})
+			if want := "the line is longer than 64 MiB, which is the most that is read"; err == nil ||
+				!strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s: error is %.200v, want %s", format, err, want)
+			}
+		})
 	}
 }
 
 func TestFileOrigin(t *testing.T) {
 	for name, c := range map[string]struct{ content, index, target string }{
-		"a.jsonl": {"\n{\"input\": [3, 1, 14], \"target\": 2}", "a.jsonl, line 2, column 18", "a.jsonl, line 2, column 33"},
-		"a.csv":   {"h,h\n3,1, 14,2", "a.csv, line 2, column 6", "a.csv, line 2, column 9"},
+		"a.jsonl": {"\n{\"input\": [3, 1, 14], \"target\": 2}", "a.jsonl, line 2, column 18",
+			"a.jsonl, line 2, column 33"},
+		"a.csv": {"h,h\n3,1, 14,2", "a.csv, line 2, column 6", "a.csv, line 2, column 9"},
 	} {
-		samples, err := load(t, name, c.content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := samples.Origin(0, 2); got != c.index {
-			t.Errorf("the third index comes from %s, want %s", got, c.index)
-		}
-		if got := samples.Origin(0, -1); got != c.target {
-			t.Errorf("the target comes from %s, want %s", got, c.target)
-		}
+		t.Run(name, func(t *testing.T) {
+			samples, err := load(t, name, c.content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := samples.Origin(0, 2); got != c.index {
+				t.Errorf("the third index comes from %s, want %s", got, c.index)
+			}
+			if got := samples.Origin(0, -1); got != c.target {
+				t.Errorf("the target comes from %s, want %s", got, c.target)
+			}
+		})
 	}
 }
 
@@ -133,10 +143,12 @@ func TestFileWithFeaturesAndSeveralTargets(t *testing.T) {
 			sdk.Batch{Features: []float32{0.5, -1, 3, 1e-3}, Targets: []int64{2, 0}}, "column 31", "column 12",
 		},
 		"{\"input\": [7], \"target\": [1, 2]}\n{\"input\": [0, 8], \"target\": [ 3,4 ] }": {
-			sdk.Batch{Indices: []int64{7, 0, 8}, Offsets: []int64{0, 1, 3}, Targets: []int64{1, 2, 3, 4}}, "column 15", "column 31",
+			sdk.Batch{Indices: []int64{7, 0, 8}, Offsets: []int64{0, 1, 3}, Targets: []int64{1, 2, 3, 4}}, "column 15",
+			"column 31",
 		},
 		"{\"input\": [], \"features\": [4], \"target\": [1]}\n{\"features\": [5], \"input\": [0, 8], \"target\": 3}": {
-			sdk.Batch{Indices: []int64{0, 8}, Offsets: []int64{0, 0, 2}, Features: []float32{4, 5}, Targets: []int64{1, 3}}, "column 32", "column 46",
+			sdk.Batch{Indices: []int64{0, 8}, Offsets: []int64{0, 0, 2}, Features: []float32{4, 5},
+				Targets: []int64{1, 3}}, "column 32", "column 46",
 		},
 	} {
 		samples, err := load(t, "a.jsonl", content)
@@ -167,26 +179,34 @@ func TestCSVOfNumbers(t *testing.T) {
 		targets         []int64
 		second, class   string // where the second number and the target of the second sample stand
 	}{
-		"last":                    {"0.5,-1,2\n3,1e-3,0\n", "", []float32{0.5, -1, 3, 1e-3}, []int64{2, 0}, "line 2, column 3", "line 2, column 8"},
-		"by name":                 {"x, label ,y\n1,2,3\n4, 5,6\n", "label", []float32{1, 3, 4, 6}, []int64{2, 5}, "line 3, column 6", "line 3, column 4"},
-		"by number":               {"2,0.5,1\n0,3,1", "1", []float32{0.5, 1, 3, 1}, []int64{2, 0}, "line 2, column 5", "line 2, column 1"},
-		"a name that is a number": {"2015,2016,sum\n1,7,2\n3,8,4", "2016", []float32{1, 2, 3, 4}, []int64{7, 8}, "line 3, column 5", "line 3, column 3"},
+		"last": {"0.5,-1,2\n3,1e-3,0\n", "", []float32{0.5, -1, 3, 1e-3}, []int64{2, 0},
+			"line 2, column 3", "line 2, column 8"},
+		"by name": {"x, label ,y\n1,2,3\n4, 5,6\n", "label", []float32{1, 3, 4, 6}, []int64{2, 5},
+			"line 3, column 6", "line 3, column 4"},
+		"by number": {"2,0.5,1\n0,3,1", "1", []float32{0.5, 1, 3, 1}, []int64{2, 0}, "line 2, column 5",
+			"line 2, column 1"},
+		"a name that is a number": {"2015,2016,sum\n1,7,2\n3,8,4", "2016", []float32{1, 2, 3, 4}, []int64{7, 8},
+			"line 3, column 5", "line 3, column 3"},
 	} {
-		change := []func(*FileSettings){features(c.target)}
-		if name == "a name that is a number" {
-			change = append(change, header("yes"))
-		}
-		samples, err := load(t, "a.csv", c.content, change...)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if d := cmp.Diff(sdk.Batch{Features: c.features, Targets: c.targets}, samples.Batch); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		if second, class := samples.Origin(1, 1), samples.Origin(1, -1); second != "a.csv, "+c.second || class != "a.csv, "+c.class {
-			t.Errorf("%s: the second sample comes from %s and %s, want %s and %s", name, second, class, c.second, c.class)
-		}
+		t.Run(name, func(t *testing.T) {
+			change := []func(*FileSettings){features(c.target)}
+			if name == "a name that is a number" {
+				change = append(change, header("yes"))
+			}
+			samples, err := load(t, "a.csv", c.content, change...)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			if d := cmp.Diff(sdk.Batch{Features: c.features, Targets: c.targets}, samples.Batch); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if second, class := samples.Origin(1, 1), samples.Origin(1, -1); second != "a.csv, "+c.second ||
+				class != "a.csv, "+c.class {
+				t.Errorf("%s: the second sample comes from %s and %s, want %s and %s", name, second, class, c.second,
+					c.class)
+			}
+		})
 	}
 }
 
@@ -199,27 +219,33 @@ func TestFileHoldsOut(t *testing.T) {
 		"a.csv":   {"h,i,t\n0,1,0\n2,3,1\n4,5,0\n6,7,1\n8,9,0\n", features("")},
 		"a.jsonl": {strings.Repeat("{\"features\":[0,1],\"target\":0}\n", 5), func(*FileSettings) {}},
 	} {
-		samples, err := load(t, name, c.content, c.change, func(s *FileSettings) { s.HeldOut = 0.5 })
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if samples.Size() != 3 || samples.HeldOut == nil || samples.HeldOut.Size() != 2 {
-			t.Errorf("%s: %d samples are trained on and %v held out, want 3 and 2", name, samples.Size(), samples.HeldOut)
-			continue
-		}
-		if name == "a.csv" && (!slices.Equal(samples.HeldOut.Features, []float32{2, 3, 6, 7}) || !slices.Equal(samples.HeldOut.Targets, []int64{1, 1})) {
-			t.Errorf("%s: held out are %+v", name, samples.HeldOut.Batch)
-		}
-		first := map[string]int{"a.csv": 2, "a.jsonl": 1}[name]
-		for i, line := range []int{0, 2, 4} {
-			if got := samples.Origin(i, 0); !strings.HasPrefix(got, fmt.Sprintf("%s, line %d,", name, first+line)) {
-				t.Errorf("sample %d comes from %s", i, got)
+		t.Run(name, func(t *testing.T) {
+			samples, err := load(t, name, c.content, c.change, func(s *FileSettings) { s.HeldOut = 0.5 })
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
 			}
-		}
-		if got := samples.HeldOut.Origin(1, -1); !strings.HasPrefix(got, fmt.Sprintf("%s, line %d,", name, first+3)) {
-			t.Errorf("the second sample held out comes from %s", got)
-		}
+			if samples.Size() != 3 || samples.HeldOut == nil || samples.HeldOut.Size() != 2 {
+				t.Errorf("%s: %d samples are trained on and %v held out, want 3 and 2", name, samples.Size(),
+					samples.HeldOut)
+				return
+			}
+			if name == "a.csv" &&
+				(!slices.Equal(samples.HeldOut.Features, []float32{2, 3, 6, 7}) ||
+					!slices.Equal(samples.HeldOut.Targets, []int64{1, 1})) {
+				t.Errorf("%s: held out are %+v", name, samples.HeldOut.Batch)
+			}
+			first := map[string]int{"a.csv": 2, "a.jsonl": 1}[name]
+			for i, line := range []int{0, 2, 4} {
+				if got := samples.Origin(i, 0); !strings.HasPrefix(got, fmt.Sprintf("%s, line %d,", name, first+line)) {
+					t.Errorf("sample %d comes from %s", i, got)
+				}
+			}
+			if got := samples.HeldOut.Origin(1, -1); !strings.HasPrefix(got,
+				fmt.Sprintf("%s, line %d,", name, first+3)) {
+				t.Errorf("the second sample held out comes from %s", got)
+			}
+		})
 	}
 	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.HeldOut = 0.6 }); err == nil {
 		t.Error("held_out 0.6 was accepted")
@@ -237,8 +263,10 @@ func FuzzCSV(f *testing.F) {
 }
 
 func FuzzJSONLines(f *testing.F) {
-	for _, s := range []string{`{"input":[1,2],"target":3}`, "\n{}\n", `{"input":[1,`, `{"target":1e5}`, "[]", `{"input":{}}`, `"`,
-		`{"features":[1.5,-2e3],"target":3}`, `{"input":[1],"target":[1,2]}`, "{\"input\":[],\"features\":[1],\"target\":0}\n{\"input\":[1]}"} {
+	for _, s := range []string{`{"input":[1,2],"target":3}`, "\n{}\n", `{"input":[1,`, `{"target":1e5}`, "[]",
+		`{"input":{}}`, `"`,
+		`{"features":[1.5,-2e3],"target":3}`, `{"input":[1],"target":[1,2]}`,
+		"{\"input\":[],\"features\":[1],\"target\":0}\n{\"input\":[1]}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, content string) { checkParse(t, "a.jsonl", content) })
@@ -259,7 +287,9 @@ func checkParse(t *testing.T, name, content string, change ...func(*FileSettings
 	d.(*file).files[0].File = datafile.InMemory(name, []byte(content))
 	samples, err := d.Load()
 	if err != nil {
-		if !strings.HasPrefix(err.Error(), "data file "+name+", line ") && !strings.HasPrefix(err.Error(), "data file "+name+": ") && !strings.Contains(err.Error(), "holds no samples") {
+		if !strings.HasPrefix(err.Error(), "data file "+name+", line ") &&
+			!strings.HasPrefix(err.Error(), "data file "+name+": ") &&
+			!strings.Contains(err.Error(), "holds no samples") {
 			t.Errorf("the error does not say where: %v", err)
 		}
 		return

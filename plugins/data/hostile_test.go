@@ -69,7 +69,8 @@ func TestErrorsOfHostileFiles(t *testing.T) {
 				t.Fatal("there is no error")
 			}
 			text := err.Error()
-			if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || len(text) > 1000 {
+			if !utf8.ValidString(text) ||
+				strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || len(text) > 1000 {
 				t.Errorf("the error has %d bytes: %.500q", len(text), text)
 			}
 			if !strings.Contains(text, "data file ") || !strings.Contains(text, c.want) {

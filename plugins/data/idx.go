@@ -62,7 +62,8 @@ func NewIdx(s IdxSettings, env sdk.DataEnv) (sdk.Data, error) {
 		d.trained = idxPair{datafile.OnDisk(s.Images, env.Timeout), datafile.OnDisk(s.Labels, env.Timeout)}
 	}
 	if s.HeldOutImages != "" {
-		d.heldOut = &idxPair{datafile.OnDisk(s.HeldOutImages, env.Timeout), datafile.OnDisk(s.HeldOutLabels, env.Timeout)}
+		d.heldOut = &idxPair{datafile.OnDisk(s.HeldOutImages, env.Timeout),
+			datafile.OnDisk(s.HeldOutLabels, env.Timeout)}
 		return d, nil
 	}
 	var err error
@@ -96,7 +97,8 @@ func (d *idx) Load() (*sdk.Samples, error) {
 		return nil, err
 	}
 	if test.rows != all.rows || test.columns != all.columns {
-		return nil, fmt.Errorf("data file %s has images of %d x %d pixels but %s of %d x %d; they must be of the same size",
+		return nil, fmt.Errorf(
+			"data file %s has images of %d x %d pixels but %s of %d x %d; they must be of the same size",
 			d.heldOut.images.Shown(), test.rows, test.columns, d.trained.images.Shown(), all.rows, all.columns)
 	}
 	out.HeldOut = test.samples(nil)
@@ -149,7 +151,8 @@ func (m *images) samples(which []int) *sdk.Samples {
 		if position < 0 {
 			return fmt.Sprintf("%s, label %d", m.files.labels.Shown(), which[sample]+1)
 		}
-		return fmt.Sprintf("%s, image %d, row %d, column %d", m.files.images.Shown(), which[sample]+1, position/m.columns+1, position%m.columns+1)
+		return fmt.Sprintf("%s, image %d, row %d, column %d", m.files.images.Shown(), which[sample]+1,
+			position/m.columns+1, position%m.columns+1)
 	}
 	return out
 }
@@ -176,7 +179,8 @@ func readItems(in io.Reader, magic uint32, items string) (sizes []int, content [
 		return nil, nil, err
 	}
 	if got := binary.BigEndian.Uint32(header); n >= 4 && got != magic {
-		return nil, nil, fmt.Errorf("the magic number is 0x%08x but must be 0x%08x, that of %s in bytes", got, magic, items)
+		return nil, nil, fmt.Errorf("the magic number is 0x%08x but must be 0x%08x, that of %s in bytes", got, magic,
+			items)
 	}
 	if n < len(header) {
 		return nil, nil, fmt.Errorf("it ends after %d bytes but its header has %d", n, len(header))
@@ -185,7 +189,9 @@ func readItems(in io.Reader, magic uint32, items string) (sizes []int, content [
 	for at := 4; at < len(header); at += 4 {
 		one := binary.BigEndian.Uint32(header[at:])
 		if size *= uint64(one); size == 0 || size > maxNumbers {
-			return nil, nil, fmt.Errorf("dimension %d of the %s is %d; all sizes must be 1 or more and their product at most %d", at/4, items, one, maxNumbers)
+			return nil, nil,
+				fmt.Errorf("dimension %d of the %s is %d; all sizes must be 1 or more and their product at most %d",
+					at/4, items, one, maxNumbers)
 		}
 		sizes = append(sizes, int(one))
 	}

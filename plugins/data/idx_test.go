@@ -54,28 +54,32 @@ func TestIdx(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, images := range []string{twoImages, packed.String()} {
-		got, err := loadIdx(t, map[string]string{"i": images, "l": twoLabels, "ti": idxFile("\xff\x00\x00", 0x803, 1, 1, 3), "tl": idxFile("\x01", 0x801, 1)},
-			IdxSettings{Images: "i", Labels: "l", HeldOutImages: "ti", HeldOutLabels: "tl", HeldOut: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := sdk.Batch{Features: []float32{0, 0.2, 1, 0, 0.4, 0.8}, Targets: []int64{4, 9}}
-		if d := cmp.Diff(want, got.Batch); d != "" {
-			t.Error(d)
-		}
-		if d := cmp.Diff(sdk.Batch{Features: []float32{1, 0, 0}, Targets: []int64{1}}, got.HeldOut.Batch); d != "" {
-			t.Error(d)
-		}
-		for position, want := range map[int]string{-1: "l, label 2", 2: "i, image 2, row 1, column 3"} {
-			if origin := got.Origin(1, position); origin != want {
-				t.Errorf("position %d comes from %s, want %s", position, origin, want)
+		t.Run(images, func(t *testing.T) {
+			got, err := loadIdx(t, map[string]string{"i": images, "l": twoLabels,
+				"ti": idxFile("\xff\x00\x00", 0x803, 1, 1, 3), "tl": idxFile("\x01", 0x801, 1)},
+				IdxSettings{Images: "i", Labels: "l", HeldOutImages: "ti", HeldOutLabels: "tl", HeldOut: 0.5})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			want := sdk.Batch{Features: []float32{0, 0.2, 1, 0, 0.4, 0.8}, Targets: []int64{4, 9}}
+			if d := cmp.Diff(want, got.Batch); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff(sdk.Batch{Features: []float32{1, 0, 0}, Targets: []int64{1}}, got.HeldOut.Batch); d != "" {
+				t.Error(d)
+			}
+			for position, want := range map[int]string{-1: "l, label 2", 2: "i, image 2, row 1, column 3"} {
+				if origin := got.Origin(1, position); origin != want {
+					t.Errorf("position %d comes from %s, want %s", position, origin, want)
+				}
+			}
+		})
 	}
 }
 
 func TestIdxHoldsOutAShare(t *testing.T) {
-	files := map[string]string{"i": idxFile("abcdefg", 0x803, 7, 1, 1), "l": idxFile("\x00\x01\x02\x03\x04\x05\x06", 0x801, 7)}
+	files := map[string]string{"i": idxFile("abcdefg", 0x803, 7, 1, 1),
+		"l": idxFile("\x00\x01\x02\x03\x04\x05\x06", 0x801, 7)}
 	got, err := loadIdx(t, files, IdxSettings{Images: "i", Labels: "l", HeldOut: 0.33})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +90,8 @@ func TestIdxHoldsOutAShare(t *testing.T) {
 	if origin := got.HeldOut.Origin(1, -1); origin != "l, label 6" {
 		t.Errorf("the second label held out comes from %s", origin)
 	}
-	if got, err := loadIdx(t, files, IdxSettings{Images: "i", Labels: "l"}); err != nil || got.HeldOut != nil || got.Size() != 7 {
+	if got, err := loadIdx(t, files, IdxSettings{Images: "i", Labels: "l"}); err != nil || got.HeldOut != nil ||
+		got.Size() != 7 {
 		t.Errorf("without a share there are %v and %v", got, err)
 	}
 }
@@ -99,28 +104,40 @@ func TestIdxErrors(t *testing.T) {
 		want           string
 	}{
 		{"", "", IdxSettings{Images: "i"}, `setting images is "i" and setting labels is "": give both or none`},
-		{"", "", IdxSettings{HeldOutLabels: "l"}, `setting held_out_images is "" and setting held_out_labels is "l": give both or none`},
+		{"", "", IdxSettings{HeldOutLabels: "l"},
+			`setting held_out_images is "" and setting held_out_labels is "l": give both or none`},
 		{"", "", IdxSettings{HeldOut: 2}, "setting held_out is 2 but must be from 0 to 0.5"},
 		{twoImages, twoLabels, IdxSettings{Images: "away", Labels: "l"}, "data file away does not exist"},
 		{twoImages, twoLabels, IdxSettings{HeldOutImages: "i", HeldOutLabels: "l"},
 			"data file i has images of 1 x 3 pixels but digits-images-idx3-ubyte.gz (built in) of 28 x 28; they must be of the same size"},
-		{twoLabels, twoImages, both, "data file i: the magic number is 0x00000801 but must be 0x00000803, that of images in bytes"},
-		{twoImages, twoImages, both, "data file l: the magic number is 0x00000803 but must be 0x00000801, that of labels in bytes"},
+		{twoLabels, twoImages, both,
+			"data file i: the magic number is 0x00000801 but must be 0x00000803, that of images in bytes"},
+		{twoImages, twoImages, both,
+			"data file l: the magic number is 0x00000803 but must be 0x00000801, that of labels in bytes"},
 		{"", twoLabels, both, "data file i: it ends after 0 bytes but its header has 16"},
 		{twoImages[:15], twoLabels, both, "data file i: it ends after 15 bytes but its header has 16"},
 		{twoImages[:20], twoLabels, both, "data file i: it ends after 20 bytes but its header tells of 22: 2 images"},
-		{twoImages + "x", twoLabels, both, "data file i: there are more than the 22 bytes that its header tells of: 2 images"},
+		{twoImages + "x", twoLabels, both,
+			"data file i: there are more than the 22 bytes that its header tells of: 2 images"},
 		{twoImages, twoLabels[:8], both, "data file l: it ends after 8 bytes but its header tells of 10: 2 labels"},
-		{twoImages, idxFile("\x01", 0x801, 1), both, "data file i has 2 images but l has 1 labels; there must be one for each image"},
-		{idxFile("", 0x803, 2, 0, 3), twoLabels, both, "data file i: dimension 2 of the images is 0; all sizes must be 1 or more and their product at most 2147483648"},
-		{idxFile("", 0x803, math.MaxUint32, 1, 1), twoLabels, both, "data file i: dimension 1 of the images is 4294967295; all sizes must be 1 or more and their product at most 2147483648"},
-		{idxFile("", 0x803, 1<<16, 1<<10, 1<<10), twoLabels, both, "data file i: dimension 3 of the images is 1024; all sizes must be 1 or more and their product at most 2147483648"},
-		{idxFile("x", 0x803, 1<<15, 1<<8, 1<<8), twoLabels, both, "data file i: it ends after 17 bytes but its header tells of 2147483664: 32768 images"},
+		{twoImages, idxFile("\x01", 0x801, 1), both,
+			"data file i has 2 images but l has 1 labels; there must be one for each image"},
+		{idxFile("", 0x803, 2, 0, 3), twoLabels, both,
+			"data file i: dimension 2 of the images is 0; all sizes must be 1 or more and their product at most 2147483648"},
+		{idxFile("", 0x803, math.MaxUint32, 1, 1), twoLabels, both,
+			"data file i: dimension 1 of the images is 4294967295; all sizes must be 1 or more and their product at most 2147483648"},
+		{idxFile("", 0x803, 1<<16, 1<<10, 1<<10), twoLabels, both,
+			"data file i: dimension 3 of the images is 1024; all sizes must be 1 or more and their product at most 2147483648"},
+		{idxFile("x", 0x803, 1<<15, 1<<8, 1<<8), twoLabels, both,
+			"data file i: it ends after 17 bytes but its header tells of 2147483664: 32768 images"},
 		{"\x1f\x8b\x08", twoLabels, both, "data file i: the gzip stream ends too early"},
 	} {
-		if _, err := loadIdx(t, map[string]string{"i": c.images, "l": c.labels}, c.settings); err == nil || err.Error() != c.want {
-			t.Errorf("%q and %q give\n  %v\nwant\n  %s", c.images, c.labels, err, c.want)
-		}
+		t.Run(c.images, func(t *testing.T) {
+			if _, err := loadIdx(t, map[string]string{"i": c.images, "l": c.labels}, c.settings); err == nil ||
+				err.Error() != c.want {
+				t.Errorf("%q and %q give\n  %v\nwant\n  %s", c.images, c.labels, err, c.want)
+			}
+		})
 	}
 }
 
@@ -137,7 +154,8 @@ func TestDigitSample(t *testing.T) {
 	}
 	const pixels = 28 * 28
 	if got.Size() != 1800 || got.HeldOut.Size() != 200 || len(got.Features) != 1800*pixels {
-		t.Fatalf("%d images are trained on and %d held out, %d pixels", got.Size(), got.HeldOut.Size(), len(got.Features))
+		t.Fatalf("%d images are trained on and %d held out, %d pixels", got.Size(), got.HeldOut.Size(),
+			len(got.Features))
 	}
 	var means [10][pixels]float64
 	var counts [10]float64
@@ -176,7 +194,8 @@ func TestDigitSample(t *testing.T) {
 
 // Any file is either as its header says or an error.
 func FuzzIdx(f *testing.F) {
-	for _, s := range []string{twoImages, twoLabels, "", twoImages[:17], twoImages + "x", idxFile("", 0x803, 1<<31, 1, 1), "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
+	for _, s := range []string{twoImages, twoLabels, "", twoImages[:17], twoImages + "x",
+		idxFile("", 0x803, 1<<31, 1, 1), "\x1f\x8b", "\x28\xb5\x2f\xfd"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -20,7 +20,8 @@ type InlineSettings struct {
 }
 
 // DefaultInline has no samples: they are to be given.
-var DefaultInline = InlineSettings{Inputs: [][]int64{}, Features: [][]float32{}, Targets: []InlineTarget{}, Batches: []int{}}
+var DefaultInline = InlineSettings{Inputs: [][]int64{}, Features: [][]float32{}, Targets: []InlineTarget{},
+	Batches: []int{}}
 
 // InlineTarget is a target of a sample, or a list of all of them.
 type InlineTarget []float64
@@ -82,15 +83,19 @@ func (d *inline) flatten() (all []float64, whole bool, err error) {
 			d.listed = len(targets) != 1
 		}
 		if len(targets) == 0 || len(targets) != len(d.settings.Targets[0]) {
-			return nil, false, fmt.Errorf("setting targets[%d] has length %d but all must be equally long, and have 1 target at least", i, len(targets))
+			return nil, false,
+				fmt.Errorf("setting targets[%d] has length %d but all must be equally long, and have 1 target at least",
+					i, len(targets))
 		}
 		for _, v := range targets {
 			whole = whole && v == math.Trunc(v) && math.Abs(v) < 1<<53
 		}
 		all = append(all, targets...)
 	}
-	if samples := max(len(d.settings.Inputs), len(d.settings.Features)); d.listed && len(d.settings.Targets) != samples {
-		return nil, false, fmt.Errorf("setting targets has %d lists but there must be one for each of the %d samples", len(d.settings.Targets), samples)
+	if samples := max(len(d.settings.Inputs), len(d.settings.Features)); d.listed &&
+		len(d.settings.Targets) != samples {
+		return nil, false, fmt.Errorf("setting targets has %d lists but there must be one for each of the %d samples",
+			len(d.settings.Targets), samples)
 	}
 	return all, whole, nil
 }
@@ -102,7 +107,8 @@ func (d *inline) setTargets(all []float64, whole bool, w wanted) error {
 		for i, v := range all {
 			d.batch.FloatTargets = append(d.batch.FloatTargets, float32(v))
 			if w.targets == either && d.width == 1 && v != math.Trunc(v) {
-				return fmt.Errorf("%s: %w", d.target(i), w.noClass(fmt.Sprint(v), errors.New("it must be a whole number")))
+				return fmt.Errorf("%s: %w", d.target(i),
+					w.noClass(fmt.Sprint(v), errors.New("it must be a whole number")))
 			}
 		}
 		return nil
@@ -110,7 +116,8 @@ func (d *inline) setTargets(all []float64, whole bool, w wanted) error {
 	for i, v := range all {
 		switch {
 		case v != math.Trunc(v):
-			return fmt.Errorf("%s: %w", d.target(i), w.noClass(fmt.Sprint(v), fmt.Errorf("%v is not a class, a whole number of 0 or more", v)))
+			return fmt.Errorf("%s: %w", d.target(i),
+				w.noClass(fmt.Sprint(v), fmt.Errorf("%v is not a class, a whole number of 0 or more", v)))
 		case v < 0:
 			return fmt.Errorf("%s is %v but must be 0 or more", d.target(i), v)
 		}
@@ -136,15 +143,21 @@ func (s InlineSettings) check(samples, targets int, several bool) error {
 	case samples == 0:
 		return errors.New("settings inputs and targets hold no samples: give at least one")
 	case inputs > 0 && features > 0 && inputs != features:
-		return fmt.Errorf("setting inputs has length %d and features has length %d but both must be equally long, or one empty", inputs, features)
+		return fmt.Errorf(
+			"setting inputs has length %d and features has length %d but both must be equally long, or one empty",
+			inputs, features)
 	case inputs == 0 && targets != features && (!several || targets == 0 || targets%features != 0):
-		return fmt.Errorf("setting features has length %d and targets has length %d but there must be one target for each sample of features alone", features, targets)
+		return fmt.Errorf("setting features has length %d and targets has length %d but there must be one target for each sample of features alone",
+			features, targets)
 	case targets == 0 || targets%samples != 0:
-		return fmt.Errorf("setting inputs has length %d and targets has length %d but there must be one target for each input, or a multiple of that", inputs, targets)
+		return fmt.Errorf("setting inputs has length %d and targets has length %d but there must be one target for each input, or a multiple of that",
+			inputs, targets)
 	}
 	for i, numbers := range s.Features {
 		if len(numbers) == 0 || len(numbers) != len(s.Features[0]) {
-			return fmt.Errorf("setting features[%d] has length %d but all must be equally long, and have 1 number at least", i, len(numbers))
+			return fmt.Errorf(
+				"setting features[%d] has length %d but all must be equally long, and have 1 number at least", i,
+				len(numbers))
 		}
 	}
 	return nil

@@ -86,7 +86,8 @@ func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, e
 // noNumber names the word, as NaN, of which JSON shows the first letter alone; other errors stay as they are.
 func (s *sampleReader) noNumber(err error) error {
 	rest := s.line[s.start:]
-	word := rest[:len(rest)-len(bytes.TrimLeftFunc(rest, func(c rune) bool { return unicode.IsLetter(c) || c == '-' || c == '+' }))]
+	word := rest[:len(rest)-len(bytes.TrimLeftFunc(rest,
+		func(c rune) bool { return unicode.IsLetter(c) || c == '-' || c == '+' }))]
 	if len(word) < 2 {
 		return err
 	}
@@ -132,7 +133,8 @@ func (s *sampleReader) readField() error {
 	field, ok := token.(string)
 	switch {
 	case !ok || !slices.Contains([]string{"input", "features", "target"}, field):
-		return fmt.Errorf(`field %s is not known: a sample has "input" or "features" and "target"`, quote.String(fmt.Sprint(token)))
+		return fmt.Errorf(`field %s is not known: a sample has "input" or "features" and "target"`,
+			quote.String(fmt.Sprint(token)))
 	case slices.Contains(s.fields, field):
 		return fmt.Errorf("field %q occurs twice", field)
 	}
@@ -227,7 +229,8 @@ func (s *sampleReader) expect(want json.Delim, meaning string) error {
 		return s.broken(err)
 	}
 	if token != want {
-		return fmt.Errorf("%s stands where %s should", quote.Text(string(s.line[s.start:s.tokens.InputOffset()])), meaning)
+		return fmt.Errorf("%s stands where %s should", quote.Text(string(s.line[s.start:s.tokens.InputOffset()])),
+			meaning)
 	}
 	return nil
 }

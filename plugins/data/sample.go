@@ -132,7 +132,8 @@ func (f *fileSamples) check(s *sample) error {
 	case s.hasBag != f.hasBags:
 		return errors.New("some samples have indices and some have none: all must have them or none")
 	case len(s.features) != f.features:
-		return fmt.Errorf("the number of features is %d but that of the first sample is %d", len(s.features), f.features)
+		return fmt.Errorf("the number of features is %d but that of the first sample is %d", len(s.features),
+			f.features)
 	case len(s.targets) != f.targets:
 		return fmt.Errorf("the number of targets is %d but that of the first sample is %d", len(s.targets), f.targets)
 	case !s.hasBag && len(s.features) == 0:
@@ -170,7 +171,8 @@ func parseNumber(text string) (int64, error) {
 	case errors.Is(err, numeral.ErrRange):
 		return 0, fmt.Errorf("%s is too large for a 64-bit integer", quote.Text(text))
 	case err != nil:
-		return 0, fmt.Errorf("%s is not an integer; indices and targets are integers of 0 or more%s", quote.String(text), numeral.Why(err))
+		return 0, fmt.Errorf("%s is not an integer; indices and targets are integers of 0 or more%s",
+			quote.String(text), numeral.Why(err))
 	case v < 0:
 		return 0, fmt.Errorf("%d is negative; indices and targets are integers of 0 or more", v)
 	}

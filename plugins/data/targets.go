@@ -78,7 +78,8 @@ func (w wanted) noClass(text string, err error) error {
 // checkSingle refuses a number that stands alone where there must be a probability of each class.
 func (w wanted) checkSingle(t *target, text string) error {
 	if w.targets == either && !t.whole {
-		return w.noClass(text, fmt.Errorf("%s is not an integer; a single target is a class, an integer of 0 or more", quote.String(text)))
+		return w.noClass(text,
+			fmt.Errorf("%s is not an integer; a single target is a class, an integer of 0 or more", quote.String(text)))
 	}
 	return nil
 }
@@ -91,7 +92,8 @@ func (w wanted) areNumbers(allWhole, hasBags bool, each int) bool {
 func parseTargetNumber(text string) (float32, error) {
 	v, err := parseFeature(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a number that a float32 can hold; targets are finite numbers%s", quote.String(text), numeral.Why(err))
+		return 0, fmt.Errorf("%s is not a number that a float32 can hold; targets are finite numbers%s",
+			quote.String(text), numeral.Why(err))
 	}
 	return v, nil
 }

@@ -6,10 +6,13 @@ import "github.com/psbench/psbench/sdk"
 // Parts lists the hooks of this package.
 func Parts() []sdk.Part {
 	return []sdk.Part{
-		sdk.Answering(sdk.AnswersMean, sdk.Carrying(sdk.NewHook("allreduce", noSettings{}, newAllreduce, sdk.LinkGroup))),
-		sdk.Answering(sdk.AnswersMean, sdk.Carrying(sdk.NewHook("hybrid", noSettings{}, newHybrid, sdk.LinkGroup, sdk.LinkDefault))),
+		sdk.Answering(sdk.AnswersMean,
+			sdk.Carrying(sdk.NewHook("allreduce", noSettings{}, newAllreduce, sdk.LinkGroup))),
+		sdk.Answering(sdk.AnswersMean,
+			sdk.Carrying(sdk.NewHook("hybrid", noSettings{}, newHybrid, sdk.LinkGroup, sdk.LinkDefault))),
 		sdk.Answering(sdk.AnswersOwn, sdk.Carrying(sdk.NewHook("rpc", noSettings{}, newRPC, sdk.LinkServer))),
-		sdk.Answering(sdk.AnswersOwn, sdk.Carrying(sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC, sdk.LinkServer, sdk.LinkGroup))),
+		sdk.Answering(sdk.AnswersOwn,
+			sdk.Carrying(sdk.NewHook("sparse_rpc", noSettings{}, newSparseRPC, sdk.LinkServer, sdk.LinkGroup))),
 		sdk.Answering(sdk.AnswersOwn, sdk.NewHook("noop", noSettings{}, newNoop)),
 	}
 }

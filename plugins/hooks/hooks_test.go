@@ -67,7 +67,8 @@ func (state) Batch() int64           { return 5 }
 func (state) Key(bucket int) sdk.Key { return sdk.Key{A: 50, B: int64(bucket)} }
 
 func bucket(sparse bool) *tensor.Bucket {
-	b := &tensor.Bucket{BucketSpec: tensor.BucketSpec{Index: 1, Sparse: sparse}, Gradient: tensor.Gradient{Values: []float32{4, 8}}}
+	b := &tensor.Bucket{BucketSpec: tensor.BucketSpec{Index: 1, Sparse: sparse},
+		Gradient: tensor.Gradient{Values: []float32{4, 8}}}
 	if sparse {
 		b.Gradient.Rows, b.Gradient.Width = []int32{3}, 2
 	}
@@ -99,39 +100,42 @@ func TestHooks(t *testing.T) {
 		{"noop", false, "", whole, ""},
 		{"noop", true, "", whole, ""},
 	} {
-		links := map[string]*link{"server": newLink(0), "group": newLink(4), "default": newLink(4)}
-		rec := &sdk.Recorder{}
-		h, err := makers[c.hook](noSettings{}, sdk.HookEnv{
-			Links: sdk.Links{Server: links["server"], Group: links["group"], Default: links["default"]}, Recorder: rec,
+		t.Run(c.hook, func(t *testing.T) {
+			links := map[string]*link{"server": newLink(0), "group": newLink(4), "default": newLink(4)}
+			rec := &sdk.Recorder{}
+			h, err := makers[c.hook](noSettings{}, sdk.HookEnv{
+				Links:    sdk.Links{Server: links["server"], Group: links["group"], Default: links["default"]},
+				Recorder: rec,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := bucket(c.sparse)
+			before := comm.Now()
+			f := h.Reduce(state{}, b)
+			if err := f.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			after := comm.Now()
+			for name, l := range links {
+				var want []int64
+				if name == c.over {
+					want = []int64{5}
+				}
+				if d := cmp.Diff(want, l.batches); d != "" {
+					t.Errorf("%s, sparse %v: over the %s: %s", c.hook, c.sparse, name, d)
+				}
+			}
+			if l := links[c.over]; l != nil {
+				if d := cmp.Diff(whole, l.values[0]); d != "" {
+					t.Errorf("%s, sparse %v, sent %s", c.hook, c.sparse, d)
+				}
+			}
+			if d := cmp.Diff(c.left, b.Gradient.Values); d != "" {
+				t.Errorf("%s, sparse %v, left %s", c.hook, c.sparse, d)
+			}
+			requireRecorded(t, rec, c.series, before, after, f.EndNS())
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := bucket(c.sparse)
-		before := comm.Now()
-		f := h.Reduce(state{}, b)
-		if err := f.Wait(); err != nil {
-			t.Fatal(err)
-		}
-		after := comm.Now()
-		for name, l := range links {
-			var want []int64
-			if name == c.over {
-				want = []int64{5}
-			}
-			if d := cmp.Diff(want, l.batches); d != "" {
-				t.Errorf("%s, sparse %v: over the %s: %s", c.hook, c.sparse, name, d)
-			}
-		}
-		if l := links[c.over]; l != nil {
-			if d := cmp.Diff(whole, l.values[0]); d != "" {
-				t.Errorf("%s, sparse %v, sent %s", c.hook, c.sparse, d)
-			}
-		}
-		if d := cmp.Diff(c.left, b.Gradient.Values); d != "" {
-			t.Errorf("%s, sparse %v, left %s", c.hook, c.sparse, d)
-		}
-		requireRecorded(t, rec, c.series, before, after, f.EndNS())
 	}
 }
 
@@ -165,7 +169,8 @@ func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
 	for name, blocks := range map[string]bool{"allreduce": false, "rpc": false, "sparse_rpc": false, "hybrid": true} {
 		l := newLink(2)
 		l.late = true
-		h, err := makers[name](noSettings{}, sdk.HookEnv{Links: sdk.Links{Server: l, Group: l, Default: l}, Recorder: &sdk.Recorder{}})
+		h, err := makers[name](noSettings{},
+			sdk.HookEnv{Links: sdk.Links{Server: l, Group: l, Default: l}, Recorder: &sdk.Recorder{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,23 +203,25 @@ func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
 func TestFailuresAreNotRecorded(t *testing.T) {
 	lost := errors.New("the link is gone")
 	for name, make := range makers {
-		if name == "noop" {
-			continue
-		}
-		l := &broken{lost}
-		rec := &sdk.Recorder{}
-		h, err := make(noSettings{}, sdk.HookEnv{Links: sdk.Links{Server: l, Group: l, Default: l}, Recorder: rec})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, sparse := range []bool{false, true} {
-			if err := h.Reduce(state{}, bucket(sparse)).Wait(); !errors.Is(err, lost) {
-				t.Errorf("%s: a broken link gave %v", name, err)
+		t.Run(name, func(t *testing.T) {
+			if name == "noop" {
+				return
 			}
-		}
-		for _, s := range rec.All().Series {
-			s.Each(func(m sdk.Measurement) { t.Errorf("%s recorded %+v in %s", name, m, s.Name) })
-		}
+			l := &broken{lost}
+			rec := &sdk.Recorder{}
+			h, err := make(noSettings{}, sdk.HookEnv{Links: sdk.Links{Server: l, Group: l, Default: l}, Recorder: rec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, sparse := range []bool{false, true} {
+				if err := h.Reduce(state{}, bucket(sparse)).Wait(); !errors.Is(err, lost) {
+					t.Errorf("%s: a broken link gave %v", name, err)
+				}
+			}
+			for _, s := range rec.All().Series {
+				s.Each(func(m sdk.Measurement) { t.Errorf("%s recorded %+v in %s", name, m, s.Name) })
+			}
+		})
 	}
 }
 
@@ -242,7 +249,8 @@ func TestEmptySparseGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, err := fabric.NewGroup(wire.Links{Self: "trainer0", Conns: make([]*wire.Conn, 1), Timeout: 1}, make([]int, 1), 0, comm.NewStore([]tensor.BucketSpec{spec}))
+	ring, err := fabric.NewGroup(wire.Links{Self: "trainer0", Conns: make([]*wire.Conn, 1), Timeout: 1}, make([]int, 1),
+		0, comm.NewStore([]tensor.BucketSpec{spec}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,15 @@ const futureMetric = "hook_future_metric"
 // pushing reduces buckets by the trainer's server.
 func pushing(env sdk.HookEnv) *measured {
 	series := env.Recorder.Series
-	return &measured{env.Server.PushPull, (*sdk.Exchange).PushPull, series(futureMetric, "rpc_dense"), series(futureMetric, "rpc_sparse")}
+	return &measured{env.Server.PushPull, (*sdk.Exchange).PushPull, series(futureMetric, "rpc_dense"),
+		series(futureMetric, "rpc_sparse")}
 }
 
 // averaging reduces buckets by averaging them over the trainers' group.
 func averaging(env sdk.HookEnv) *measured {
 	series := env.Recorder.Series
-	return &measured{env.Group.Average, (*sdk.Exchange).Average, series(futureMetric, "gloo_dense_allreduce"), series(futureMetric, "gloo_sparse_allreduce")}
+	return &measured{env.Group.Average, (*sdk.Exchange).Average, series(futureMetric, "gloo_dense_allreduce"),
+		series(futureMetric, "gloo_sparse_allreduce")}
 }
 
 // Reduce implements sdk.Hook.

@@ -110,7 +110,8 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	case n < 1:
 		return tensor.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", n)
 	case len(b.Features) != n*features:
-		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", n, len(b.Features), features)
+		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", n,
+			len(b.Features), features)
 	}
 	if err := m.resize(n); err != nil {
 		return tensor.Tensor{}, err
@@ -187,7 +188,8 @@ func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) 
 // BackwardInput implements sdk.FeatureModel.
 func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch != nil && len(inputGradient) != len(m.batch.Features) {
-		return fmt.Errorf("there is room for %d numbers of the input's gradient but the %d samples have %d", len(inputGradient), m.batch.Size(), len(m.batch.Features))
+		return fmt.Errorf("there is room for %d numbers of the input's gradient but the %d samples have %d",
+			len(inputGradient), m.batch.Size(), len(m.batch.Features))
 	}
 	return m.backward(outputGradient, inputGradient, emit)
 }
@@ -207,7 +209,8 @@ func (m *dlrm) backward(outputGradient tensor.Tensor, inputGradient []float32, e
 	if m.tables == nil {
 		m.bottom.backward(m.denseGradient, m.numbersGradient, 0, emit)
 		for i := range m.batch.Size() {
-			copy(inputGradient[i*m.features():], m.numbersGradient[i*m.settings.DenseFeatures:(i+1)*m.settings.DenseFeatures])
+			copy(inputGradient[i*m.features():],
+				m.numbersGradient[i*m.settings.DenseFeatures:(i+1)*m.settings.DenseFeatures])
 		}
 		return nil
 	}

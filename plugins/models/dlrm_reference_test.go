@@ -104,7 +104,8 @@ func (c *dlrmReference) train(t *testing.T, s DLRMSettings) {
 			got += change * change
 		}
 		if math.Abs(got-want) > 1e-4*want {
-			t.Errorf("the squares of the change of %s add up to %g, in PyTorch to %g", r.Parameters()[k].Name, got, want)
+			t.Errorf("the squares of the change of %s add up to %g, in PyTorch to %g", r.Parameters()[k].Name, got,
+				want)
 		}
 	}
 }

@@ -63,7 +63,8 @@ func (s DLRMSettings) Parameters() []sdk.ParameterSpec {
 		for _, n := range s.TableRows {
 			rows += n
 		}
-		specs = append(specs, sdk.ParameterSpec{Name: "embedding", Shape: []int{rows, s.EmbeddingDim}, Sparse: s.Sparse})
+		specs = append(specs,
+			sdk.ParameterSpec{Name: "embedding", Shape: []int{rows, s.EmbeddingDim}, Sparse: s.Sparse})
 	}
 	return append(specs, layerSpecs("top_", s.TopSizes())...)
 }
@@ -125,7 +126,8 @@ func (s DLRMSettings) LookedUp() int { return len(s.TableRows) * s.EmbeddingDim 
 // machine holds. Zero maxBatch is one that is not known.
 func (s DLRMSettings) Check(maxBatch int) error {
 	if s.Tables != TablesInModel && s.Tables != TablesOnServers {
-		return fmt.Errorf("setting tables is %s but must be %s or %s", quote.String(s.Tables), TablesInModel, TablesOnServers)
+		return fmt.Errorf("setting tables is %s but must be %s or %s", quote.String(s.Tables), TablesInModel,
+			TablesOnServers)
 	}
 	for _, size := range []struct {
 		name  string
@@ -145,7 +147,8 @@ func (s DLRMSettings) Check(maxBatch int) error {
 		{"top_layers", "the outputs of each layer", len(s.TopLayers), maxLayers},
 	} {
 		if list.length < 1 || list.length > list.limit {
-			return fmt.Errorf("setting %s has length %d but must have 1 to %d numbers: %s", list.name, list.length, list.limit, list.what)
+			return fmt.Errorf("setting %s has length %d but must have 1 to %d numbers: %s", list.name, list.length,
+				list.limit, list.what)
 		}
 	}
 	rows, err := s.checkTables()
@@ -157,7 +160,8 @@ func (s DLRMSettings) Check(maxBatch int) error {
 		return err
 	}
 	if parameters := rows*float64(s.EmbeddingDim) + layers; parameters > maxElements {
-		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters, float64(maxElements))
+		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters,
+			float64(maxElements))
 	}
 	return s.checkActivations(maxBatch)
 }
@@ -171,7 +175,8 @@ func (s DLRMSettings) checkTables() (rows float64, err error) {
 		rows += float64(n)
 	}
 	if rows > math.MaxInt32 {
-		return 0, fmt.Errorf("setting table_rows has %.0f rows in all tables together but the limit is %d", rows, math.MaxInt32)
+		return 0, fmt.Errorf("setting table_rows has %.0f rows in all tables together but the limit is %d", rows,
+			math.MaxInt32)
 	}
 	return rows, nil
 }
@@ -187,7 +192,9 @@ func (s DLRMSettings) checkLayers() (parameters float64, err error) {
 		return 0, err
 	}
 	if last := s.BottomLayers[len(s.BottomLayers)-1]; last != s.EmbeddingDim {
-		return 0, fmt.Errorf("layer sizes do not fit: the last of bottom_layers is %d and embedding_dim is %d but they must be equal", last, s.EmbeddingDim)
+		return 0, fmt.Errorf(
+			"layer sizes do not fit: the last of bottom_layers is %d and embedding_dim is %d but they must be equal",
+			last, s.EmbeddingDim)
 	}
 	if last := s.TopLayers[len(s.TopLayers)-1]; last != 1 {
 		return 0, fmt.Errorf("layer sizes do not fit: the last of top_layers is %d but must be 1, the logit", last)

@@ -160,7 +160,8 @@ func TestDLRMInitialize(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{
-		"bottom_weight_0[6 3] false", "bottom_bias_0[6] false", "bottom_weight_1[4 6] false", "bottom_bias_1[4] false", "embedding[11 4] true",
+		"bottom_weight_0[6 3] false", "bottom_bias_0[6] false", "bottom_weight_1[4 6] false", "bottom_bias_1[4] false",
+		"embedding[11 4] true",
 		"top_weight_0[5 10] false", "top_bias_0[5] false", "top_weight_1[1 5] false", "top_bias_1[1] false",
 	}, names); d != "" {
 		t.Error(d)
@@ -176,7 +177,8 @@ func TestDLRMInitialize(t *testing.T) {
 			t.Errorf("parameter %d: %s", k, d)
 		}
 	}
-	if d := cmp.Diff(sdk.InputSpec{Features: 15, Classes: 2, Outputs: 1, Tables: []int{4, 2, 5}, LookedUp: 12}, served.Inputs()); d != "" {
+	if d := cmp.Diff(sdk.InputSpec{Features: 15, Classes: 2, Outputs: 1, Tables: []int{4, 2, 5}, LookedUp: 12},
+		served.Inputs()); d != "" {
 		t.Error(d)
 	}
 	if facts := r.Facts(); facts["blas"] != "gonum" || facts["engine"] != "layers" {

@@ -71,17 +71,20 @@ func (s DummySettings) Check(maxBatch int) error {
 		}
 	}
 	if s.EmbeddingDim != s.DenseInputSize {
-		return fmt.Errorf("layer sizes do not fit: embedding_dim is %d and dense_input_size is %d but they must be equal",
+		return fmt.Errorf(
+			"layer sizes do not fit: embedding_dim is %d and dense_input_size is %d but they must be equal",
 			s.EmbeddingDim, s.DenseInputSize)
 	}
 	if s.DenseLayersCount > 1 && s.DenseInputSize != s.DenseOutputSize {
-		return fmt.Errorf("layer sizes do not fit: dense_input_size is %d and dense_output_size is %d but %d layers need them equal",
+		return fmt.Errorf(
+			"layer sizes do not fit: dense_input_size is %d and dense_output_size is %d but %d layers need them equal",
 			s.DenseInputSize, s.DenseOutputSize, s.DenseLayersCount)
 	}
 	table := float64(s.NumEmbeddings) * float64(s.EmbeddingDim)
 	dense := float64(s.DenseLayersCount) * float64(s.DenseOutputSize) * float64(s.DenseInputSize+1)
 	if parameters := table + dense; parameters > maxElements {
-		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters, float64(maxElements))
+		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters,
+			float64(maxElements))
 	}
 	width := max(s.DenseInputSize, s.DenseOutputSize)
 	if activations := float64(maxBatch) * float64(width) * float64(s.DenseLayersCount+3); activations > maxElements {

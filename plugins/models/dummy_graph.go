@@ -120,7 +120,8 @@ func (n *dummyGraph) build(tape *dummyTape, shape tapeShape) (*gorgonia.Node, er
 	}
 	for l := range s.DenseLayersCount {
 		w, b := weightOf(l), biasOf(l)
-		weight := tape.Parameter(fmt.Sprintf("weight_%d", l), n.values[w].Data, n.gradients[w].Values, s.DenseOutputSize, s.DenseInputSize)
+		weight := tape.Parameter(fmt.Sprintf("weight_%d", l), n.values[w].Data, n.gradients[w].Values,
+			s.DenseOutputSize, s.DenseInputSize)
 		bias := tape.Parameter(fmt.Sprintf("bias_%d", l), n.values[b].Data, n.gradients[b].Values, s.DenseOutputSize, 1)
 		if x, err = gorgonia.Mul(weight, x); err != nil {
 			return nil, err

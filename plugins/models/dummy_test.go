@@ -56,7 +56,8 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 					value.Data[i] = at
 					want := (above - below) / (2 * step)
 					if diff := math.Abs(float64(gradient[i]) - want); diff > 1e-4 {
-						t.Errorf("parameter %d, element %d: gradient is %g, the loss rises by %g", k, i, gradient[i], want)
+						t.Errorf("parameter %d, element %d: gradient is %g, the loss rises by %g", k, i, gradient[i],
+							want)
 					}
 				}
 			}
@@ -143,25 +144,42 @@ func TestStepAllocatesNothing(t *testing.T) {
 
 func TestSettingsThatDoNotFit(t *testing.T) {
 	for message, change := range map[string]func(*DummySettings){
-		"setting num_embeddings is 0":                                   func(s *DummySettings) { s.NumEmbeddings = 0 },
-		"setting embedding_dim is -1":                                   func(s *DummySettings) { s.EmbeddingDim = -1 },
-		"setting dense_layers_count is 1000000":                         func(s *DummySettings) { s.DenseLayersCount = 1e6 },
-		"embedding_dim is 512 and dense_input_size is":                  func(s *DummySettings) { s.EmbeddingDim = 512 },
-		"dense_output_size is 10 but 8 layers need":                     func(s *DummySettings) { s.DenseOutputSize = 10 },
-		"is too large: the limit":                                       func(s *DummySettings) { s.NumEmbeddings = math.MaxInt32 },
-		`setting blas: blas engine "quick" is not known:`:               func(s *DummySettings) { s.BLAS = "quick" },
-		`setting engine is "tensorflow" but must be layers or gorgonia`: func(s *DummySettings) { s.Engine = "tensorflow" },
+		"setting num_embeddings is 0": func(s *DummySettings) { s.NumEmbeddings = 0 },
+		"setting embedding_dim is -1": func(s *DummySettings) { s.EmbeddingDim = -1 },
+		"setting dense_layers_count is 1000000": func(s *DummySettings) {
+			s.DenseLayersCount = 1e6
+		},
+		"embedding_dim is 512 and dense_input_size is": func(s *DummySettings) {
+			s.EmbeddingDim = 512
+		},
+		"dense_output_size is 10 but 8 layers need": func(s *DummySettings) {
+			s.DenseOutputSize = 10
+		},
+		"is too large: the limit": func(s *DummySettings) {
+			s.NumEmbeddings = math.MaxInt32
+		},
+		`setting blas: blas engine "quick" is not known:`: func(s *DummySettings) { s.BLAS = "quick" },
+		`setting engine is "tensorflow" but must be layers or gorgonia`: func(s *DummySettings) {
+			s.Engine = "tensorflow"
+		},
 	} {
-		s := DefaultDummy
-		change(&s)
-		if _, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1, Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), message) {
-			t.Errorf("settings %+v give %v, want an error with %q", s, err, message)
-		}
+		t.Run(message, func(t *testing.T) {
+			s := DefaultDummy
+			change(&s)
+			if _, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1, Engine: engine.Host}); err == nil ||
+				!strings.Contains(err.Error(), message) {
+				t.Errorf("settings %+v give %v, want an error with %q", s, err, message)
+			}
+		})
 	}
-	for batch, message := range map[int]string{0: "the largest batch has 0", 1 << 40: "a largest batch of 1099511627776"} {
-		if _, err := NewDummy(DefaultDummy, sdk.ModelEnv{MaxBatch: batch, Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), message) {
-			t.Errorf("batches of %d give %v, want an error with %q", batch, err, message)
-		}
+	for batch, message := range map[int]string{0: "the largest batch has 0",
+		1 << 40: "a largest batch of 1099511627776"} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			if _, err := NewDummy(DefaultDummy, sdk.ModelEnv{MaxBatch: batch, Engine: engine.Host}); err == nil ||
+				!strings.Contains(err.Error(), message) {
+				t.Errorf("batches of %d give %v, want an error with %q", batch, err, message)
+			}
+		})
 	}
 }
 
@@ -215,26 +233,31 @@ func TestBindErrors(t *testing.T) {
 		"weight_1: it holds 0 elements":       func(r *replica) { r.grads[3] = &tensor.Gradient{} },
 		"bias_1: there is none":               func(r *replica) { r.grads[4] = nil },
 	} {
-		r := newReplica(t, s, 2, productsOf(t, blas.Gonum))
-		change(r)
-		if err := r.model.Bind(r.params, r.grads); err == nil || !strings.Contains(err.Error(), message) {
-			t.Errorf("Bind says %v, want an error with %q", err, message)
-		}
+		t.Run(message, func(t *testing.T) {
+			r := newReplica(t, s, 2, productsOf(t, blas.Gonum))
+			change(r)
+			if err := r.model.Bind(r.params, r.grads); err == nil || !strings.Contains(err.Error(), message) {
+				t.Errorf("Bind says %v, want an error with %q", err, message)
+			}
+		})
 	}
 }
 
 func TestFacts(t *testing.T) {
 	for _, name := range []string{Layers, Gorgonia} {
-		s := small
-		s.BLAS, s.Engine = blas.Gonum, name
-		m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1, Engine: engine.Host})
-		if err != nil {
-			t.Fatal(err)
-		}
-		facts := m.(sdk.Describer).Facts()
-		if facts["engine"] != name || facts["blas"] != "gonum" || facts["blas_core"] != "go" || facts["blas_threads"] == "" {
-			t.Errorf("facts are %v", facts)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := small
+			s.BLAS, s.Engine = blas.Gonum, name
+			m, err := NewDummy(s, sdk.ModelEnv{MaxBatch: 1, Engine: engine.Host})
+			if err != nil {
+				t.Fatal(err)
+			}
+			facts := m.(sdk.Describer).Facts()
+			if facts["engine"] != name || facts["blas"] != "gonum" || facts["blas_core"] != "go" ||
+				facts["blas_threads"] == "" {
+				t.Errorf("facts are %v", facts)
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ type graphBLAS struct {
 }
 
 // Sgemm is c = alpha op(a) op(b) + beta c, where op is the transpose if tA, tB say so.
-func (g graphBLAS) Sgemm(tA, tB gonumblas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (g graphBLAS) Sgemm(tA, tB gonumblas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32,
+	ldb int, beta float32, c []float32, ldc int) {
 	g.engine.Gemm(tA != gonumblas.NoTrans, tB != gonumblas.NoTrans, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }

@@ -33,18 +33,22 @@ var DefaultMLP = MLPSettings{Sizes: []int{}, ReLUAfter: []int{}, Output: Linear,
 // Check finds settings that are out of range or make a model that no machine holds.
 func (s MLPSettings) Check() error {
 	if n := len(s.Sizes); n < 2 || n > maxLayers+1 {
-		return fmt.Errorf("setting sizes has length %d but must have 2 to %d numbers: the inputs, then the outputs of each layer", n, maxLayers+1)
+		return fmt.Errorf(
+			"setting sizes has length %d but must have 2 to %d numbers: the inputs, then the outputs of each layer", n,
+			maxLayers+1)
 	}
 	parameters, err := checkSizes("sizes", s.Sizes)
 	if err != nil {
 		return err
 	}
 	if parameters > maxElements {
-		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters, float64(maxElements))
+		return fmt.Errorf("a model of %.3g parameters is too large: the limit is %.3g", parameters,
+			float64(maxElements))
 	}
 	for i, layer := range s.ReLUAfter {
 		if layer < 1 || layer >= len(s.Sizes) {
-			return fmt.Errorf("setting relu_after[%d] is %d but layers are numbered from 1 to %d", i, layer, len(s.Sizes)-1)
+			return fmt.Errorf("setting relu_after[%d] is %d but layers are numbered from 1 to %d", i, layer,
+				len(s.Sizes)-1)
 		}
 	}
 	if s.Output != Linear && s.Output != LogSoftmax {
@@ -61,7 +65,8 @@ func (s MLPSettings) Parameters() []sdk.ParameterSpec { return layerSpecs("", s.
 
 // Inputs is what the model accepts: one output is the logit of the second of two classes.
 func (s MLPSettings) Inputs() sdk.InputSpec {
-	return sdk.InputSpec{Features: s.Sizes[0], Classes: max(2, s.Sizes[len(s.Sizes)-1]), Outputs: s.Sizes[len(s.Sizes)-1]}
+	return sdk.InputSpec{Features: s.Sizes[0], Classes: max(2, s.Sizes[len(s.Sizes)-1]),
+		Outputs: s.Sizes[len(s.Sizes)-1]}
 }
 
 // Draw writes the initial values of a parameter, from the stream of its number among the run's
@@ -103,7 +108,8 @@ func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	}
 	return &mlp{
 		settings: s, stack: newStack(env.Engine, s.Sizes, s.ReLU, products), logSoftmax: s.Output == LogSoftmax,
-		firstTensor: env.FirstTensor, memory: env.Engine, engine: products, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
+		firstTensor: env.FirstTensor, memory: env.Engine, engine: products,
+		output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}},
 	}, nil
 }
 
@@ -139,7 +145,8 @@ func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	case rows < 1:
 		return tensor.Tensor{}, fmt.Errorf("a batch has %d samples but must have at least 1", rows)
 	case len(b.Features) != rows*m.stack.sizes[0]:
-		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", rows, len(b.Features), m.stack.sizes[0])
+		return tensor.Tensor{}, fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", rows,
+			len(b.Features), m.stack.sizes[0])
 	}
 	output, err := m.stack.forward(b.Features)
 	if err != nil {
@@ -161,7 +168,8 @@ func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) e
 // BackwardInput implements sdk.FeatureModel.
 func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.rows > 0 && len(inputGradient) != m.rows*m.stack.sizes[0] {
-		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(inputGradient), m.rows, m.stack.sizes[0])
+		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each",
+			len(inputGradient), m.rows, m.stack.sizes[0])
 	}
 	return m.backward(outputGradient, inputGradient, emit)
 }

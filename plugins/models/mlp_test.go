@@ -202,17 +202,22 @@ func TestMLPStepAllocatesNothing(t *testing.T) {
 
 func TestMLPSettingsThatDoNotFit(t *testing.T) {
 	for want, s := range map[string]MLPSettings{
-		"setting sizes has length 0 but must have 2 to 10001 numbers":      DefaultMLP,
-		"setting sizes[1] is 0 but must be from 1 to 2147483647":           {Sizes: []int{1, 0}},
-		"setting relu_after[1] is 2 but layers are numbered from 1 to 1":   {Sizes: []int{1, 2}, ReLUAfter: []int{1, 2}},
+		"setting sizes has length 0 but must have 2 to 10001 numbers": DefaultMLP,
+		"setting sizes[1] is 0 but must be from 1 to 2147483647":      {Sizes: []int{1, 0}},
+		"setting relu_after[1] is 2 but layers are numbered from 1 to 1": {Sizes: []int{1, 2},
+			ReLUAfter: []int{1, 2}},
 		"setting relu_after[0] is 0 but layers":                            {Sizes: []int{1, 2}, ReLUAfter: []int{0}},
 		"a model of 4.61e+18 parameters is too large: the limit is 2.75e+": {Sizes: []int{math.MaxInt32, math.MaxInt32}},
 		`setting output is "softmax" but must be linear or log_softmax`:    {Sizes: []int{1, 2}, Output: "softmax"},
-		`setting blas: blas engine "quick" is not known`:                   {Sizes: []int{1, 2}, Output: Linear, BLAS: "quick"},
+		`setting blas: blas engine "quick" is not known`: {Sizes: []int{1, 2}, Output: Linear,
+			BLAS: "quick"},
 	} {
-		if _, err := NewMLP(s, sdk.ModelEnv{Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", s, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := NewMLP(s, sdk.ModelEnv{Engine: engine.Host}); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", s, err, want)
+			}
+		})
 	}
 }
 
@@ -225,11 +230,14 @@ func TestMLPErrors(t *testing.T) {
 	for want, b := range map[string]*sdk.Batch{
 		"a batch has 0 samples": {},
 		"a batch of 1 samples has 3 numbers but the model takes 2 for each": numbered(1, 3, 0),
-		"a batch of 2 samples has 2 numbers but the model takes 2 for each": {Features: []float32{1, 2}, Targets: []int64{0, 0}},
+		"a batch of 2 samples has 2 numbers but the model takes 2 for each": {Features: []float32{1, 2},
+			Targets: []int64{0, 0}},
 	} {
-		if _, err := p.Forward(b); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := p.Forward(b); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 	if _, err := p.Forward(numbered(1, 2, 0)); err != nil {
 		t.Fatal(err)
@@ -237,14 +245,17 @@ func TestMLPErrors(t *testing.T) {
 	if err := p.Backward(tensor.New(2, 3), p.emit); err == nil || !strings.Contains(err.Error(), "has shape [2 3]") {
 		t.Errorf("a gradient of two rows gives %v", err)
 	}
-	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil || !strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
+	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil ||
+		!strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
 		t.Errorf("too much room gives %v", err)
 	}
-	unbound, err := NewMLP(MLPSettings{Sizes: []int{2, 3}, Output: Linear, BLAS: blas.Native}, sdk.ModelEnv{Engine: engine.Host})
+	unbound, err := NewMLP(MLPSettings{Sizes: []int{2, 3}, Output: Linear, BLAS: blas.Native},
+		sdk.ModelEnv{Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unbound.Forward(numbered(1, 2, 0)); err == nil || !strings.Contains(err.Error(), "before its parameters are bound") {
+	if _, err := unbound.Forward(numbered(1, 2, 0)); err == nil ||
+		!strings.Contains(err.Error(), "before its parameters are bound") {
 		t.Errorf("an unbound model says %v", err)
 	}
 	if err := p.Bind(p.params[:1], p.grads); err == nil || !strings.Contains(err.Error(), "handed 1 values") {
@@ -257,7 +268,8 @@ func BenchmarkMLP(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.Gonum} {
 		b.Run(name, func(b *testing.B) {
 			_ = productsOf(b, name)
-			p := newPerceptron(b, MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: name}, sdk.ModelEnv{})
+			p := newPerceptron(b, MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, ReLUAfter: []int{2}, BLAS: name},
+				sdk.ModelEnv{})
 			batch, input, upstream := numbered(8, 512, 0), make([]float32, 8*512), tensor.New(8, 8)
 			b.ReportAllocs()
 			for b.Loop() {

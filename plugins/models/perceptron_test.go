@@ -42,7 +42,8 @@ func numbered(rows, features, number int) *sdk.Batch {
 // plain is forward and backward of an mlp in float64, without a matrix product. It
 // returns the output and the gradients of the parameters and of the input. kink says that
 // a ReLU's input is so near to 0 that rounding decides on its gradient.
-func (p *perceptron) plain(b *sdk.Batch, upstream []float32) (output []float64, gradients [][]float64, input []float64, kink bool) {
+func (p *perceptron) plain(b *sdk.Batch,
+	upstream []float32) (output []float64, gradients [][]float64, input []float64, kink bool) {
 	rows, last := b.Size(), len(p.stack.layers)
 	x := make([][]float64, last+1)
 	for _, v := range b.Features {

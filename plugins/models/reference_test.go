@@ -142,13 +142,15 @@ func (c *referenceCase) compare(t *testing.T, rank int, r *replica) {
 			if i >= len(want.DeltaHead) {
 				continue
 			}
-			if math.Abs(delta-want.DeltaHead[i]) > c.Tolerance.DeltaHead || math.Abs(float64(v)-want.Head[i]) > c.Tolerance.DeltaHead {
+			if math.Abs(delta-want.DeltaHead[i]) > c.Tolerance.DeltaHead ||
+				math.Abs(float64(v)-want.Head[i]) > c.Tolerance.DeltaHead {
 				t.Errorf("trainer %d, parameter %d, element %d: moved by %g to %g, in PyTorch by %g to %g",
 					rank, k, i, delta, v, want.DeltaHead[i], want.Head[i])
 			}
 		}
 		if math.Abs(sumsq-want.DeltaSumsq) > c.Tolerance.DeltaSumsq*want.DeltaSumsq {
-			t.Errorf("trainer %d, parameter %d: the squares of its change add up to %g, in PyTorch to %g", rank, k, sumsq, want.DeltaSumsq)
+			t.Errorf("trainer %d, parameter %d: the squares of its change add up to %g, in PyTorch to %g", rank, k,
+				sumsq, want.DeltaSumsq)
 		}
 	}
 }

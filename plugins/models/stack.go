@@ -36,7 +36,8 @@ type stack struct {
 func newStack(memory engine.Engine, sizes []int, relu func(layer int) bool, products blas.BLAS) *stack {
 	n := len(sizes) - 1
 	s := &stack{
-		memory: memory, sizes: slices.Clone(sizes), layers: make([]nn.Linear, n), relu: make([]bool, n), activations: make([][]float32, n+1),
+		memory: memory, sizes: slices.Clone(sizes), layers: make([]nn.Linear, n), relu: make([]bool, n),
+		activations: make([][]float32, n+1),
 	}
 	for l := range s.layers {
 		s.layers[l] = nn.Linear{BLAS: products, In: sizes[l], Out: sizes[l+1]}

@@ -80,10 +80,12 @@ func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error
 		return nil, fmt.Errorf("setting %w", err)
 	}
 	if s.BatchUpdateSize < 0 || s.BatchUpdateSize > env.Trainers {
-		return nil, fmt.Errorf("setting batch_update_size is %d but must be from 0 to %d, the trainers of %s", s.BatchUpdateSize, env.Trainers, env.Name)
+		return nil, fmt.Errorf("setting batch_update_size is %d but must be from 0 to %d, the trainers of %s",
+			s.BatchUpdateSize, env.Trainers, env.Name)
 	}
 	if env.Model == nil {
-		return nil, errors.New("the batch_update server needs the run's model but got none: the registry must list it as serving parameters")
+		return nil,
+			errors.New("the batch_update server needs the run's model but got none: the registry must list it as serving parameters")
 	}
 	b := &batchUpdate{
 		settings: s, env: env, size: s.BatchUpdateSize,
@@ -169,7 +171,8 @@ func (b *batchUpdate) Expect(batches []int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if batches != nil && len(batches) != len(b.reports) {
-		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", b.env.Name, len(batches), len(b.reports))
+		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", b.env.Name, len(batches),
+			len(b.reports))
 	}
 	b.coming = 0
 	for t := range b.reports {
@@ -190,12 +193,15 @@ func (b *batchUpdate) take(p sdk.Push) (complete bool, err error) {
 	r := &b.reports[p.Trainer]
 	switch {
 	case r.left() <= 0:
-		return false, fmt.Errorf("trainer %d pushed batch %d to %s but has only %d batches", p.Trainer, p.Batch, b.env.Name, r.all)
+		return false, fmt.Errorf("trainer %d pushed batch %d to %s but has only %d batches", p.Trainer, p.Batch,
+			b.env.Name, r.all)
 	case r.there > 0 && r.batch != p.Batch:
-		return false, fmt.Errorf("trainer %d pushed batch %d of bucket %d to %s while buckets of its batch %d are missing",
-			p.Trainer, p.Batch, p.Bucket, b.env.Name, r.batch)
+		return false,
+			fmt.Errorf("trainer %d pushed batch %d of bucket %d to %s while buckets of its batch %d are missing",
+				p.Trainer, p.Batch, p.Bucket, b.env.Name, r.batch)
 	case r.pushes[p.Bucket].Gradient != nil:
-		return false, fmt.Errorf("trainer %d pushed bucket %d twice to %s, batch %d, without an answer", p.Trainer, p.Bucket, b.env.Name, p.Batch)
+		return false, fmt.Errorf("trainer %d pushed bucket %d twice to %s, batch %d, without an answer", p.Trainer,
+			p.Bucket, b.env.Name, p.Batch)
 	}
 	r.batch, r.pushes[p.Bucket] = p.Batch, p
 	r.there++
@@ -239,7 +245,8 @@ func (b *batchUpdate) update() error {
 // stages says that some trainer of the round finds its answer in ordinary memory.
 func (b *batchUpdate) stages() bool {
 	return slices.ContainsFunc(b.waiting, func(t int) bool {
-		return slices.ContainsFunc(b.reports[t].pushes, func(p sdk.Push) bool { return borrow(b.engine, p.Gradient.Values) == nil })
+		return slices.ContainsFunc(b.reports[t].pushes,
+			func(p sdk.Push) bool { return borrow(b.engine, p.Gradient.Values) == nil })
 	})
 }
 

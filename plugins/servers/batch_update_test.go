@@ -30,7 +30,8 @@ func TestBatchUpdateRounds(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark, "does not": struct{ optimizer.Engine }{dark}} {
+	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark,
+		"does not": struct{ optimizer.Engine }{dark}} {
 		t.Run(name, func(t *testing.T) { takesRounds(t, e) })
 	}
 }
@@ -41,7 +42,8 @@ func takesRounds(t *testing.T, e engine.Engine) {
 		batches := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 4).Draw(t, "batches")
 		size := rapid.IntRange(0, len(batches)).Draw(t, "size")
 		buckets := rapid.IntRange(1, 3).Draw(t, "buckets")
-		w := newUpdateWorldOn(e, t, BatchUpdateSettings{Settings: optimizer.Defaults(0.5, 0.5), BatchUpdateSize: size}, buckets, batches...)
+		w := newUpdateWorldOn(e, t, BatchUpdateSettings{Settings: optimizer.Defaults(0.5, 0.5), BatchUpdateSize: size},
+			buckets, batches...)
 		defer func() {
 			if err := w.server.(io.Closer).Close(); err != nil {
 				t.Fatal(err)
@@ -142,15 +144,19 @@ func TestBatchUpdateAddsInTheOrderOfTrainers(t *testing.T) {
 		}
 	}()
 	gradients := []float32{1e8, 1, -1e8, 3} // whose sum is 3, 4 or 0, as the order says
-	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark, "does not": struct{ optimizer.Engine }{dark}} {
+	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark,
+		"does not": struct{ optimizer.Engine }{dark}} {
 		for _, quorum := range []int{0, 3} {
 			t.Run(fmt.Sprintf("%s, %d", name, quorum), func(t *testing.T) {
 				var want []float32
-				for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}, {3, 0, 1, 2}, {2, 1, 0, 3}} {
+				for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}, {3, 0, 1, 2},
+					{2, 1, 0, 3}} {
 					if quorum > 0 {
 						order = slices.DeleteFunc(order, func(trainer int) bool { return trainer == 1 })
 					}
-					w := newUpdateWorldOn(e, t, BatchUpdateSettings{Settings: optimizer.Defaults(1, 0.5), BatchUpdateSize: quorum}, 2, 2, 2, 2, 2)
+					w := newUpdateWorldOn(e, t,
+						BatchUpdateSettings{Settings: optimizer.Defaults(1, 0.5), BatchUpdateSize: quorum}, 2, 2, 2, 2,
+						2)
 					for batch := range int64(2) {
 						for _, trainer := range order {
 							for bucket := range w.specs {
@@ -218,9 +224,11 @@ func TestBatchUpdateMetrics(t *testing.T) {
 	for _, p := range []struct{ trainer, bucket, batch int }{
 		{0, 0, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}, {2, 0, 1}, {2, 1, 1}, {0, 0, 2}, {0, 1, 2},
 	} {
-		if err := w.push(p.trainer, p.bucket, int64(p.batch), 1); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(fmt.Sprint(p.trainer), func(t *testing.T) {
+			if err := w.push(p.trainer, p.bucket, int64(p.batch), 1); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	got := map[string][]string{}
 	for _, s := range w.recorder.All().Series {
@@ -238,7 +246,8 @@ func TestBatchUpdateRefusesPushes(t *testing.T) {
 	for want, pushes := range map[string][][2]int{ // bucket, batch
 		"trainer 0 pushed batch 2 of bucket 1 to server9 while buckets of its batch 1 are missing": {{0, 1}, {1, 2}},
 		"trainer 0 pushed bucket 0 twice to server9, batch 1, without an answer":                   {{0, 1}, {0, 1}},
-		"trainer 0 pushed batch 3 to server9 but has only 2 batches":                               {{0, 1}, {1, 1}, {0, 2}, {1, 2}, {0, 3}},
+		"trainer 0 pushed batch 3 to server9 but has only 2 batches": {{0, 1}, {1, 1},
+			{0, 2}, {1, 2}, {0, 3}},
 	} {
 		w := newUpdateWorld(t, DefaultBatchUpdate, 2, 2)
 		var err error
@@ -255,21 +264,45 @@ func TestBatchUpdateRefusesPushes(t *testing.T) {
 	gone := errors.New("gone")
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, 1)
 	g := tensor.NewGradient(w.specs[0])
-	if err := w.server.Receive(sdk.NewPush(sdk.Push{Batch: 1, Gradient: &g}, func(sdk.Push, *tensor.Gradient) error { return gone })); !errors.Is(err, gone) {
+	if err := w.server.Receive(sdk.NewPush(sdk.Push{Batch: 1, Gradient: &g}, func(sdk.Push, *tensor.Gradient) error {
+		return gone
+	})); !errors.Is(err, gone) {
 		t.Errorf("an answer that does not arrive gives %v", err)
 	}
 }
 
 func TestBatchUpdateRefuses(t *testing.T) {
 	for want, change := range map[string]func(*BatchUpdateSettings, *sdk.ServerEnv){
-		"setting lr is 0 but must be above 0":                                             func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.LR = 0 },
-		"setting momentum is 1 but must be":                                               func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.Momentum = 1 },
-		"setting nesterov is true but the optimizer adam has none":                        func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.Optimizer, s.Nesterov = optimizer.Adam, true },
-		"setting batch_update_size is 3 but must be from 0 to 2, the trainers of server9": func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = 3 },
-		"setting batch_update_size is -1":                                                 func(s *BatchUpdateSettings, _ *sdk.ServerEnv) { s.BatchUpdateSize = -1 },
-		"needs the run's model but got none":                                              func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Model = nil },
-		"bucket 0 holds parameter 4 but the model of server9 has 1 parameters":            func(_ *BatchUpdateSettings, e *sdk.ServerEnv) { e.Buckets[0].Parameters[0].Parameter = 4 },
-		"parameter table has a sparse gradient, which the batch_update server cannot": func(_ *BatchUpdateSettings, e *sdk.ServerEnv) {
+		"setting lr is 0 but must be above 0": func(s *BatchUpdateSettings,
+			_ *sdk.ServerEnv) {
+			s.LR = 0
+		},
+		"setting momentum is 1 but must be": func(s *BatchUpdateSettings,
+			_ *sdk.ServerEnv) {
+			s.Momentum = 1
+		},
+		"setting nesterov is true but the optimizer adam has none": func(s *BatchUpdateSettings,
+			_ *sdk.ServerEnv) {
+			s.Optimizer, s.Nesterov = optimizer.Adam, true
+		},
+		"setting batch_update_size is 3 but must be from 0 to 2, the trainers of server9": func(s *BatchUpdateSettings,
+			_ *sdk.ServerEnv) {
+			s.BatchUpdateSize = 3
+		},
+		"setting batch_update_size is -1": func(s *BatchUpdateSettings,
+			_ *sdk.ServerEnv) {
+			s.BatchUpdateSize = -1
+		},
+		"needs the run's model but got none": func(_ *BatchUpdateSettings,
+			e *sdk.ServerEnv) {
+			e.Model = nil
+		},
+		"bucket 0 holds parameter 4 but the model of server9 has 1 parameters": func(_ *BatchUpdateSettings,
+			e *sdk.ServerEnv) {
+			e.Buckets[0].Parameters[0].Parameter = 4
+		},
+		"parameter table has a sparse gradient, which the batch_update server cannot": func(_ *BatchUpdateSettings,
+			e *sdk.ServerEnv) {
 			e.Model = &heldModel{specs: []sdk.ParameterSpec{{Name: "table", Shape: []int{2, 2}, Sparse: true}}}
 		},
 	} {
@@ -293,7 +326,8 @@ func TestBatchUpdateAllocatesNothing(t *testing.T) {
 	pushes := make([]sdk.Push, 2)
 	for i := range pushes {
 		g := tensor.NewGradient(w.specs[0])
-		pushes[i] = sdk.NewPush(sdk.Push{Trainer: i, Gradient: &g}, func(sdk.Push, *tensor.Gradient) error { return nil })
+		pushes[i] = sdk.NewPush(sdk.Push{Trainer: i, Gradient: &g},
+			func(sdk.Push, *tensor.Gradient) error { return nil })
 	}
 	batch := int64(0)
 	if n := testing.AllocsPerRun(rounds-2, func() {

@@ -22,7 +22,8 @@ type EmbeddingSettings struct {
 }
 
 // DefaultEmbedding are the settings of the original.
-var DefaultEmbedding = EmbeddingSettings{NumEmbeddings: 300, EmbeddingDim: 64, Init: 1, Settings: optimizer.Defaults(0.05, 0)}
+var DefaultEmbedding = EmbeddingSettings{NumEmbeddings: 300, EmbeddingDim: 64, Init: 1,
+	Settings: optimizer.Defaults(0.05, 0)}
 
 // Validate finds sizes below 1 or above 2^31 - 1, a bound of initial values below 0 and settings that
 // the optimizer cannot take.
@@ -136,7 +137,8 @@ func (e *embedding) Update(call *comm.TableCall) error {
 // known to fit into memory.
 func (e *embedding) Reset() {
 	if e.table == nil {
-		if e.table, e.failed = engine.Floats(e.env.Engine, e.settings.NumEmbeddings*e.settings.EmbeddingDim); e.failed != nil {
+		if e.table, e.failed = engine.Floats(e.env.Engine,
+			e.settings.NumEmbeddings*e.settings.EmbeddingDim); e.failed != nil {
 			return
 		}
 		e.values[0].Data = e.table

@@ -58,7 +58,8 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 			for i := range values {
 				values[i] = 7 // is overwritten
 			}
-			if err := server.Lookup(&comm.TableCall{Batch: batch, Offsets: offsets, Indices: indices, Values: values, Stride: w, Width: w}); err != nil {
+			if err := server.Lookup(&comm.TableCall{Batch: batch, Offsets: offsets, Indices: indices, Values: values,
+				Stride: w, Width: w}); err != nil {
 				t.Fatal(err)
 			}
 			want := make([]float64, bags*w)
@@ -76,7 +77,8 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 				}
 			}
 			requireNear(t, 0, values, want)
-			if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets, Indices: indices, Values: gradient, Stride: w, Width: w}); err != nil {
+			if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets, Indices: indices,
+				Values: gradient, Stride: w, Width: w}); err != nil {
 				t.Fatal(err)
 			}
 			table = moved
@@ -98,34 +100,38 @@ func TestEmbeddingOptimizers(t *testing.T) {
 	gradient := []float32{1, -2, 3, 9, 9, 9, 4, 5, -6}
 	sums := &tensor.Gradient{Rows: []int32{1, 4}, Width: width, Values: []float32{5, 3, -3, 2, -4, 6}}
 	for _, name := range []string{optimizer.SGD, optimizer.Adam, optimizer.Adagrad, optimizer.RowwiseAdagrad} {
-		s := EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 0.25, Settings: optimizer.Defaults(0.5, 0)}
-		s.Optimizer = name
-		server := newTable(t, s, sdk.TableEnv{Position: 1, Seed: 2})
-		_, held := server.(sdk.Holder).Held()
-		start := tensor.New(rows, width)
-		splitmix.Uniform(2, 1, start.Data, 0.25)
-		for pass := range 2 {
-			want := tensor.Tensor{Shape: start.Shape, Data: append([]float32(nil), start.Data...)}
-			o, err := optimizer.New(engine.Host, s.Settings, []tensor.Tensor{want}, []*tensor.Gradient{sums})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := o.Reset(); err != nil {
-				t.Fatal(err)
-			}
-			server.Reset()
-			for batch := range int64(3) {
-				if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets, Indices: indices, Values: gradient, Stride: width, Width: width}); err != nil {
+		t.Run(name, func(t *testing.T) {
+			s := EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 0.25,
+				Settings: optimizer.Defaults(0.5, 0)}
+			s.Optimizer = name
+			server := newTable(t, s, sdk.TableEnv{Position: 1, Seed: 2})
+			_, held := server.(sdk.Holder).Held()
+			start := tensor.New(rows, width)
+			splitmix.Uniform(2, 1, start.Data, 0.25)
+			for pass := range 2 {
+				want := tensor.Tensor{Shape: start.Shape, Data: append([]float32(nil), start.Data...)}
+				o, err := optimizer.New(engine.Host, s.Settings, []tensor.Tensor{want}, []*tensor.Gradient{sums})
+				if err != nil {
 					t.Fatal(err)
 				}
-				if err := o.Step(); err != nil {
+				if err := o.Reset(); err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff(want.Data, held[0].Data); d != "" {
-					t.Fatalf("%s, pass %d, batch %d: %s", name, pass, batch, d)
+				server.Reset()
+				for batch := range int64(3) {
+					if err := server.Update(&comm.TableCall{Batch: batch, Update: true, Offsets: offsets,
+						Indices: indices, Values: gradient, Stride: width, Width: width}); err != nil {
+						t.Fatal(err)
+					}
+					if err := o.Step(); err != nil {
+						t.Fatal(err)
+					}
+					if d := cmp.Diff(want.Data, held[0].Data); d != "" {
+						t.Fatalf("%s, pass %d, batch %d: %s", name, pass, batch, d)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -140,8 +146,10 @@ func TestEmbeddingBeforeItsValues(t *testing.T) {
 	if _, held := server.(sdk.Holder).Held(); held[0].Data != nil {
 		t.Error("the table is allocated before memory is compared")
 	}
-	call := &comm.TableCall{Offsets: []int64{0, 1}, Indices: []int64{0}, Values: make([]float32, 64), Stride: 64, Width: 64}
-	if err := server.Lookup(call); err == nil || !strings.Contains(err.Error(), "server2 was asked before its table had values") {
+	call := &comm.TableCall{Offsets: []int64{0, 1}, Indices: []int64{0}, Values: make([]float32, 64), Stride: 64,
+		Width: 64}
+	if err := server.Lookup(call); err == nil ||
+		!strings.Contains(err.Error(), "server2 was asked before its table had values") {
 		t.Errorf("a lookup gives %v", err)
 	}
 	if err := server.Update(call); err == nil {
@@ -156,28 +164,48 @@ func TestEmbeddingBeforeItsValues(t *testing.T) {
 
 func TestEmbeddingRefuses(t *testing.T) {
 	for want, change := range map[string]func(*EmbeddingSettings){
-		"setting num_embeddings is 0 but must be from 1 to 2147483647":         func(s *EmbeddingSettings) { s.NumEmbeddings = 0 },
-		"setting embedding_dim is 4294967296":                                  func(s *EmbeddingSettings) { s.EmbeddingDim = 1 << 32 },
-		"setting lr is 0 but must be above 0":                                  func(s *EmbeddingSettings) { s.LR = 0 },
-		"setting init is -1 but must be from 0 to 3.4028234663852886e+38":      func(s *EmbeddingSettings) { s.Init = -1 },
-		"setting init is 1e+39 but must be from 0 to":                          func(s *EmbeddingSettings) { s.Init = 1e39 },
-		"setting init is NaN but must be from 0 to":                            func(s *EmbeddingSettings) { s.Init = math.NaN() },
-		"setting lr is 1e+39 but must be a finite number":                      func(s *EmbeddingSettings) { s.LR = 1e39 },
-		"setting momentum is 0.5 but the optimizer adagrad has none":           func(s *EmbeddingSettings) { s.Optimizer, s.Momentum = optimizer.Adagrad, 0.5 },
-		"setting weight_decay is 0.1 but must be 0: the gradient of parameter": func(s *EmbeddingSettings) { s.WeightDecay = 0.1 },
+		"setting num_embeddings is 0 but must be from 1 to 2147483647": func(s *EmbeddingSettings) {
+			s.NumEmbeddings = 0
+		},
+		"setting embedding_dim is 4294967296": func(s *EmbeddingSettings) {
+			s.EmbeddingDim = 1 << 32
+		},
+		"setting lr is 0 but must be above 0": func(s *EmbeddingSettings) { s.LR = 0 },
+		"setting init is -1 but must be from 0 to 3.4028234663852886e+38": func(s *EmbeddingSettings) {
+			s.Init = -1
+		},
+		"setting init is 1e+39 but must be from 0 to": func(s *EmbeddingSettings) {
+			s.Init = 1e39
+		},
+		"setting init is NaN but must be from 0 to": func(s *EmbeddingSettings) {
+			s.Init = math.NaN()
+		},
+		"setting lr is 1e+39 but must be a finite number": func(s *EmbeddingSettings) {
+			s.LR = 1e39
+		},
+		"setting momentum is 0.5 but the optimizer adagrad has none": func(s *EmbeddingSettings) {
+			s.Optimizer, s.Momentum = optimizer.Adagrad, 0.5
+		},
+		"setting weight_decay is 0.1 but must be 0: the gradient of parameter": func(s *EmbeddingSettings) {
+			s.WeightDecay = 0.1
+		},
 	} {
-		s := DefaultEmbedding
-		change(&s)
-		if _, err := NewEmbedding(s, sdk.TableEnv{Engine: engine.Host}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", s, err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			s := DefaultEmbedding
+			change(&s)
+			if _, err := NewEmbedding(s, sdk.TableEnv{Engine: engine.Host}); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", s, err, want)
+			}
+		})
 	}
 }
 
 func TestEmbeddingAllocatesNothing(t *testing.T) {
 	server := newTable(t, DefaultEmbedding, sdk.TableEnv{})
 	values := make([]float32, 2*64)
-	call := &comm.TableCall{Offsets: []int64{0, 2, 5}, Indices: []int64{7, 7, 0, 299, 12}, Values: values, Stride: 64, Width: 64}
+	call := &comm.TableCall{Offsets: []int64{0, 2, 5}, Indices: []int64{7, 7, 0, 299, 12}, Values: values, Stride: 64,
+		Width: 64}
 	if n := testing.AllocsPerRun(100, func() { _, _ = server.Lookup(call), server.Update(call) }); n != 0 {
 		t.Errorf("a lookup and an update allocate %v times", n)
 	}
@@ -204,7 +232,8 @@ func BenchmarkEmbedding(b *testing.B) {
 // the row.
 func TestUpdateRoundsOnce(t *testing.T) {
 	const times = 1000
-	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, Settings: optimizer.Defaults(1, 0)}, sdk.TableEnv{Recorder: &sdk.Recorder{}, Engine: engine.Host})
+	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, Settings: optimizer.Defaults(1, 0)},
+		sdk.TableEnv{Recorder: &sdk.Recorder{}, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +245,8 @@ func TestUpdateRoundsOnce(t *testing.T) {
 		offsets = append(offsets, int64(i+1))
 		gradients = append(gradients, 1e-8) // too little to change 1 by itself
 	}
-	call := &comm.TableCall{Update: true, Offsets: offsets, Indices: make([]int64, times), Values: gradients, Stride: 1, Width: 1}
+	call := &comm.TableCall{Update: true, Offsets: offsets, Indices: make([]int64, times), Values: gradients, Stride: 1,
+		Width: 1}
 	for range 2 {
 		if err := made.Update(call); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,9 @@ func newHeld(env *sdk.ServerEnv) (_ *held, err error) {
 	h := &held{engine: env.Engine, specs: env.Model.Parameters(), parameters: comm.NewStore(env.Buckets)}
 	for _, p := range h.specs {
 		if p.Sparse {
-			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense", p.Name)
+			return nil,
+				fmt.Errorf("parameter %s has a sparse gradient, which the batch_update server cannot add up: make the model's gradients dense",
+					p.Name)
 		}
 	}
 	if !h.engine.Addressable() { // else nothing is copied
@@ -65,7 +67,8 @@ func (h *held) lay(env *sdk.ServerEnv) error {
 		h.buckets = append(h.buckets, values)
 		for _, span := range spec.Parameters {
 			if span.Parameter >= len(h.specs) {
-				return fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i, span.Parameter, env.Name, len(h.specs))
+				return fmt.Errorf("bucket %d holds parameter %d but the model of %s has %d parameters", i,
+					span.Parameter, env.Name, len(h.specs))
 			}
 			from, to := span.Offset, span.Offset+span.Elements
 			h.values[span.Parameter] = tensor.Tensor{Shape: h.specs[span.Parameter].Shape, Data: values[from:to]}

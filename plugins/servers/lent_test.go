@@ -92,7 +92,8 @@ func TestUpdatesInWhatTrainersShare(t *testing.T) {
 			model := &heldModel{engine: l, specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{elements}}}}
 			recorder := &sdk.Recorder{}
 			server, err := NewBatchUpdate(BatchUpdateSettings{Settings: optimizer.Defaults(1, 0)}, sdk.ServerEnv{
-				Name: "server2", Trainers: 2, Buckets: []tensor.BucketSpec{spec}, Recorder: recorder, Seed: heldSeed, Model: model, Engine: l,
+				Name: "server2", Trainers: 2, Buckets: []tensor.BucketSpec{spec}, Recorder: recorder, Seed: heldSeed,
+				Model: model, Engine: l,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -116,14 +117,15 @@ func TestUpdatesInWhatTrainersShare(t *testing.T) {
 				for i, values := range buckets {
 					write(t, l, c.share[i], values, gradients[i])
 					g := &tensor.Gradient{Values: values}
-					err := server.Receive(sdk.NewPush(sdk.Push{Batch: batch, Trainer: i, Gradient: g}, func(_ sdk.Push, answer *tensor.Gradient) error {
-						l.tell("answer%d", i)
-						if c.share[i] != (answer == g) {
-							t.Errorf("whether trainer %d is answered in its bucket is %v", i, answer == g)
-						}
-						answers[i] = slices.Clone(read(t, l, c.share[i], answer.Values))
-						return nil
-					}))
+					err := server.Receive(sdk.NewPush(sdk.Push{Batch: batch, Trainer: i, Gradient: g},
+						func(_ sdk.Push, answer *tensor.Gradient) error {
+							l.tell("answer%d", i)
+							if c.share[i] != (answer == g) {
+								t.Errorf("whether trainer %d is answered in its bucket is %v", i, answer == g)
+							}
+							answers[i] = slices.Clone(read(t, l, c.share[i], answer.Values))
+							return nil
+						}))
 					if err != nil {
 						t.Fatal(err)
 					}

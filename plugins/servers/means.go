@@ -15,11 +15,11 @@ import (
 type means interface {
 	// memory is where the mean of a bucket comes to lie, in the engine's memory.
 	memory(bucket int) []float32
-	// take takes a complete report in, which is the first of its round or not. Its gradients stay as they are until mean
-	// has returned.
+	// take takes a complete report in, which is the first of its round or not. Its gradients stay as they are until
+	// mean has returned.
 	take(trainer int, report []sdk.Push, first bool) error
-	// mean takes the mean of the reports of a round. It adds them up in the order of trainers, which ascends, so that it
-	// has the same bits whoever came first.
+	// mean takes the mean of the reports of a round. It adds them up in the order of trainers, which ascends, so that
+	// it has the same bits whoever came first.
 	mean(trainers []int) error
 	io.Closer
 }
@@ -35,8 +35,8 @@ func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 
 // hostMeans adds reports up in ordinary memory: that of a trainer as it comes where those of all trainers before it are
 // there, so that the addition hides behind stragglers, and the others block by block once the round is complete. Then k
-// reports of n parameters cost 4n(k+2) bytes, where to add and divide one takes 20n. Where Go cannot touch the memory of
-// the engine, each mean is copied there.
+// reports of n parameters cost 4n(k+2) bytes, where to add and divide one takes 20n. Where Go cannot touch the memory
+// of the engine, each mean is copied there.
 type hostMeans struct {
 	engine    engine.Engine
 	sum       *comm.Store
@@ -138,8 +138,10 @@ type stage struct {
 	adopted io.Closer // host
 }
 
-func newEngineMeans(e engine.Averager, specs []tensor.BucketSpec, trainers int, bus *sdk.Counter) (*engineMeans, error) {
-	m := &engineMeans{engine: e, specs: specs, bus: bus, stages: make([]*stage, trainers), parts: make([][]float32, trainers)}
+func newEngineMeans(e engine.Averager, specs []tensor.BucketSpec, trainers int,
+	bus *sdk.Counter) (*engineMeans, error) {
+	m := &engineMeans{engine: e, specs: specs, bus: bus, stages: make([]*stage, trainers),
+		parts: make([][]float32, trainers)}
 	var err error
 	if m.gradients, err = m.room(); err != nil {
 		return nil, err

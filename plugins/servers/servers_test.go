@@ -26,7 +26,8 @@ func averages() map[string]sdk.Part {
 func TestWhenTheWorkIsDone(t *testing.T) {
 	got := averages()
 	if len(got) != 2 || got["average"].Timing != sdk.OnArrival || got["average_batch"].Timing != sdk.OnLastArrival {
-		t.Errorf("average works %v, average_batch %v, of %d servers", got["average"].Timing, got["average_batch"].Timing, len(got))
+		t.Errorf("average works %v, average_batch %v, of %d servers", got["average"].Timing,
+			got["average_batch"].Timing, len(got))
 	}
 }
 
@@ -37,7 +38,8 @@ func TestMeanOfAllTrainers(t *testing.T) {
 		t.Run(key, rapid.MakeCheck(func(t *rapid.T) {
 			n := rapid.SampledFrom([]int{0, 1, 7, 2047, 2048, 2*2048 + 3}).Draw(t, "n")
 			gradients := make([][]float32, rapid.IntRange(1, 6).Draw(t, "trainers"))
-			built, err := part.Build(nil, sdk.ServerEnv{Trainers: len(gradients), Recorder: &sdk.Recorder{}, Engine: engine.Host})
+			built, err := part.Build(nil,
+				sdk.ServerEnv{Trainers: len(gradients), Recorder: &sdk.Recorder{}, Engine: engine.Host})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,22 +55,26 @@ func newUpdateWorld(t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets
 	return newUpdateWorldOn(engine.Host, t, s, buckets, batches...)
 }
 
-func newUpdateWorldOn(e engine.Engine, t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets int, batches ...int) *updateWorld {
+func newUpdateWorldOn(e engine.Engine, t interface{ Fatal(...any) }, s BatchUpdateSettings, buckets int,
+	batches ...int) *updateWorld {
 	w := &updateWorld{
 		recorder: &sdk.Recorder{}, batches: batches, left: slices.Clone(batches), batch: make([]int64, len(batches)),
-		pushed: make([]int, len(batches)), answers: make([][][]float32, len(batches)), sent: make([][]float64, len(batches)),
+		pushed: make([]int, len(batches)), answers: make([][][]float32, len(batches)),
+		sent: make([][]float64, len(batches)),
 	}
 	model := &heldModel{engine: e}
 	for k := range buckets {
 		model.specs = append(model.specs, sdk.ParameterSpec{Name: "p", Shape: []int{k + 1}})
-		w.specs = append(w.specs, tensor.BucketSpec{Index: k, Elements: k + 1, Parameters: []tensor.Span{{Parameter: k, Elements: k + 1}}})
+		w.specs = append(w.specs,
+			tensor.BucketSpec{Index: k, Elements: k + 1, Parameters: []tensor.Span{{Parameter: k, Elements: k + 1}}})
 	}
 	for i := range w.answers {
 		w.answers[i], w.sent[i] = make([][]float32, buckets), make([]float64, buckets)
 	}
 	var err error
 	w.server, err = NewBatchUpdate(s, sdk.ServerEnv{
-		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model, Engine: e,
+		Name: "server9", Trainers: len(batches), Buckets: w.specs, Recorder: w.recorder, Seed: heldSeed, Model: model,
+		Engine: e,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +98,14 @@ func (w *updateWorld) push(trainer, bucket int, batch int64, v float32) error {
 		g.Values[i] = v
 	}
 	w.answers[trainer][bucket] = nil
-	return w.server.Receive(sdk.NewPush(sdk.Push{Batch: batch, Bucket: bucket, Trainer: trainer, Gradient: &g}, func(_ sdk.Push, answer *tensor.Gradient) error {
-		w.answers[trainer][bucket] = slices.Clone(answer.Values)
-		return nil
-	}))
+	return w.server.Receive(sdk.NewPush(sdk.Push{Batch: batch, Bucket: bucket, Trainer: trainer, Gradient: &g},
+		func(_ sdk.Push, answer *tensor.Gradient) error {
+			w.answers[trainer][bucket] = slices.Clone(answer.Values)
+			return nil
+		}))
 }
 
 func (w *updateWorld) waits(trainer int) bool {
-	return w.pushed[trainer] == len(w.specs) && slices.ContainsFunc(w.answers[trainer], func(a []float32) bool { return a == nil })
+	return w.pushed[trainer] == len(w.specs) &&
+		slices.ContainsFunc(w.answers[trainer], func(a []float32) bool { return a == nil })
 }

@@ -13,7 +13,8 @@ import (
 // the loss that it returns. It records how long the trainer got its batches for. Errors say
 // whose iteration failed. When ctx ends so does the epoch, with its cause; but where the pass
 // is over within the epoch, what there was of it is an epoch, too, and no error.
-func RunEpoch(ctx context.Context, trainer string, epoch int, parts sdk.TrainerParts, report sdk.PassReport, step func(sdk.Key, *sdk.Batch) (float64, error)) error {
+func RunEpoch(ctx context.Context, trainer string, epoch int, parts sdk.TrainerParts, report sdk.PassReport,
+	step func(sdk.Key, *sdk.Batch) (float64, error)) error {
 	report.Epoch(epoch)
 	data := parts.Recorder.Series(IterationMetric, Data)
 	for index := range parts.Batches.Len() {

@@ -37,9 +37,11 @@ func TestEpochOfAPassThatEnds(t *testing.T) {
 		next  error // of the one after it
 		told  []string
 	}{
-		"within":              {2, sdk.ErrPassOver, nil, sdk.ErrPassOver, []string{"epoch", "loss", "loss", "epoch"}},
-		"at the end":          {3, sdk.ErrPassOver, nil, sdk.ErrPassOver, []string{"epoch", "loss", "loss", "loss", "epoch"}},
-		"in the second":       {4, sdk.ErrPassOver, nil, nil, []string{"epoch", "loss", "loss", "loss", "epoch", "loss"}},
+		"within": {2, sdk.ErrPassOver, nil, sdk.ErrPassOver, []string{"epoch", "loss", "loss", "epoch"}},
+		"at the end": {3, sdk.ErrPassOver, nil, sdk.ErrPassOver,
+			[]string{"epoch", "loss", "loss", "loss", "epoch"}},
+		"in the second": {4, sdk.ErrPassOver, nil, nil,
+			[]string{"epoch", "loss", "loss", "loss", "epoch", "loss"}},
 		"a failure":           {2, failed, failed, failed, []string{"epoch", "loss", "loss", "epoch"}},
 		"a failure at an end": {3, failed, nil, failed, []string{"epoch", "loss", "loss", "loss", "epoch"}},
 	} {
@@ -49,7 +51,9 @@ func TestEpochOfAPassThatEnds(t *testing.T) {
 			e := &ending{after: c.after, cause: c.cause, end: end}
 			parts := sdk.TrainerParts{Batches: sdk.NewBatches(make([]sdk.Batch, 3)), Recorder: &sdk.Recorder{}}
 			for epoch, want := range []error{c.first, c.next} {
-				err := RunEpoch(ctx, "trainer0", epoch, parts, e, func(sdk.Key, *sdk.Batch) (float64, error) { return 1, nil })
+				err := RunEpoch(ctx, "trainer0", epoch, parts, e, func(sdk.Key, *sdk.Batch) (float64, error) {
+					return 1, nil
+				})
 				if !errors.Is(err, want) || want == nil && err != nil {
 					t.Errorf("epoch %d ended with %v, want %v", epoch, err, want)
 				}

@@ -25,7 +25,8 @@ type Forwarder interface {
 // Compute runs a model and a criterion forward on b, and the criterion back. It gives
 // the loss, its gradient with respect to the model's output, which is valid until the
 // next call, and when the forward pass ended, in ns of comm.Now.
-func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion, b *sdk.Batch) (loss float64, gradient tensor.Tensor, forwardEndNS int64, err error) {
+func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion,
+	b *sdk.Batch) (loss float64, gradient tensor.Tensor, forwardEndNS int64, err error) {
 	output, err := m.Forward(b)
 	if err == nil {
 		loss, err = sdk.Loss(c, output, b)

@@ -109,7 +109,8 @@ func (r *Reducer) Wait(err error) error {
 	}
 	r.doneNS = comm.Now()
 	if err == nil && r.started < len(r.missing) {
-		err = fmt.Errorf("the model ended backward with %d gradients of bucket %d missing", r.missing[r.started], r.started)
+		err = fmt.Errorf("the model ended backward with %d gradients of bucket %d missing", r.missing[r.started],
+			r.started)
 	}
 	return err
 }
@@ -138,7 +139,8 @@ func (r *Reducer) TakeParameters() error {
 func (r *Reducer) takeShared() error {
 	shared, ok := r.parts.Engine.(engine.Sharer)
 	if !ok {
-		return fmt.Errorf("parameters came back in the memory of engine %s, which cannot copy them there", r.parts.Engine.Name())
+		return fmt.Errorf("parameters came back in the memory of engine %s, which cannot copy them there",
+			r.parts.Engine.Name())
 	}
 	for k, v := range r.parts.Values {
 		if err := shared.Copy(v.Data, r.parts.Gradients[k].Values); err != nil {

@@ -74,7 +74,8 @@ func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *stagi
 	}
 	n := len(parts.Buckets)
 	s := &staging{
-		engine: parts.Engine, waitCopy: parts.WaitCopy, hook: parts.Hook, state: state, buckets: parts.Buckets, gradients: parts.Gradients, stays: stays,
+		engine: parts.Engine, waitCopy: parts.WaitCopy, hook: parts.Hook, state: state, buckets: parts.Buckets,
+		gradients: parts.Gradients, stays: stays,
 		places: make([]place, len(parts.Gradients)),
 		fromNS: make([]int64, n), copied: make([]engine.Ticket, n),
 		ready: make(chan int, n+1), reduced: make(chan reduction, n+1),

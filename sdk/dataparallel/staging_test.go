@@ -73,15 +73,19 @@ func newStaged(t interface {
 }, e engine.Engine, parameters bool) *staged {
 	t.Helper()
 	specs := []sdk.ParameterSpec{
-		{Name: "table", Shape: []int{5, 2}, Sparse: true}, {Name: "a", Shape: []int{3}}, {Name: "b", Shape: []int{2}}, {Name: "c", Shape: []int{4}},
+		{Name: "table", Shape: []int{5, 2}, Sparse: true}, {Name: "a", Shape: []int{3}}, {Name: "b", Shape: []int{2}},
+		{Name: "c", Shape: []int{4}},
 	}
 	plan := []tensor.BucketSpec{
-		{Index: 0, Elements: 6, Parameters: []tensor.Span{{Parameter: 3, Elements: 4}, {Parameter: 2, Offset: 4, Elements: 2}}},
+		{Index: 0, Elements: 6,
+			Parameters: []tensor.Span{{Parameter: 3, Elements: 4}, {Parameter: 2, Offset: 4, Elements: 2}}},
 		{Index: 1, Elements: 3, Parameters: []tensor.Span{{Parameter: 1, Elements: 3}}},
-		{Index: 2, Elements: 10, Parameters: []tensor.Span{{Parameter: 0, Elements: 10}}, Sparse: true, TableRows: 5, Width: 2, Capacity: 5},
+		{Index: 2, Elements: 10, Parameters: []tensor.Span{{Parameter: 0, Elements: 10}}, Sparse: true, TableRows: 5,
+			Width: 2, Capacity: 5},
 	}
 	s := &staged{state: NewHookState()}
-	s.parts = sdk.TrainerParts{Engine: e, Hook: &s.hook, Buckets: comm.NewStore(plan).Buckets, Recorder: &sdk.Recorder{}}
+	s.parts = sdk.TrainerParts{Engine: e, Hook: &s.hook, Buckets: comm.NewStore(plan).Buckets,
+		Recorder: &sdk.Recorder{}}
 	var err error
 	s.parts.Values, err = layout.NewValues(e, specs)
 	must(t, err)
@@ -137,7 +141,8 @@ func TestStagedGradientsAreReduced(t *testing.T) {
 				s.compute(t, k)
 			}
 			must(t, s.Wait(nil))
-			if got, want := fmt.Sprint(s.hook.reduced, s.parts.Gradients[0].Rows, s.gradients(t)), "[0 1 2] [1 2 4] [[2 2 2 2 100 120] [4 4 4] [6 6] [8 8 8 8]]"; got != want {
+			if got, want := fmt.Sprint(s.hook.reduced, s.parts.Gradients[0].Rows,
+				s.gradients(t)), "[0 1 2] [1 2 4] [[2 2 2 2 100 120] [4 4 4] [6 6] [8 8 8 8]]"; got != want {
 				t.Fatalf("it came to %s, want %s", got, want)
 			}
 		}
@@ -184,10 +189,13 @@ func TestStagingOverlapsWithBackward(t *testing.T) {
 	backwardEnd, _ := s.Waited()
 	s.Record(sdk.Key{}, start)
 	for _, name := range []string{CopyOut, CopyIn} {
-		s.parts.Recorder.Series(StagingMetric, name).Each(func(m sdk.Measurement) {
-			if end := m.StartNS + m.DurationNS; m.Key.B < 2 && (m.StartNS < start || end > backwardEnd) {
-				t.Errorf("%s of bucket %d is from %d to %d, backward from %d to %d", name, m.Key.B, m.StartNS, end, start, backwardEnd)
-			}
+		t.Run(name, func(t *testing.T) {
+			s.parts.Recorder.Series(StagingMetric, name).Each(func(m sdk.Measurement) {
+				if end := m.StartNS + m.DurationNS; m.Key.B < 2 && (m.StartNS < start || end > backwardEnd) {
+					t.Errorf("%s of bucket %d is from %d to %d, backward from %d to %d", name, m.Key.B, m.StartNS, end,
+						start, backwardEnd)
+				}
+			})
 		})
 	}
 }
@@ -200,9 +208,11 @@ func TestStagingFailsInWords(t *testing.T) {
 		want    string
 		reduced int
 	}{
-		"hook":      {func(_ *enginetest.Dark, s *staged) { s.hook.fails = broken }, nil, "the wire broke", 3},
-		"copy out":  {func(d *enginetest.Dark, _ *staged) { d.Fail(false, broken) }, nil, "bucket 0 did not come out of the memory of engine dark: the wire broke", 0},
-		"copy in":   {func(d *enginetest.Dark, _ *staged) { d.Fail(true, broken) }, nil, "bucket 0 did not come into the memory of engine dark: the wire broke", 3},
+		"hook": {func(_ *enginetest.Dark, s *staged) { s.hook.fails = broken }, nil, "the wire broke", 3},
+		"copy out": {func(d *enginetest.Dark, _ *staged) { d.Fail(false, broken) }, nil,
+			"bucket 0 did not come out of the memory of engine dark: the wire broke", 0},
+		"copy in": {func(d *enginetest.Dark, _ *staged) { d.Fail(true, broken) }, nil,
+			"bucket 0 did not come into the memory of engine dark: the wire broke", 3},
 		"the model": {func(*enginetest.Dark, *staged) {}, errors.New("the model is broken"), "the model is broken", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,30 +246,33 @@ func TestStagingOfAModelThatFailsInTheMiddle(t *testing.T) {
 		"the model is broken": errors.New("the model is broken"),
 		"the model ended backward with 1 gradients of bucket 0 missing": nil,
 	} {
-		s := newStaged(t, dark, false)
-		s.Begin()
-		dark.Hold(true)
-		s.compute(t, 3)
-		s.compute(t, 1)
-		time.AfterFunc(20*time.Millisecond, func() { dark.Hold(false) })
-		err := s.Wait(failed)
-		if got := fmt.Sprint(s.parts.Buckets[0].Gradient.Values, s.parts.Buckets[1].Gradient.Values); got != "[4 4 4 4 0 0] [2 2 2]" {
-			t.Errorf("%s is in the buckets: a copy goes on", got)
-		}
-		if err == nil || err.Error() != want || len(s.hook.reduced) != 0 {
-			t.Errorf("it gives %v and reduces %v", err, s.hook.reduced)
-		}
-		s.Begin()
-		s.compute(t, 3)
-		s.compute(t, 2)
-		if err := s.Wait(errors.New("later")); err == nil || err.Error() != "later" || len(s.hook.reduced) != 1 {
-			t.Errorf("the pass after it gives %v and reduces %v", err, s.hook.reduced)
-		}
-		s.Begin()
-		for k := range 4 {
-			s.compute(t, k)
-		}
-		must(t, s.Wait(nil))
+		t.Run(want, func(t *testing.T) {
+			s := newStaged(t, dark, false)
+			s.Begin()
+			dark.Hold(true)
+			s.compute(t, 3)
+			s.compute(t, 1)
+			time.AfterFunc(20*time.Millisecond, func() { dark.Hold(false) })
+			err := s.Wait(failed)
+			if got := fmt.Sprint(s.parts.Buckets[0].Gradient.Values,
+				s.parts.Buckets[1].Gradient.Values); got != "[4 4 4 4 0 0] [2 2 2]" {
+				t.Errorf("%s is in the buckets: a copy goes on", got)
+			}
+			if err == nil || err.Error() != want || len(s.hook.reduced) != 0 {
+				t.Errorf("it gives %v and reduces %v", err, s.hook.reduced)
+			}
+			s.Begin()
+			s.compute(t, 3)
+			s.compute(t, 2)
+			if err := s.Wait(errors.New("later")); err == nil || err.Error() != "later" || len(s.hook.reduced) != 1 {
+				t.Errorf("the pass after it gives %v and reduces %v", err, s.hook.reduced)
+			}
+			s.Begin()
+			for k := range 4 {
+				s.compute(t, k)
+			}
+			must(t, s.Wait(nil))
+		})
 	}
 }
 
@@ -279,11 +292,13 @@ func TestParametersComeBackInBuckets(t *testing.T) {
 	}
 	must(t, s.TakeParameters())
 	for k, want := range []float32{0, 4, 6, 8} {
-		host := make([]float32, len(s.parts.Values[k].Data))
-		must(t, engine.Out(dark, host, s.parts.Values[k].Data))
-		if host[0] != want || host[len(host)-1] != want {
-			t.Errorf("parameter %d became %v, want %g", k, host, want)
-		}
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			host := make([]float32, len(s.parts.Values[k].Data))
+			must(t, engine.Out(dark, host, s.parts.Values[k].Data))
+			if host[0] != want || host[len(host)-1] != want {
+				t.Errorf("parameter %d became %v, want %g", k, host, want)
+			}
+		})
 	}
 }
 

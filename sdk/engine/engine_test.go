@@ -17,11 +17,13 @@ func must(t *testing.T, err error) {
 
 func TestHostHasOrdinaryMemory(t *testing.T) {
 	for _, typ := range []Type{Float32, Int32, Int64} {
-		memory, err := Host.Alloc(typ, 3)
-		must(t, err)
-		if len(memory) != 3*typ.Bytes() {
-			t.Errorf("3 elements of type %s take %d bytes", typ, len(memory))
-		}
+		t.Run(string(typ), func(t *testing.T) {
+			memory, err := Host.Alloc(typ, 3)
+			must(t, err)
+			if len(memory) != 3*typ.Bytes() {
+				t.Errorf("3 elements of type %s take %d bytes", typ, len(memory))
+			}
+		})
 	}
 	x, err := Floats(Host, 2)
 	must(t, err)
@@ -58,7 +60,8 @@ func TestCopiesAreMade(t *testing.T) {
 			t.Errorf("%s: the view is %v", e.Name(), seen)
 		}
 		for _, err := range []error{In(e, x, got[:2]), Out(e, got[:2], x)} {
-			if want := "2 elements of the host and 3 of engine " + e.Name() + " cannot be copied: there must be equally many"; err == nil || err.Error() != want {
+			if want := "2 elements of the host and 3 of engine " + e.Name() +
+				" cannot be copied: there must be equally many"; err == nil || err.Error() != want {
 				t.Errorf("a copy of another length gives %v", err)
 			}
 		}
@@ -93,23 +96,28 @@ func TestTypesThatAreLacking(t *testing.T) {
 		want string
 	}{
 		{Host, BFloat16, "engine host has no elements of type bfloat16: it has float32, int32, int64"},
-		{&apart{has: []Type{Float16, BFloat16}}, Float32, "engine apart has no elements of type float32: it has float16, bfloat16"},
+		{&apart{has: []Type{Float16, BFloat16}}, Float32,
+			"engine apart has no elements of type float32: it has float16, bfloat16"},
 	} {
-		if _, err := c.e.Alloc(c.t, 1); err == nil || err.Error() != c.want {
-			t.Errorf("it gives %v, want %s", err, c.want)
-		}
+		t.Run(string(c.t), func(t *testing.T) {
+			if _, err := c.e.Alloc(c.t, 1); err == nil || err.Error() != c.want {
+				t.Errorf("it gives %v, want %s", err, c.want)
+			}
+		})
 	}
 	if Type("int3").Bytes() != 0 || Float16.Bytes() != 2 {
 		t.Error("sizes of types are wrong")
 	}
-	if _, err := Floats(&apart{short: 1}, 2); err == nil || err.Error() != "engine apart gave 7 bytes for 2 elements of type float32, which take 8" {
+	if _, err := Floats(&apart{short: 1}, 2); err == nil ||
+		err.Error() != "engine apart gave 7 bytes for 2 elements of type float32, which take 8" {
 		t.Errorf("too little memory gives %v", err)
 	}
 }
 
 func TestNeedOfOrdinaryMemory(t *testing.T) {
 	must(t, NeedAddressable(Host))
-	if err := NeedAddressable(&apart{}); err == nil || !strings.HasPrefix(err.Error(), "it computes in Go, which cannot touch the memory of engine apart") {
+	if err := NeedAddressable(&apart{}); err == nil ||
+		!strings.HasPrefix(err.Error(), "it computes in Go, which cannot touch the memory of engine apart") {
 		t.Errorf("another engine gives %v", err)
 	}
 }

@@ -13,7 +13,8 @@ func Floats(e Engine, n int) ([]float32, error) {
 		return nil, err
 	}
 	if want := n * Float32.Bytes(); len(memory) != want {
-		return nil, fmt.Errorf("engine %s gave %d bytes for %d elements of type float32, which take %d", e.Name(), len(memory), n, want)
+		return nil, fmt.Errorf("engine %s gave %d bytes for %d elements of type float32, which take %d", e.Name(),
+			len(memory), n, want)
 	}
 	return tensor.ViewFloat32(memory), nil
 }
@@ -62,7 +63,8 @@ func In(e Engine, memory, host []float32) error {
 
 func same(e Engine, host, memory []float32) error {
 	if len(host) != len(memory) {
-		return fmt.Errorf("%d elements of the host and %d of engine %s cannot be copied: there must be equally many", len(host), len(memory), e.Name())
+		return fmt.Errorf("%d elements of the host and %d of engine %s cannot be copied: there must be equally many",
+			len(host), len(memory), e.Name())
 	}
 	return nil
 }
@@ -82,5 +84,6 @@ func NeedAddressable(e Engine) error {
 	if e.Addressable() {
 		return nil
 	}
-	return fmt.Errorf("it computes in Go, which cannot touch the memory of engine %s: choose one that computes there, or a plugin on another engine", e.Name())
+	return fmt.Errorf("it computes in Go, which cannot touch the memory of engine %s: choose one that computes there, or a plugin on another engine",
+		e.Name())
 }

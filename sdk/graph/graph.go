@@ -49,7 +49,8 @@ func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Nod
 	node := gorgonia.NewTensor(g.nodes, gtensor.Float32, len(shape), gorgonia.WithShape(shape...),
 		gorgonia.WithName(fmt.Sprintf("%d %s", g.names, name))) // gorgonia takes equal names for the same node
 	if want := tensor.Elements(shape); len(shape) == 0 || want < 1 || len(values) != want {
-		g.fail(fmt.Errorf("%s has %d elements and shape %v: the shape must have dimensions, none of them empty, and as many elements",
+		g.fail(fmt.Errorf(
+			"%s has %d elements and shape %v: the shape must have dimensions, none of them empty, and as many elements",
 			name, len(values), shape))
 		return node
 	}
@@ -144,11 +145,13 @@ func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) err
 		return errors.New("a graph goes backward once after each time that it went forward")
 	}
 	if len(outputGradient) != len(g.stop.output) {
-		return fmt.Errorf("the output's gradient has %d elements but the output has %d", len(outputGradient), len(g.stop.output))
+		return fmt.Errorf("the output's gradient has %d elements but the output has %d", len(outputGradient),
+			len(g.stop.output))
 	}
 	g.run.start(emit)
 	g.stop.reached = false
-	g.stop.upstream = dense(append([]float32(nil), outputGradient...), g.stop.shape) // a copy: the tape may overwrite it
+	// a copy: the tape may overwrite it
+	g.stop.upstream = dense(append([]float32(nil), outputGradient...), g.stop.shape)
 	if err := g.machine.RunAll(); err != nil {
 		return fmt.Errorf("gorgonia's tape ended before all gradients were complete: %w", err)
 	}

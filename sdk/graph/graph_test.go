@@ -86,7 +86,8 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 				below := p.loss(t)
 				values[i] = at
 				if want := (above - below) / (2 * step); math.Abs(float64(p.gradients[k][i])-want) > 5e-3 {
-					t.Errorf("parameter %d, element %d: gradient is %g, the loss rises by %g", k, i, p.gradients[k][i], want)
+					t.Errorf("parameter %d, element %d: gradient is %g, the loss rises by %g", k, i, p.gradients[k][i],
+						want)
 				}
 			}
 		}
@@ -136,7 +137,8 @@ type counter struct {
 	products int
 }
 
-func (c *counter) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, dst []float32, ldc int) {
+func (c *counter) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, dst []float32, ldc int) {
 	c.products++
 	c.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, dst, ldc)
 }
@@ -261,8 +263,10 @@ func TestErrors(t *testing.T) {
 			return g.Backward(three, func(int) {})
 		},
 	} {
-		if err := build(New()); err == nil || !strings.Contains(err.Error(), message) {
-			t.Errorf("got %v, want an error with %q", err, message)
-		}
+		t.Run(message, func(t *testing.T) {
+			if err := build(New()); err == nil || !strings.Contains(err.Error(), message) {
+				t.Errorf("got %v, want an error with %q", err, message)
+			}
+		})
 	}
 }

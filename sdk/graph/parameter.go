@@ -110,7 +110,8 @@ func elementsOf(value gorgonia.Value, want int) ([]float32, error) {
 	}
 	elements, ok := t.Data().([]float32)
 	if !ok || len(elements) != want {
-		return nil, fmt.Errorf("the value has %d elements of type %v but must have %d of type float32", t.Size(), t.Dtype(), want)
+		return nil, fmt.Errorf("the value has %d elements of type %v but must have %d of type float32", t.Size(),
+			t.Dtype(), want)
 	}
 	return elements, nil
 }

@@ -20,13 +20,17 @@ type Engine interface {
 }
 
 // newElsewhere has the engine make an optimizer of parameters that Go cannot touch.
-func newElsewhere(e engine.Engine, s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error) {
+func newElsewhere(e engine.Engine, s Settings, values []tensor.Tensor,
+	gradients []*tensor.Gradient) (Optimizer, error) {
 	owner, ok := e.(Engine)
 	if !ok {
-		return nil, fmt.Errorf("engine %s has no optimizers, and Go cannot step parameters in its memory: %s cannot be had there", e.Name(), s.Optimizer)
+		return nil, fmt.Errorf(
+			"engine %s has no optimizers, and Go cannot step parameters in its memory: %s cannot be had there",
+			e.Name(), s.Optimizer)
 	}
 	if has := owner.Optimizers(); !slices.Contains(has, s.Optimizer) {
-		return nil, fmt.Errorf("engine %s has no optimizer %s: it has %s", e.Name(), s.Optimizer, strings.Join(has, ", "))
+		return nil, fmt.Errorf("engine %s has no optimizer %s: it has %s", e.Name(), s.Optimizer,
+			strings.Join(has, ", "))
 	}
 	return owner.NewOptimizer(s, values, gradients)
 }

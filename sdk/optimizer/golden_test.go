@@ -69,7 +69,8 @@ func TestStepsMatchPyTorch(t *testing.T) {
 				must(t, o.Step())
 				for j, want := range step.Values {
 					if got := float64(value.Data[j]); math.Abs(got-want) > 1e-6*max(1, math.Abs(want)) {
-						t.Fatalf("%s: pass %d, step %d: value %d is %.9g, PyTorch has %.9g", name, pass, i, j, got, want)
+						t.Fatalf("%s: pass %d, step %d: value %d is %.9g, PyTorch has %.9g", name, pass, i, j, got,
+							want)
 					}
 				}
 			}

@@ -114,59 +114,65 @@ func TestSparseLeavesOtherRows(t *testing.T) {
 // 1, however wide the row.
 func TestRowwiseAdagradTakesTheMean(t *testing.T) {
 	for _, width := range []int{1, 7, 64} {
-		v := tensor.New(2, width)
-		s := Defaults(0.5, 0)
-		s.Optimizer = RowwiseAdagrad
-		g := &tensor.Gradient{Rows: []int32{1}, Width: width, Values: slices.Repeat([]float32{1}, width)}
-		must(t, newOptimizer(t, s, v, g).Step())
-		want := append(make([]float32, width), slices.Repeat([]float32{-0.5}, width)...)
-		if d := cmp.Diff(want, v.Data); d != "" {
-			t.Errorf("width %d: %s", width, d)
-		}
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			v := tensor.New(2, width)
+			s := Defaults(0.5, 0)
+			s.Optimizer = RowwiseAdagrad
+			g := &tensor.Gradient{Rows: []int32{1}, Width: width, Values: slices.Repeat([]float32{1}, width)}
+			must(t, newOptimizer(t, s, v, g).Step())
+			want := append(make([]float32, width), slices.Repeat([]float32{-0.5}, width)...)
+			if d := cmp.Diff(want, v.Data); d != "" {
+				t.Errorf("width %d: %s", width, d)
+			}
+		})
 	}
 }
 
 // A first gradient of 0 is no division by 0.
 func TestGradientOfZero(t *testing.T) {
 	for name := range uses {
-		for _, width := range []int{0, 2} {
-			s := Defaults(1, 0)
-			s.Optimizer = name
-			v := tensor.Tensor{Shape: []int{1, 2}, Data: []float32{1, 2}}
-			g := &tensor.Gradient{Width: width, Values: make([]float32, 2)}
-			if width > 0 {
-				g.Rows = []int32{0}
+		t.Run(name, func(t *testing.T) {
+			for _, width := range []int{0, 2} {
+				s := Defaults(1, 0)
+				s.Optimizer = name
+				v := tensor.Tensor{Shape: []int{1, 2}, Data: []float32{1, 2}}
+				g := &tensor.Gradient{Width: width, Values: make([]float32, 2)}
+				if width > 0 {
+					g.Rows = []int32{0}
+				}
+				must(t, newOptimizer(t, s, v, g).Step())
+				if d := cmp.Diff([]float32{1, 2}, v.Data); d != "" {
+					t.Errorf("%s, width %d: %s", name, width, d)
+				}
 			}
-			must(t, newOptimizer(t, s, v, g).Step())
-			if d := cmp.Diff([]float32{1, 2}, v.Data); d != "" {
-				t.Errorf("%s, width %d: %s", name, width, d)
-			}
-		}
+		})
 	}
 }
 
 func TestStepAllocatesNothing(t *testing.T) {
 	for name := range uses {
-		s := Defaults(0.1, 0)
-		s.Optimizer = name
-		if name == SGD {
-			s.Momentum, s.Nesterov = 0.5, true
-		}
-		values := []tensor.Tensor{tensor.New(50), tensor.New(9, 3)}
-		o, err := New(engine.Host, s, values, []*tensor.Gradient{
-			{Values: make([]float32, 50)},
-			{Rows: []int32{2, 7}, Width: 3, Values: make([]float32, 6)},
+		t.Run(name, func(t *testing.T) {
+			s := Defaults(0.1, 0)
+			s.Optimizer = name
+			if name == SGD {
+				s.Momentum, s.Nesterov = 0.5, true
+			}
+			values := []tensor.Tensor{tensor.New(50), tensor.New(9, 3)}
+			o, err := New(engine.Host, s, values, []*tensor.Gradient{
+				{Values: make([]float32, 50)},
+				{Rows: []int32{2, 7}, Width: 3, Values: make([]float32, 6)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			must(t, o.Reset())
+			if n := testing.AllocsPerRun(20, func() { must(t, o.Step()) }); n != 0 {
+				t.Errorf("a step of %s allocates %v times", name, n)
+			}
+			if n := testing.AllocsPerRun(20, func() { must(t, o.Reset()) }); n != 0 {
+				t.Errorf("a later reset of %s allocates %v times", name, n)
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		must(t, o.Reset())
-		if n := testing.AllocsPerRun(20, func() { must(t, o.Step()) }); n != 0 {
-			t.Errorf("a step of %s allocates %v times", name, n)
-		}
-		if n := testing.AllocsPerRun(20, func() { must(t, o.Reset()) }); n != 0 {
-			t.Errorf("a later reset of %s allocates %v times", name, n)
-		}
 	}
 }
 
@@ -174,15 +180,18 @@ func TestNewRefuses(t *testing.T) {
 	values := []tensor.Tensor{{Shape: []int{5}}, {Shape: []int{3, 2}}}
 	gradients := []*tensor.Gradient{{}, {Width: 2}}
 	for name := range uses {
-		s := Defaults(0.1, 0)
-		s.Optimizer, s.WeightDecay = name, 0.25
-		want := "weight_decay is 0.25 but must be 0: the gradient of parameter 1, of shape [3 2], is sparse, and rows without a gradient would not decay"
-		if _, err := New(engine.Host, s, values, gradients); err == nil || err.Error() != want {
-			t.Errorf("%s gives %v, want %s", name, err, want)
-		}
-		if _, err := New(engine.Host, s, values[:1], gradients[:1]); err != nil {
-			t.Errorf("%s with dense gradients gives %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := Defaults(0.1, 0)
+			s.Optimizer, s.WeightDecay = name, 0.25
+			want :=
+				"weight_decay is 0.25 but must be 0: the gradient of parameter 1, of shape [3 2], is sparse, and rows without a gradient would not decay"
+			if _, err := New(engine.Host, s, values, gradients); err == nil || err.Error() != want {
+				t.Errorf("%s gives %v, want %s", name, err, want)
+			}
+			if _, err := New(engine.Host, s, values[:1], gradients[:1]); err != nil {
+				t.Errorf("%s with dense gradients gives %v", name, err)
+			}
+		})
 	}
 	if _, err := New(engine.Host, Settings{Optimizer: "lamb"}, nil, nil); err == nil {
 		t.Error("an unknown optimizer was made")
@@ -191,27 +200,53 @@ func TestNewRefuses(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		`optimizer is "Adam" but must be sgd, adam, adagrad or rowwise_adagrad`: func(s *Settings) { s.Optimizer = "Adam" },
-		"lr is 0 but must be above 0":                                           func(s *Settings) { s.LR = 0 },
-		"momentum is 1 but must be from 0 to below 1":                           func(s *Settings) { s.Momentum = 1 },
-		"momentum is 0.999999999999 but must be from 0 to below 1":              func(s *Settings) { s.Momentum = 0.999999999999 },
-		"momentum is NaN but must be from 0 to below 1":                         func(s *Settings) { s.Momentum = math.NaN() },
-		"lr is 1e-50 but must be above 0":                                       func(s *Settings) { s.LR = 1e-50 },
-		"lr is 1e+39 but must be a finite number as a float32":                  func(s *Settings) { s.LR = 1e39 },
-		"lr is NaN but must be a finite number":                                 func(s *Settings) { s.LR = math.NaN() },
-		"weight_decay is 1e+39 but must be a finite number":                     func(s *Settings) { s.WeightDecay = 1e39 },
-		"eps is +Inf but must be a finite number":                               func(s *Settings) { s.Optimizer, s.Epsilon = Adam, math.Inf(1) },
-		"beta1 is 1.5 but must be from 0 to below 1":                            func(s *Settings) { s.Optimizer, s.Beta1 = Adam, 1.5 },
-		"beta2 is -0.1 but must be from 0 to below 1":                           func(s *Settings) { s.Optimizer, s.Beta2 = Adam, -0.1 },
-		"weight_decay is -1 but must be at least 0":                             func(s *Settings) { s.WeightDecay = -1 },
-		"eps is 1e-60 but must be 0, which stands for the optimizer's":          func(s *Settings) { s.Optimizer, s.Epsilon = Adam, 1e-60 },
-		"nesterov is true but momentum is 0":                                    func(s *Settings) { s.Nesterov = true },
+		`optimizer is "Adam" but must be sgd, adam, adagrad or rowwise_adagrad`: func(s *Settings) {
+			s.Optimizer = "Adam"
+		},
+		"lr is 0 but must be above 0":                 func(s *Settings) { s.LR = 0 },
+		"momentum is 1 but must be from 0 to below 1": func(s *Settings) { s.Momentum = 1 },
+		"momentum is 0.999999999999 but must be from 0 to below 1": func(s *Settings) {
+			s.Momentum = 0.999999999999
+		},
+		"momentum is NaN but must be from 0 to below 1": func(s *Settings) {
+			s.Momentum = math.NaN()
+		},
+		"lr is 1e-50 but must be above 0":                      func(s *Settings) { s.LR = 1e-50 },
+		"lr is 1e+39 but must be a finite number as a float32": func(s *Settings) { s.LR = 1e39 },
+		"lr is NaN but must be a finite number": func(s *Settings) {
+			s.LR = math.NaN()
+		},
+		"weight_decay is 1e+39 but must be a finite number": func(s *Settings) {
+			s.WeightDecay = 1e39
+		},
+		"eps is +Inf but must be a finite number": func(s *Settings) {
+			s.Optimizer, s.Epsilon = Adam, math.Inf(1)
+		},
+		"beta1 is 1.5 but must be from 0 to below 1": func(s *Settings) {
+			s.Optimizer, s.Beta1 = Adam, 1.5
+		},
+		"beta2 is -0.1 but must be from 0 to below 1": func(s *Settings) {
+			s.Optimizer, s.Beta2 = Adam, -0.1
+		},
+		"weight_decay is -1 but must be at least 0": func(s *Settings) {
+			s.WeightDecay = -1
+		},
+		"eps is 1e-60 but must be 0, which stands for the optimizer's": func(s *Settings) {
+			s.Optimizer, s.Epsilon = Adam, 1e-60
+		},
+		"nesterov is true but momentum is 0": func(s *Settings) {
+			s.Nesterov = true
+		},
 		"nesterov is true but the optimizer adam has none: its settings are lr, weight_decay, beta1, beta2, eps": func(s *Settings) {
 			s.Optimizer, s.Nesterov = Adam, true
 		},
-		"momentum is 0.5 but the optimizer adagrad has none":          func(s *Settings) { s.Optimizer, s.Momentum = Adagrad, 0.5 },
-		"beta1 is 0.5 but the optimizer sgd has none":                 func(s *Settings) { s.Beta1 = 0.5 },
-		"beta2 is 0.5 but the optimizer rowwise_adagrad has none":     func(s *Settings) { s.Optimizer, s.Beta2 = RowwiseAdagrad, 0.5 },
+		"momentum is 0.5 but the optimizer adagrad has none": func(s *Settings) {
+			s.Optimizer, s.Momentum = Adagrad, 0.5
+		},
+		"beta1 is 0.5 but the optimizer sgd has none": func(s *Settings) { s.Beta1 = 0.5 },
+		"beta2 is 0.5 but the optimizer rowwise_adagrad has none": func(s *Settings) {
+			s.Optimizer, s.Beta2 = RowwiseAdagrad, 0.5
+		},
 		"eps is 0.1 but the optimizer sgd has none: its settings are": func(s *Settings) { s.Epsilon = 0.1 },
 	} {
 		s := Defaults(0.1, 0)
@@ -225,12 +260,14 @@ func TestCheck(t *testing.T) {
 		"no momentum for Adam": func(s *Settings) { s.Optimizer, s.Momentum = Adam, 0 },
 		"nesterov":             func(s *Settings) { s.Nesterov = true },
 	} {
-		defaults := Defaults(0.1, 0.9)
-		s := defaults
-		change(&s)
-		if err := s.Check(defaults); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			defaults := Defaults(0.1, 0.9)
+			s := defaults
+			change(&s)
+			if err := s.Check(defaults); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 

@@ -55,7 +55,8 @@ func (s Settings) Check(defaults Settings) error {
 		value float64
 	}{{"lr", s.LR}, {"weight_decay", s.WeightDecay}, {"eps", s.Epsilon}} {
 		if v := float64(float32(number.value)); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s is %v but must be a finite number as a float32, which it is used as", number.name, number.value)
+			return fmt.Errorf("%s is %v but must be a finite number as a float32, which it is used as", number.name,
+				number.value)
 		}
 	}
 	if float32(s.LR) <= 0 {
@@ -86,7 +87,8 @@ func (s Settings) Check(defaults Settings) error {
 
 func (s Settings) checkName() error {
 	if uses[s.Optimizer] == nil {
-		return fmt.Errorf("optimizer is %s but must be %s, %s, %s or %s", quote.String(s.Optimizer), SGD, Adam, Adagrad, RowwiseAdagrad)
+		return fmt.Errorf("optimizer is %s but must be %s, %s, %s or %s", quote.String(s.Optimizer), SGD, Adam, Adagrad,
+			RowwiseAdagrad)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func TestJoin(t *testing.T) {
 			all.Go(func() {
 				b := r.Buckets[0]
 				b.Gradient.Values[0], b.Gradient.Values[1] = float32(3*i), float32(batch)
-				if err := c.reduce(i, b).Wait(); err != nil || b.Gradient.Values[0] != 3 || b.Gradient.Values[1] != float32(batch) {
+				if err := c.reduce(i, b).Wait(); err != nil || b.Gradient.Values[0] != 3 ||
+					b.Gradient.Values[1] != float32(batch) {
 					t.Errorf("over the %s rank %d has %v, %v", c.link, i, b.Gradient.Values, err)
 				}
 			})

@@ -67,7 +67,8 @@ func Timeout(d time.Duration) Option { return Option{func(s *harness.Subject) { 
 func Check(t *testing.T, part sdk.Part, options ...Option) {
 	t.Helper()
 	if part.InTrainer() {
-		t.Logf("%s %s has no contract of its own: its trainer is tested with it, by the option InTrainer", part.Kind, part.Key)
+		t.Logf("%s %s has no contract of its own: its trainer is tested with it, by the option InTrainer", part.Kind,
+			part.Key)
 		return
 	}
 	s := &harness.Subject{Part: part}
@@ -75,7 +76,8 @@ func Check(t *testing.T, part sdk.Part, options ...Option) {
 		option.apply(s)
 	}
 	if len(part.Settings) > 0 && len(s.Refused) == 0 {
-		t.Logf("%s %s is not tried with settings out of range: name some that it must refuse, by the option Refuses", part.Kind, part.Key)
+		t.Logf("%s %s is not tried with settings out of range: name some that it must refuse, by the option Refuses",
+			part.Kind, part.Key)
 	}
 	list := points.Of(s)
 	for i, point := range list {

@@ -25,12 +25,13 @@ func main() {
 func build(source, out string) error {
 	for entry, format := range map[string]api.Format{"main.js": api.FormatIIFE, "main.css": api.FormatDefault} {
 		r := api.Build(api.BuildOptions{
-			EntryPoints:       []string{filepath.Join(source, entry)},
-			Outfile:           filepath.Join(out, "page"+filepath.Ext(entry)),
-			Bundle:            true,
-			Format:            format,
-			Target:            api.ES2020,
-			Engines:           []api.Engine{{Name: api.EngineChrome, Version: "110"}, {Name: api.EngineFirefox, Version: "110"}, {Name: api.EngineSafari, Version: "16"}},
+			EntryPoints: []string{filepath.Join(source, entry)},
+			Outfile:     filepath.Join(out, "page"+filepath.Ext(entry)),
+			Bundle:      true,
+			Format:      format,
+			Target:      api.ES2020,
+			Engines: []api.Engine{{Name: api.EngineChrome, Version: "110"},
+				{Name: api.EngineFirefox, Version: "110"}, {Name: api.EngineSafari, Version: "16"}},
 			Charset:           api.CharsetUTF8,
 			LegalComments:     api.LegalCommentsInline,
 			MinifyWhitespace:  true,

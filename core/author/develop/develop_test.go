@@ -33,8 +33,10 @@ func TestSource(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "main.go", "package main\n\nimport _ \"embed\"\n\n//go:embed page.html \"some words\" rows/* m*\nvar text string\n")
-	write(t, dir, "b/cgo_windows.go", "package b\n\nimport \"C\"\nimport _ \"embed\"\n\n//go:embed all:tree testdata\nvar text string\n")
+	write(t, dir, "main.go",
+		"package main\n\nimport _ \"embed\"\n\n//go:embed page.html \"some words\" rows/* m*\nvar text string\n")
+	write(t, dir, "b/cgo_windows.go",
+		"package b\n\nimport \"C\"\nimport _ \"embed\"\n\n//go:embed all:tree testdata\nvar text string\n")
 	w := watch{program: "median"}
 	before, err := w.read(link)
 	if err != nil {
@@ -42,10 +44,13 @@ func TestSource(t *testing.T) {
 	}
 	for name, belongs := range map[string]bool{
 		"a.go": true, "b/c.go": true, "b/add_amd64.s": true, "go.mod": true, "go.sum": true,
-		"a.cc": true, "a.cpp": true, "a.cxx": true, "a.hh": true, "a.hpp": true, "a.hxx": true, "a.S": true, "a.sx": true, "a.syso": true,
+		"a.cc": true, "a.cpp": true, "a.cxx": true, "a.hh": true, "a.hpp": true, "a.hxx": true, "a.S": true,
+		"a.sx": true, "a.syso": true,
 		"a.m": true, "a.f": true, "a.F": true, "a.for": true, "a.f90": true, "a.swig": true, "a.swigcxx": true,
-		"page.html": true, "some words": true, "rows/a.csv": true, "rows/more/b.csv": true, "b/tree/c/.d": true, "b/testdata/e": true,
-		"a_test.go": false, ".a.go": false, ".git/a.go": false, "testdata/a.go": false, "out.json": false, "median": false, "mean": true,
+		"page.html": true, "some words": true, "rows/a.csv": true, "rows/more/b.csv": true, "b/tree/c/.d": true,
+		"b/testdata/e": true,
+		"a_test.go":    false, ".a.go": false, ".git/a.go": false, "testdata/a.go": false, "out.json": false,
+		"median": false, "mean": true,
 		"rows/more/.c": false, "b/page.html": false, "testdata/e": false,
 	} {
 		write(t, dir, name, "another")
@@ -63,14 +68,17 @@ func TestSource(t *testing.T) {
 		write(t, dir, name, "a third")
 		after, err := w.read(dir)
 		if err != nil || after.equal(before) == belongs {
-			t.Errorf("once main.go embeds another, %s changes the source: %t, want %t (%v)", name, !after.equal(before), belongs, err)
+			t.Errorf("once main.go embeds another, %s changes the source: %t, want %t (%v)", name, !after.equal(before),
+				belongs, err)
 		}
 		before = after
 	}
 	for _, none := range []string{t.TempDir(), filepath.Join(dir, "none"), filepath.Join(dir, "main.go", "x")} {
-		if _, err := w.read(none); err == nil {
-			t.Errorf("%s has a source", none)
-		}
+		t.Run(none, func(t *testing.T) {
+			if _, err := w.read(none); err == nil {
+				t.Errorf("%s has a source", none)
+			}
+		})
 	}
 }
 
@@ -78,7 +86,8 @@ func TestSource(t *testing.T) {
 func TestSourceInPython(t *testing.T) {
 	dir := t.TempDir()
 	w := watch{program: "median.py"}
-	if _, err := w.read(dir); err == nil || !strings.HasSuffix(err.Error(), "has no source of a plugin: no file of Python") {
+	if _, err := w.read(dir); err == nil ||
+		!strings.HasSuffix(err.Error(), "has no source of a plugin: no file of Python") {
 		t.Errorf("an empty folder gives %v", err)
 	}
 	write(t, dir, "median.py", "first")
@@ -88,7 +97,8 @@ func TestSourceInPython(t *testing.T) {
 	}
 	for name, belongs := range map[string]bool{
 		"median.py": true, "b.py": true, "b/c.py": true, "b/__init__.py": true,
-		"test_median.py": false, "median_test.py": false, "main.go": false, ".a.py": false, "testdata/a.py": false, "__pycache__/b.pyc": false, "out.json": false,
+		"test_median.py": false, "median_test.py": false, "main.go": false, ".a.py": false, "testdata/a.py": false,
+		"__pycache__/b.pyc": false, "out.json": false,
 	} {
 		write(t, dir, name, "another")
 		after, err := w.read(dir)
@@ -120,11 +130,14 @@ func TestProgramInPython(t *testing.T) {
 
 func TestProgram(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
-	for text, want := range map[string]string{"": "folder", "module example.org/median // x\n": "median", "// a\nmodule \"x/y\"\n\ngo 1.26\n": "y"} {
-		write(t, dir, "go.mod", text)
-		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
-			t.Errorf("%q gives %s, %v", text, got, err)
-		}
+	for text, want := range map[string]string{"": "folder", "module example.org/median // x\n": "median",
+		"// a\nmodule \"x/y\"\n\ngo 1.26\n": "y"} {
+		t.Run(text, func(t *testing.T) {
+			write(t, dir, "go.mod", text)
+			if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
+				t.Errorf("%q gives %s, %v", text, got, err)
+			}
+		})
 	}
 	for text, want := range map[string]string{
 		`{"plugins": {"mine": {"command": ["./mine"]}}}`:                      "mine",
@@ -148,7 +161,8 @@ func TestClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Claim(dir); err == nil || err.Error() != "another psbench plugin dev works on folder "+dir+": only one can" {
+	if _, err := Claim(dir); err == nil ||
+		err.Error() != "another psbench plugin dev works on folder "+dir+": only one can" {
 		t.Errorf("a second one gives %v", err)
 	}
 	release()
@@ -156,7 +170,8 @@ func TestClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	if _, err := Claim(filepath.Join(dir, "absent")); err == nil || !strings.Contains(err.Error(), "absent: no such file") {
+	if _, err := Claim(filepath.Join(dir, "absent")); err == nil ||
+		!strings.Contains(err.Error(), "absent: no such file") {
 		t.Errorf("a folder that is not there gives %v", err)
 	}
 }
@@ -164,7 +179,8 @@ func TestClaim(t *testing.T) {
 // What is missing where a folder has been renamed is the folder, not the compiler.
 func TestBuildOfAFolderThatIsGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
-	if err := Build(t.Context(), dir, filepath.Join(dir, "program"), io.Discard); err == nil || !strings.Contains(err.Error(), dir+": no such file") {
+	if err := Build(t.Context(), dir, filepath.Join(dir, "program"), io.Discard); err == nil ||
+		!strings.Contains(err.Error(), dir+": no such file") {
 		t.Errorf("it gives %v", err)
 	}
 }
@@ -175,9 +191,11 @@ func TestPipesInTheSource(t *testing.T) {
 	write(t, dir, "main.go", "x")
 	write(t, dir, "sub/a.go", "x")
 	for _, name := range []string{"go.mod", "registry.json", "other.go", "sub/b.go"} {
-		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if got, err := Program(dir); err != nil || got != filepath.Join(dir, "folder") {
 		t.Errorf("the program is %s, %v", got, err)

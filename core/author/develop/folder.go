@@ -71,7 +71,8 @@ func onlyScript(dir string) (script string) {
 	entries, _ := os.ReadDir(dir) // what is wrong with the folder who opens it says
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
-		if info, err := os.Stat(path); err != nil || !IsScript(path) || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		if info, err := os.Stat(path); err != nil || !IsScript(path) || !info.Mode().IsRegular() ||
+			info.Mode()&0o111 == 0 {
 			continue
 		}
 		if script != "" {
@@ -100,7 +101,8 @@ func registered(dir string) string {
 	}
 	for _, plugin := range file.Plugins {
 		if len(plugin.Command) == 1 {
-			if name := filepath.Clean(plugin.Command[0]); filepath.IsLocal(name) && name != "." && filepath.Base(name) == name {
+			if name := filepath.Clean(plugin.Command[0]); filepath.IsLocal(name) && name != "." &&
+				filepath.Base(name) == name {
 				return name
 			}
 		}

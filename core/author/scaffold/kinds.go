@@ -37,7 +37,8 @@ func (k Kind) In(language Language) error {
 	if language != Python || !k.inGo {
 		return nil
 	}
-	return fmt.Errorf("a %s is written in Go (--lang go); in Python there can be: %s", k.title, strings.Join(pythonKinds(), ", "))
+	return fmt.Errorf("a %s is written in Go (--lang go); in Python there can be: %s", k.title,
+		strings.Join(pythonKinds(), ", "))
 }
 
 func pythonKinds() (names []string) {

@@ -88,7 +88,9 @@ func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	version := m.Version
 	if m.Clone != "" {
 		if strings.ContainsFunc(m.Clone, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
-			return nil, nil, fmt.Errorf("the clone %s has a backslash or a control character in its path, which Go takes for no folder: move it, or name it by a link without one", quote.Word(m.Clone))
+			return nil, nil,
+				fmt.Errorf("the clone %s has a backslash or a control character in its path, which Go takes for no folder: move it, or name it by a link without one",
+					quote.Word(m.Clone))
 		}
 		version = "v0.0.0"
 		if goMod, err = os.ReadFile(filepath.Join(m.Clone, "go.mod")); err != nil {
@@ -116,7 +118,8 @@ func (m Module) files(path string) (goMod, goSum []byte, err error) {
 // cache calls h1: that of a list which has one file.
 func sums(goMod []byte, version, sum string) []byte {
 	list := sha256.Sum256(fmt.Appendf(nil, "%x  go.mod\n", sha256.Sum256(goMod)))
-	return fmt.Appendf(nil, "%s %s %s\n%s %s/go.mod h1:%s\n", psbench, version, sum, psbench, version, base64.StdEncoding.EncodeToString(list[:]))
+	return fmt.Appendf(nil, "%s %s %s\n%s %s/go.mod h1:%s\n", psbench, version, sum, psbench, version,
+		base64.StdEncoding.EncodeToString(list[:]))
 }
 
 // goLine is the line of a go.mod that says which Go it needs.
@@ -151,7 +154,8 @@ func requirements(goMod []byte) []string {
 // quotedPath is a path as a go.mod takes it, by the rule of golang.org/x/mod/modfile.AutoQuote.
 func quotedPath(path string) string {
 	odd := func(r rune) bool { return strings.ContainsRune(" \"'`()[]{},", r) || !unicode.IsPrint(r) }
-	if strings.ContainsFunc(path, odd) || strings.Contains(path, "//") || strings.Contains(path, "/*") || !utf8.ValidString(path) {
+	if strings.ContainsFunc(path, odd) || strings.Contains(path, "//") || strings.Contains(path, "/*") ||
+		!utf8.ValidString(path) {
 		return strconv.Quote(path)
 	}
 	return path

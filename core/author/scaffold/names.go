@@ -16,32 +16,38 @@ import (
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 // imported are modules that plugins in Python import, also where they are not installed yet.
-var imported = strings.Fields("cupy google grpc jax numba numpy pandas psbench scipy sklearn tensorflow torch torchvision transformers")
+var imported = strings.Fields(
+	"cupy google grpc jax numba numpy pandas psbench scipy sklearn tensorflow torch torchvision transformers")
 
 // words are those of Python that can name no module, and None, True and False, which can name no class.
-var words = strings.Fields(`and as assert async await break class continue def del elif else except false finally for from global
+var words = strings.Fields(
+	`and as assert async await break class continue def del elif else except false finally for from global
 	if import in is lambda none nonlocal not or pass raise return true try while with yield`)
 
 // CheckName says what is wrong with the name of a plugin. One in Python is that of a module, which must hide no other:
 // Python looks beside the script first, also for what the script itself imports.
 func CheckName(ctx context.Context, name string, kind Kind, language Language) error {
 	if !namePattern.MatchString(name) {
-		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program", quote.String(name))
+		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program",
+			quote.String(name))
 	}
 	if language != Python {
 		return nil
 	}
 	if strings.Contains(name, "-") {
-		return fmt.Errorf("the name %s must have no -, which no module of Python may have: try %s", quote.String(name), strings.ReplaceAll(name, "-", "_"))
+		return fmt.Errorf("the name %s must have no -, which no module of Python may have: try %s", quote.String(name),
+			strings.ReplaceAll(name, "-", "_"))
 	}
 	instead := fmt.Sprintf("choose another name, such as %s_%s", name, kind.Kind)
 	switch {
 	case slices.Contains(imported, name):
-		return fmt.Errorf("the name %s is that of a module that plugins import, which %s.py would hide: %s", quote.String(name), name, instead)
+		return fmt.Errorf("the name %s is that of a module that plugins import, which %s.py would hide: %s",
+			quote.String(name), name, instead)
 	case slices.Contains(words, strings.ToLower(name)):
 		return fmt.Errorf("the name %s is a word of Python itself: %s", quote.String(name), instead)
 	case isModule(ctx, name):
-		return fmt.Errorf("the name %s is that of a module of Python, which %s.py would hide: %s", quote.String(name), name, instead)
+		return fmt.Errorf("the name %s is that of a module of Python, which %s.py would hide: %s", quote.String(name),
+			name, instead)
 	}
 	return nil
 }

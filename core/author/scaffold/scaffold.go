@@ -71,7 +71,8 @@ func (p Project) Write() (paths []string, err error) {
 			case errors.Is(err, syscall.ENOTDIR):
 				err = fmt.Errorf("%s is no folder: --dir gives another one", quote.Word(p.Dir))
 			case err == nil:
-				err = fmt.Errorf("there is a file %s already, and nothing is written over: --dir gives another folder", quote.Word(filepath.Join(p.Dir, name)))
+				err = fmt.Errorf("there is a file %s already, and nothing is written over: --dir gives another folder",
+					quote.Word(filepath.Join(p.Dir, name)))
 			}
 			return nil, err
 		}
@@ -114,10 +115,12 @@ func (p Project) files() (map[string][]byte, error) {
 		}
 	}
 	values := map[string]any{
-		"Name": p.Name, "Program": p.Program(), "Class": className(p.Name), "Title": p.Kind.title, "Does": p.Kind.Does, "Map": registry.MapName(p.Kind.Kind),
+		"Name": p.Name, "Program": p.Program(), "Class": className(p.Name), "Title": p.Kind.title, "Does": p.Kind.Does,
+		"Map":      registry.MapName(p.Kind.Kind),
 		"Includes": p.Kind.includes, "Wrong": p.Kind.wrong, "Try": p.Try(), "Psbench": psbench,
 	}
-	for _, folder := range []string{"templates/all", "templates/" + string(p.Language) + "/all", "templates/" + string(p.Language) + "/" + p.Kind.Name} {
+	for _, folder := range []string{"templates/all", "templates/" + string(p.Language) + "/all",
+		"templates/" + string(p.Language) + "/" + p.Kind.Name} {
 		found, err := templates.ReadDir(folder)
 		if err != nil {
 			return nil, err

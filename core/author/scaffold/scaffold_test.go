@@ -41,7 +41,8 @@ func TestProjects(t *testing.T) {
 			}
 			t.Run(kind.Name+" in "+string(language), func(t *testing.T) {
 				name := map[Language]string{Go: "Some_key-1", Python: "Some_key1"}[language]
-				testProject(t, Project{Kind: kind, Language: language, Name: name, Dir: filepath.Join(t.TempDir(), "a", "b"), With: clone(t)}, want[language])
+				testProject(t, Project{Kind: kind, Language: language, Name: name,
+					Dir: filepath.Join(t.TempDir(), "a", "b"), With: clone(t)}, want[language])
 			})
 		}
 	}
@@ -103,31 +104,40 @@ func testProject(t *testing.T, p Project, want []string) {
 // Where one of the files is there already nothing is written at all.
 func TestNothingIsWrittenOver(t *testing.T) {
 	for _, name := range []string{"README.md", "registry.json", ".gitignore", "mine"} {
-		dir := t.TempDir()
-		path := filepath.Join(dir, name)
-		if err := os.Symlink("/nowhere", path); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Project{Kind: Kinds[0], Language: Go, Name: "mine", Dir: dir, With: clone(t)}.Write()
-		if want := "there is a file " + path + " already, and nothing is written over: --dir gives another folder"; err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-			t.Errorf("%s: there are %v (%v)", name, left, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, name)
+			if err := os.Symlink("/nowhere", path); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Project{Kind: Kinds[0], Language: Go, Name: "mine", Dir: dir, With: clone(t)}.Write()
+			if want := "there is a file " + path +
+				" already, and nothing is written over: --dir gives another folder"; err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+				t.Errorf("%s: there are %v (%v)", name, left, err)
+			}
+		})
 	}
 }
 
 func TestNames(t *testing.T) {
 	for _, name := range []string{"a", "topk", "Top-K_2", strings.Repeat("x", 100)} {
-		if err := CheckName(t.Context(), name, Kinds[0], Go); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := CheckName(t.Context(), name, Kinds[0], Go); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	for _, name := range []string{"", "-x", "_x", "9x", "a b", "a/b", "..", "a.b", "é", "a\n", strings.Repeat("x", 101)} {
-		if err := CheckName(t.Context(), name, Kinds[0], Go); err == nil || !strings.Contains(err.Error(), "must begin with a letter") {
-			t.Errorf("%q gives %v", name, err)
-		}
+	for _, name := range []string{"", "-x", "_x", "9x", "a b", "a/b", "..", "a.b", "é", "a\n",
+		strings.Repeat("x", 101)} {
+		t.Run(name, func(t *testing.T) {
+			if err := CheckName(t.Context(), name, Kinds[0], Go); err == nil ||
+				!strings.Contains(err.Error(), "must begin with a letter") {
+				t.Errorf("%q gives %v", name, err)
+			}
+		})
 	}
 }
 
@@ -141,17 +151,21 @@ func TestNamesInPython(t *testing.T) {
 		"class": `the name "class" is a word of Python itself: choose another name, such as class_hook`,
 		"none":  `the name "none" is a word of Python itself: choose another name, such as none_hook`,
 	} {
-		if err := CheckName(t.Context(), name, kind, Python); err == nil || err.Error() != want {
-			t.Errorf("%s gives %v, want %s", name, err, want)
-		}
-		if err := CheckName(t.Context(), name, kind, Go); err != nil {
-			t.Errorf("%s gives %v in Go, which has no such module", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := CheckName(t.Context(), name, kind, Python); err == nil || err.Error() != want {
+				t.Errorf("%s gives %v, want %s", name, err, want)
+			}
+			if err := CheckName(t.Context(), name, kind, Go); err != nil {
+				t.Errorf("%s gives %v in Go, which has no such module", name, err)
+			}
+		})
 	}
 	for name, want := range map[string]string{"topk": "Topk", "top_k": "TopK", "Top_2k_": "Top2k"} {
-		if got := className(name); got != want || CheckName(t.Context(), name, kind, Python) != nil {
-			t.Errorf("%s gives %s", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := className(name); got != want || CheckName(t.Context(), name, kind, Python) != nil {
+				t.Errorf("%s gives %s", name, got)
+			}
+		})
 	}
 }
 
@@ -163,16 +177,20 @@ func TestModuleOfAClone(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := requirements(source.GoMod)
-	if len(own) < 50 || !slices.ContainsFunc(own, func(r string) bool { return strings.HasPrefix(r, "gorgonia.org/cu v") }) {
+	if len(own) < 50 ||
+		!slices.ContainsFunc(own, func(r string) bool { return strings.HasPrefix(r, "gorgonia.org/cu v") }) {
 		t.Errorf("psbench requires %q", own)
 	}
 	if d := cmp.Diff(append([]string{}, own...), requirements(goMod)); d != "" {
 		t.Error(d)
 	}
-	for _, want := range []string{"module example.com/psbench-mine\n\ngo 1.", "\nrequire github.com/psbench/psbench v0.0.0\n", "\nreplace github.com/psbench/psbench => " + m.Clone + "\n"} {
-		if !strings.Contains(string(goMod), want) {
-			t.Errorf("go.mod lacks %q:\n%s", want, goMod)
-		}
+	for _, want := range []string{"module example.com/psbench-mine\n\ngo 1.",
+		"\nrequire github.com/psbench/psbench v0.0.0\n", "\nreplace github.com/psbench/psbench => " + m.Clone + "\n"} {
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(string(goMod), want) {
+				t.Errorf("go.mod lacks %q:\n%s", want, goMod)
+			}
+		})
 	}
 	if !bytes.Equal(goSum, source.GoSum) {
 		t.Error("go.sum is not that of psbench")
@@ -193,14 +211,19 @@ func TestPathsInModules(t *testing.T) {
 		"/a/*b":      `"/a/*b"`,
 		"/é":         "/é",
 	} {
-		if got := quotedPath(path); got != want {
-			t.Errorf("%q is %s, want %s", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if got := quotedPath(path); got != want {
+				t.Errorf("%q is %s, want %s", path, got, want)
+			}
+		})
 	}
 	for _, path := range []string{`/a\b`, "/a\nb"} {
-		if _, _, err := (Module{Clone: path}).files("example.com/x"); err == nil || !strings.Contains(err.Error(), "has a backslash or a control character in its path") {
-			t.Errorf("%q gives %v", path, err)
-		}
+		t.Run(path, func(t *testing.T) {
+			if _, _, err := (Module{Clone: path}).files("example.com/x"); err == nil ||
+				!strings.Contains(err.Error(), "has a backslash or a control character in its path") {
+				t.Errorf("%q gives %v", path, err)
+			}
+		})
 	}
 }
 
@@ -215,20 +238,24 @@ func TestModuleOfAReleasedVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(goMod), "replace") || !strings.Contains(string(goMod), "\nrequire github.com/psbench/psbench v1.2.3\n") {
+	if strings.Contains(string(goMod), "replace") ||
+		!strings.Contains(string(goMod), "\nrequire github.com/psbench/psbench v1.2.3\n") {
 		t.Errorf("go.mod is\n%s", goMod)
 	}
 	if d := cmp.Diff(append([]string{}, requirements(source.GoMod)...), requirements(goMod)); d != "" {
 		t.Error(d)
 	}
-	if !strings.HasPrefix(string(goSum), psbench+" v1.2.3 h1:abc=\n"+psbench+" v1.2.3/go.mod h1:") || !bytes.HasSuffix(goSum, source.GoSum) {
+	if !strings.HasPrefix(string(goSum), psbench+" v1.2.3 h1:abc=\n"+psbench+" v1.2.3/go.mod h1:") ||
+		!bytes.HasSuffix(goSum, source.GoSum) {
 		t.Errorf("go.sum begins with %.200s", goSum)
 	}
 	// github.com/pkg/errors v0.9.1 has no go.mod; Go makes one of its module line.
-	if got := string(sums([]byte("module github.com/pkg/errors\n"), "v0.9.1", "")); !strings.HasSuffix(got, "/go.mod h1:bwawxfHBFNV+L2hUp1rHADufV3IMtnDRdf1r5NINEl0=\n") {
+	if got := string(sums([]byte("module github.com/pkg/errors\n"), "v0.9.1", "")); !strings.HasSuffix(got,
+		"/go.mod h1:bwawxfHBFNV+L2hUp1rHADufV3IMtnDRdf1r5NINEl0=\n") {
 		t.Errorf("the sum of a go.mod is %s", got)
 	}
-	for _, none := range []*debug.BuildInfo{nil, {}, {Main: debug.Module{Path: psbench, Version: "v0.0.0-20261122-abc+dirty"}}} {
+	for _, none := range []*debug.BuildInfo{nil, {},
+		{Main: debug.Module{Path: psbench, Version: "v0.0.0-20261122-abc+dirty"}}} {
 		if _, is := Released(none); is {
 			t.Errorf("%v is released", none)
 		}
@@ -245,28 +272,33 @@ func TestClones(t *testing.T) {
 	if found, is, err := CloneAround(filepath.Join(dir, "psbench")); err != nil || is {
 		t.Errorf("the clone around %s is %v (%v)", dir, found, err)
 	}
-	for name, text := range map[string]string{"none": "", "another": "module example.com/psbench\n", "empty": "go 1.26\n"} {
-		dir := filepath.Join(dir, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if text != "" {
-			if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600); err != nil {
+	for name, text := range map[string]string{"none": "", "another": "module example.com/psbench\n",
+		"empty": "go 1.26\n"} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(dir, name)
+			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}
-		want := dir + " is no clone of psbench: there must be a go.mod of module github.com/psbench/psbench"
-		if _, err := CloneAt(dir); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+			if text != "" {
+				if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := dir + " is no clone of psbench: there must be a go.mod of module github.com/psbench/psbench"
+			if _, err := CloneAt(dir); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
 
 // What a registry file says in JSON must be that, whatever the words.
 func TestDescriptionsFitIntoJSON(t *testing.T) {
 	for _, kind := range Kinds {
-		if text, err := json.Marshal(kind.Does); err != nil || string(text) != `"`+kind.Does+`"` {
-			t.Errorf("%s: %s (%v)", kind.Name, text, err)
-		}
+		t.Run(kind.Name, func(t *testing.T) {
+			if text, err := json.Marshal(kind.Does); err != nil || string(text) != `"`+kind.Does+`"` {
+				t.Errorf("%s: %s (%v)", kind.Name, text, err)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package clocks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -24,21 +25,23 @@ func (s simulated) at(ns float64) float64 {
 	return s.offset + s.drift*ns + s.wander*min(x, s.period-x)
 }
 
-// The truth is within the bound, at every moment between the end of the first exchange and the end, whatever delays there
-// are and however the clocks drift, as long as they drift by no more than they may.
+// The truth is within the bound, at every moment between the end of the first exchange and the end, whatever delays
+// there are and however the clocks drift, as long as they drift by no more than they may.
 func TestTruthIsWithinTheBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		real := func(name string, least, most float64) float64 { return rapid.Float64Range(least, most).Draw(t, name) }
 		share := real("share of wander", 0, 1)
 		sum := real("drift", -0.98, 0.98) * steadiest // of what this clock may see; the other one sees a little more
-		s := simulated{offset: real("offset", -1e12, 1e12), drift: sum * (1 - share), wander: math.Abs(sum) * share, period: real("period", 1e8, 1e11)}
+		s := simulated{offset: real("offset", -1e12, 1e12), drift: sum * (1 - share), wander: math.Abs(sum) * share,
+			period: real("period", 1e8, 1e11)}
 		now := real("start", 0, 1e13)
 		var exchanges []Exchange
 		for range rapid.IntRange(1, 40).Draw(t, "exchanges") {
 			there, back := real("there", 100, 1e7), real("back", 100, 1e7)
 			read := now + there
 			exchanges = append(exchanges, Exchange{
-				SentNS: int64(now), RemoteNS: int64(math.Round(read + s.at(read))), ReceivedNS: int64(math.Ceil(read + back)),
+				SentNS: int64(now), RemoteNS: int64(math.Round(read + s.at(read))),
+				ReceivedNS: int64(math.Ceil(read + back)),
 			})
 			now = read + back + real("pause", 0, 5e9)
 		}
@@ -47,7 +50,8 @@ func TestTruthIsWithinTheBound(t *testing.T) {
 			moment := real("moment", float64(exchanges[0].ReceivedNS), max(now, float64(exchanges[0].ReceivedNS)))
 			remote := moment + s.at(moment)
 			if got := float64(e.Here(int64(remote))); math.Abs(got-moment) > float64(e.BoundNS)+1 {
-				t.Fatalf("at %.0f the estimate is off by %.0f, but its bound is %d: %+v", moment, got-moment, e.BoundNS, e)
+				t.Fatalf("at %.0f the estimate is off by %.0f, but its bound is %d: %+v", moment, got-moment, e.BoundNS,
+					e)
 			}
 		}
 	})
@@ -62,17 +66,20 @@ func TestBoundIsTight(t *testing.T) {
 		if i%3 == 1 {
 			trip = 20_000_000 // of a busy moment
 		}
-		exchanges = append(exchanges, Exchange{SentNS: at, RemoteNS: at + trip/2 + 5_000_000_000 + i*10_000, ReceivedNS: at + trip})
+		exchanges = append(exchanges,
+			Exchange{SentNS: at, RemoteNS: at + trip/2 + 5_000_000_000 + i*10_000, ReceivedNS: at + trip})
 	}
 	end := exchanges[9].ReceivedNS
 	e := estimate(exchanges, end)
 	if e.BoundNS < 100_000 || e.BoundNS > 100_000+160_000 {
 		t.Errorf("the bound is %d ns", e.BoundNS)
 	}
-	if ahead := e.Ahead(exchanges[5].RemoteNS); math.Abs(float64(ahead-5_000_050_000)) > 1_000 || math.Abs(e.Drift-10e-6) > 1e-6 {
+	if ahead := e.Ahead(exchanges[5].RemoteNS); math.Abs(float64(ahead-5_000_050_000)) > 1_000 ||
+		math.Abs(e.Drift-10e-6) > 1e-6 {
 		t.Errorf("it is %d ns ahead, and drifts by %g", ahead, e.Drift)
 	}
-	if later := estimate(exchanges, end+int64(10*time.Second)); later.BoundNS < e.BoundNS+800_000 || later.BoundNS > e.BoundNS+1_300_000 {
+	if later := estimate(exchanges, end+int64(10*time.Second)); later.BoundNS < e.BoundNS+800_000 ||
+		later.BoundNS > e.BoundNS+1_300_000 {
 		t.Errorf("10 s later the bound is %d ns", later.BoundNS)
 	}
 }
@@ -80,16 +87,20 @@ func TestBoundIsTight(t *testing.T) {
 // Between two exchanges the clock may go astray by as much as it may drift, there and back.
 func TestBoundBetweenExchanges(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
-		s := simulated{offset: 1e9, wander: sign * steadiest * 0.999, period: 2e9}
-		var exchanges []Exchange
-		for _, at := range []float64{0, 2e9, 4e9} { // where the triangle has its foot
-			exchanges = append(exchanges, Exchange{SentNS: int64(at) - 50, RemoteNS: int64(at + s.at(at)), ReceivedNS: int64(at) + 50})
-		}
-		e := estimate(exchanges, 4e9+50)
-		peak := 1e9 + s.at(1e9)
-		if off := math.Abs(float64(e.Here(int64(peak))) - 1e9); off < 99_000 || off > float64(e.BoundNS) || e.BoundNS > 101_000 {
-			t.Errorf("at the peak of %g the estimate is off by %g, and its bound is %d", sign, off, e.BoundNS)
-		}
+		t.Run(fmt.Sprint(sign), func(t *testing.T) {
+			s := simulated{offset: 1e9, wander: sign * steadiest * 0.999, period: 2e9}
+			var exchanges []Exchange
+			for _, at := range []float64{0, 2e9, 4e9} { // where the triangle has its foot
+				exchanges = append(exchanges,
+					Exchange{SentNS: int64(at) - 50, RemoteNS: int64(at + s.at(at)), ReceivedNS: int64(at) + 50})
+			}
+			e := estimate(exchanges, 4e9+50)
+			peak := 1e9 + s.at(1e9)
+			if off := math.Abs(float64(e.Here(int64(peak))) - 1e9); off < 99_000 || off > float64(e.BoundNS) ||
+				e.BoundNS > 101_000 {
+				t.Errorf("at the peak of %g the estimate is off by %g, and its bound is %d", sign, off, e.BoundNS)
+			}
+		})
 	}
 }
 

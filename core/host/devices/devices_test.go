@@ -53,12 +53,15 @@ func TestProbe(t *testing.T) {
 	for _, c := range []struct{ name, answer, want string }{
 		{"two cards", twoCards, ""},
 		{"an error", `{"error": "there is no CUDA driver"}`, "there is no CUDA driver"},
-		{"a crash", "crash", asks + `ended with signal: killed, saying "the driver fell over": look at the driver, as by nvidia-smi`},
+		{"a crash", "crash",
+			asks + `ended with signal: killed, saying "the driver fell over": look at the driver, as by nvidia-smi`},
 		{"silence", "hang", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
 		{"no end of words", "flood", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
 		{"words", "hello\x1b", asks + `says "hello\x1b", which is no list of them: look at what the driver prints`},
 		{"nothing", "{}", asks + `says "{}", which is no list of them: look at what the driver prints`},
-		{"no device", `{"list": {"driver": 1, "mps": {"used": false, "known": ""}, "devices": []}}`, asks + `says "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is no list of them: look at what the driver prints`},
+		{"no device", `{"list": {"driver": 1, "mps": {"used": false, "known": ""}, "devices": []}}`,
+			asks +
+				`says "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is no list of them: look at what the driver prints`},
 		{"a peer that is none", strings.Replace(twoCards, "[1]", "[2]", 1), ""},
 		{"another ordinal", strings.Replace(twoCards, `"ordinal": 1`, `"ordinal": 2`, 1), ""},
 		{"more than is known", strings.Replace(twoCards, `"driver"`, `"drivers"`, 1), ""},
@@ -72,7 +75,8 @@ func TestProbe(t *testing.T) {
 			list, err := probe(t.Context(), patience, 0)
 			switch {
 			case c.name == "two cards":
-				if err != nil || len(list.Devices) != 2 || list.Devices[1].Mode != Exclusive || list.Devices[0].Peers[0] != 1 {
+				if err != nil || len(list.Devices) != 2 || list.Devices[1].Mode != Exclusive ||
+					list.Devices[0].Peers[0] != 1 {
 					t.Errorf("got %v and the error %v", list, err)
 				}
 			case err == nil:
@@ -97,7 +101,8 @@ func TestDriversThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := probe(t.Context(), 30*time.Second, 0)
-	want := regexp.MustCompile(`^there is no CUDA driver: libcuda\.so\.1 cannot be loaded \(.+\): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH$`)
+	want :=
+		regexp.MustCompile(`^there is no CUDA driver: libcuda\.so\.1 cannot be loaded \(.+\): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH$`)
 	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
 		t.Errorf("got %v", err)
 	}
@@ -109,7 +114,8 @@ func TestDriversThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = probe(t.Context(), 30*time.Second, 0)
-	want = regexp.MustCompile(`^libcuda\.so\.1 has no cuInit, so it is no CUDA driver or one before CUDA 9\.2: psbench needs CUDA 11\.0 or newer$`)
+	want =
+		regexp.MustCompile(`^libcuda\.so\.1 has no cuInit, so it is no CUDA driver or one before CUDA 9\.2: psbench needs CUDA 11\.0 or newer$`)
 	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
 		t.Errorf("got %v", err)
 	}

@@ -15,11 +15,17 @@ import (
 func TestDouble(t *testing.T) {
 	const cannot = "the CUDA driver does not work: "
 	for _, c := range []struct{ environment, want string }{
-		{"PSBENCH_DOUBLE_DEVICES=0", "the driver finds no device: nvidia-smi says what it sees, and a container needs the devices given to it"},
-		{"PSBENCH_DOUBLE_VERSION=10010", "the driver serves CUDA 10.1, but psbench needs 11.0 or newer: update the driver"},
-		{"PSBENCH_DOUBLE_FAIL=cuInit:1:46", cannot + "cuInit gives CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process has the device for itself"},
-		{"PSBENCH_DOUBLE_FAIL=cuInit:1:803", cannot + "cuInit gives CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: libcuda.so.1 and the kernel's module are of different versions: restart the machine, or give a container the library of its host"},
-		{"PSBENCH_DOUBLE_FAIL=cuDeviceGetCount:1:999", cannot + "cuDeviceGetCount gives error 999: nvidia-smi says what the driver sees"},
+		{"PSBENCH_DOUBLE_DEVICES=0",
+			"the driver finds no device: nvidia-smi says what it sees, and a container needs the devices given to it"},
+		{"PSBENCH_DOUBLE_VERSION=10010",
+			"the driver serves CUDA 10.1, but psbench needs 11.0 or newer: update the driver"},
+		{"PSBENCH_DOUBLE_FAIL=cuInit:1:46",
+			cannot + "cuInit gives CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process has the device for itself"},
+		{"PSBENCH_DOUBLE_FAIL=cuInit:1:803",
+			cannot +
+				"cuInit gives CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: libcuda.so.1 and the kernel's module are of different versions: restart the machine, or give a container the library of its host"},
+		{"PSBENCH_DOUBLE_FAIL=cuDeviceGetCount:1:999",
+			cannot + "cuDeviceGetCount gives error 999: nvidia-smi says what the driver sees"},
 	} {
 		name, value, _ := strings.Cut(c.environment, "=")
 		t.Run(c.environment, func(t *testing.T) {
@@ -47,7 +53,8 @@ func TestDouble(t *testing.T) {
 	free := []int64{1 << 30, 1 << 30, 0} // of the two that ranks are on
 	uuids := map[string]bool{}
 	for i, d := range list.Devices {
-		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" || d.MemoryMiB != 1024 || d.FreeBytes != free[i] || d.Mode != Exclusive {
+		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" ||
+			d.MemoryMiB != 1024 || d.FreeBytes != free[i] || d.Mode != Exclusive {
 			t.Errorf("got %v", d)
 		}
 		uuids[d.UUID] = true

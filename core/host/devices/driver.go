@@ -93,29 +93,34 @@ func noDevice() error {
 		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name",
 			visibleVariable, *v)
 	}
-	return errors.New("the driver finds no device: nvidia-smi says what it sees, and a container needs the devices given to it")
+	return errors.New(
+		"the driver finds no device: nvidia-smi says what it sees, and a container needs the devices given to it")
 }
 
 func open() (*driver, error) {
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), library+": ")
-		return nil, fmt.Errorf("there is no CUDA driver: %s cannot be loaded (%s): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH",
-			library, reason)
+		return nil,
+			fmt.Errorf("there is no CUDA driver: %s cannot be loaded (%s): install NVIDIA's driver, or name its folder in LD_LIBRARY_PATH",
+				library, reason)
 	}
 	d := &driver{}
 	for _, f := range []struct {
 		name string
 		at   any
 	}{
-		{"cuInit", &d.init}, {"cuDriverGetVersion", &d.version}, {"cuDeviceGetCount", &d.count}, {"cuDeviceGet", &d.device},
+		{"cuInit", &d.init}, {"cuDriverGetVersion", &d.version}, {"cuDeviceGetCount", &d.count},
+		{"cuDeviceGet", &d.device},
 		{"cuDeviceGetName", &d.name}, {"cuDeviceTotalMem_v2", &d.memory}, {"cuDeviceGetAttribute", &d.attribute},
 		{"cuDeviceGetUuid", &d.uuid}, {"cuDeviceCanAccessPeer", &d.canAccessPeer},
-		{"cuDevicePrimaryCtxRetain", &d.retain}, {"cuCtxSetCurrent", &d.setCurrent}, {"cuMemGetInfo_v2", &d.memoryInfo}, {"cuDevicePrimaryCtxRelease", &d.release},
+		{"cuDevicePrimaryCtxRetain", &d.retain}, {"cuCtxSetCurrent", &d.setCurrent}, {"cuMemGetInfo_v2", &d.memoryInfo},
+		{"cuDevicePrimaryCtxRelease", &d.release},
 	} {
 		symbol, err := purego.Dlsym(handle, f.name)
 		if err != nil {
-			return nil, fmt.Errorf("%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer",
+			return nil, fmt.Errorf(
+				"%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer",
 				library, f.name, Version(LeastDriver))
 		}
 		purego.RegisterFunc(f.at, symbol)
@@ -129,12 +134,16 @@ func open() (*driver, error) {
 
 // errorTexts are the errors of cuInit that say what to do.
 var errorTexts = map[int32]string{
-	34:  "CUDA_ERROR_STUB_LIBRARY, 34: " + library + " is the stub to link with: put the folder of the driver's own before it in LD_LIBRARY_PATH",
+	34: "CUDA_ERROR_STUB_LIBRARY, 34: " + library +
+		" is the stub to link with: put the folder of the driver's own before it in LD_LIBRARY_PATH",
 	46:  "CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process has the device for itself",
 	802: "CUDA_ERROR_SYSTEM_NOT_READY, 802: the services that the devices need, as nvidia-fabricmanager, do not run",
-	803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: " + library + " and the kernel's module are of different versions: restart the machine, or give a container the library of its host",
-	804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804: the kernel's module is too old for " + library + ": update the driver",
-	805: "CUDA_ERROR_MPS_CONNECTION_FAILED, 805: MPS does not answer: restart its control daemon, or unset " + pipeVariable,
+	803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: " + library +
+		" and the kernel's module are of different versions: restart the machine, or give a container the library of its host",
+	804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804: the kernel's module is too old for " + library +
+		": update the driver",
+	805: "CUDA_ERROR_MPS_CONNECTION_FAILED, 805: MPS does not answer: restart its control daemon, or unset " +
+		pipeVariable,
 	807: "CUDA_ERROR_MPS_SERVER_NOT_READY, 807: MPS is not ready yet: try again",
 }
 

@@ -5,5 +5,6 @@ package devices
 import "errors"
 
 func ask(int) (*List, error) {
-	return nil, errors.New("this psbench was built without a loader for shared libraries (nodlopen), so it cannot ask the CUDA driver: build it without that tag")
+	return nil,
+		errors.New("this psbench was built without a loader for shared libraries (nodlopen), so it cannot ask the CUDA driver: build it without that tag")
 }

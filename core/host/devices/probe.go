@@ -29,7 +29,8 @@ type answer struct {
 func Child() int {
 	ranks, err := strconv.Atoi(strings.Join(os.Args[2:], " "))
 	if err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "psbench: %s has %q after it but must have a number of devices\n", Argument, os.Args[2:])
+		_, _ = fmt.Fprintf(os.Stderr, "psbench: %s has %q after it but must have a number of devices\n", Argument,
+			os.Args[2:])
 		return 2
 	}
 	list, err := ask(ranks)
@@ -56,7 +57,8 @@ func Probe(ctx context.Context, ranks int) (*List, error) { return probe(ctx, pa
 func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error) {
 	out, err := executable.Output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
 	if err != nil {
-		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices %w: look at the driver, as by nvidia-smi",
+		return nil, fmt.Errorf(
+			"the process that asks the CUDA driver for its devices %w: look at the driver, as by nvidia-smi",
 			err)
 	}
 	var a answer
@@ -68,8 +70,9 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 	case err == nil && a.Error == "" && a.List != nil && a.List.sound():
 		return a.List, nil
 	default:
-		return nil, fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of them: look at what the driver prints",
-			quote.String(strings.TrimSpace(string(out))))
+		return nil,
+			fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of them: look at what the driver prints",
+				quote.String(strings.TrimSpace(string(out))))
 	}
 }
 

@@ -148,10 +148,14 @@ func interpreters(path string) (programs, arguments []string, err error) {
 	}
 	for i, word := range words[1:] {
 		switch {
-		case word == "-S" || word == "-i" || strings.Contains(word, "=") && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "PATH="):
+		case word == "-S" || word == "-i" ||
+			strings.Contains(word, "=") && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "PATH="):
 			continue
-		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="): // it may take the next word, or change where programs are found
-			return nil, nil, fmt.Errorf("%s is a script of env with %s, of which it cannot be told what it runs: env may have -S, -i and variables there", path, word)
+		// it may take the next word, or change where programs are found
+		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="):
+			return nil, nil,
+				fmt.Errorf("%s is a script of env with %s, of which it cannot be told what it runs: env may have -S, -i and variables there",
+					path, word)
 		}
 		program, err := exec.LookPath(word)
 		if err != nil {

@@ -3,6 +3,7 @@ package executable
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,30 +49,37 @@ func TestPaths(t *testing.T) {
 		command, want []string
 		err           string
 	}{
-		"a program":                  {[]string{program, "-v", folder}, []string{program}, ""},
-		"a link":                     {[]string{link}, []string{program}, ""},
-		"a program with a script":    {[]string{program, "-", script}, []string{program, script}, ""},
-		"a word that is a file":      {[]string{program, "script"}, []string{program}, ""},
-		"a path to that file":        {[]string{program, "./script"}, []string{program, script}, ""},
-		"a script":                   {[]string{inner}, []string{inner, program}, ""},
-		"a script of a script":       {[]string{file(t, folder, "outer", "#!"+inner)}, []string{filepath.Join(folder, "outer"), inner, program}, ""},
-		"env":                        {[]string{byEnv}, []string{byEnv, env, program}, ""},
-		"a script of itself":         {[]string{loop}, nil, "has an interpreter that has one"},
-		"a file of the first line":   {[]string{file(t, folder, "files", "#!"+program+" "+script+"\n")}, []string{filepath.Join(folder, "files"), program, script}, ""},
-		"a file after env":           {[]string{file(t, folder, "env-files", "#!/usr/bin/env -S link "+script+"\n")}, []string{filepath.Join(folder, "env-files"), env, program, script}, ""},
-		"env that takes a word":      {[]string{file(t, folder, "unset", "#!/usr/bin/env -S -u A link\n")}, nil, "with -u, of which"},
-		"env without a program":      {[]string{absent}, nil, "which is not found"},
-		"nothing":                    {[]string{filepath.Join(folder, "nothing")}, nil, "no such file"},
-		"a folder":                   {[]string{folder}, nil, "is no regular file"},
-		"an empty line is no script": {[]string{file(t, folder, "empty", "#!\n")}, []string{filepath.Join(folder, "empty")}, ""},
+		"a program":               {[]string{program, "-v", folder}, []string{program}, ""},
+		"a link":                  {[]string{link}, []string{program}, ""},
+		"a program with a script": {[]string{program, "-", script}, []string{program, script}, ""},
+		"a word that is a file":   {[]string{program, "script"}, []string{program}, ""},
+		"a path to that file":     {[]string{program, "./script"}, []string{program, script}, ""},
+		"a script":                {[]string{inner}, []string{inner, program}, ""},
+		"a script of a script": {[]string{file(t, folder, "outer", "#!"+inner)},
+			[]string{filepath.Join(folder, "outer"), inner, program}, ""},
+		"env":                {[]string{byEnv}, []string{byEnv, env, program}, ""},
+		"a script of itself": {[]string{loop}, nil, "has an interpreter that has one"},
+		"a file of the first line": {[]string{file(t, folder, "files", "#!"+program+" "+script+"\n")},
+			[]string{filepath.Join(folder, "files"), program, script}, ""},
+		"a file after env": {[]string{file(t, folder, "env-files", "#!/usr/bin/env -S link "+script+"\n")},
+			[]string{filepath.Join(folder, "env-files"), env, program, script}, ""},
+		"env that takes a word": {[]string{file(t, folder, "unset", "#!/usr/bin/env -S -u A link\n")}, nil,
+			"with -u, of which"},
+		"env without a program": {[]string{absent}, nil, "which is not found"},
+		"nothing":               {[]string{filepath.Join(folder, "nothing")}, nil, "no such file"},
+		"a folder":              {[]string{folder}, nil, "is no regular file"},
+		"an empty line is no script": {[]string{file(t, folder, "empty", "#!\n")},
+			[]string{filepath.Join(folder, "empty")}, ""},
 	} {
-		got, err := Paths(c.command)
-		if diff := cmp.Diff(c.want, got); c.err == "" && (diff != "" || err != nil) {
-			t.Errorf("%s: %v\n%s", name, err, diff)
-		}
-		if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s gives %v, want %q", name, err, c.err)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, err := Paths(c.command)
+			if diff := cmp.Diff(c.want, got); c.err == "" && (diff != "" || err != nil) {
+				t.Errorf("%s: %v\n%s", name, err, diff)
+			}
+			if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("%s gives %v, want %q", name, err, c.err)
+			}
+		})
 	}
 }
 
@@ -91,19 +99,22 @@ func TestGuard(t *testing.T) {
 		{folder, 0o757, "folder " + folder + " can be written by others, its mode is drwxr-xrwx: chmod go-w " + folder},
 		{folder, 0o777 | os.ModeSticky, ""},
 	} {
-		before, err := os.Stat(c.at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(c.at, c.mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := Guard(path); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s with %v gives %v, want %q", c.at, c.mode, err, c.want)
-		}
-		if err := os.Chmod(c.at, before.Mode()); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(c.at, func(t *testing.T) {
+			before, err := os.Stat(c.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(c.at, c.mode); err != nil {
+				t.Fatal(err)
+			}
+			if err := Guard(path); (err == nil) != (c.want == "") ||
+				err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s with %v gives %v, want %q", c.at, c.mode, err, c.want)
+			}
+			if err := os.Chmod(c.at, before.Mode()); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if os.Getuid() != 0 {
 		return // only root can give files away
@@ -146,9 +157,11 @@ func TestAlone(t *testing.T) {
 		{1000, 3000, 1000, false},
 		{nobodyAlone, 1000, 1000, false},
 	} {
-		if got := alone(c.group, c.user, c.primary, passwd, groups); got != c.want {
-			t.Errorf("user %d is alone in group %d: %v", c.user, c.group, got)
-		}
+		t.Run(fmt.Sprint(c.group), func(t *testing.T) {
+			if got := alone(c.group, c.user, c.primary, passwd, groups); got != c.want {
+				t.Errorf("user %d is alone in group %d: %v", c.user, c.group, got)
+			}
+		})
 	}
 	if alone(1000, 1000, 1000, passwd, strings.Replace(groups, "ann:x:1000:ann", "ann:x:1000:ann,bob", 1)) {
 		t.Error("ann is alone in the group to which bob was added")
@@ -171,7 +184,8 @@ func TestAccessLists(t *testing.T) {
 	const none = 0xffffffff
 	me := uint32(os.Getuid())
 	base := func(folks, mask uint32, more ...[3]uint32) []byte {
-		return list(append([][3]uint32{{forOwner, 7, none}, {forFolks, folks, none}, {asMask, mask, none}, {forOthers, 5, none}}, more...)...)
+		return list(append([][3]uint32{{forOwner, 7, none}, {forFolks, folks, none}, {asMask, mask, none},
+			{forOthers, 5, none}}, more...)...)
 	}
 	for name, c := range map[string]struct {
 		raw  []byte
@@ -184,12 +198,16 @@ func TestAccessLists(t *testing.T) {
 		"another group":    {base(5, 7, [3]uint32{forGroup, 6, 12345}), true},
 		"the file's group": {base(7, 7), true},
 		"which is masked":  {base(7, 5), false},
-		"anybody":          {list([3]uint32{forOwner, 7, none}, [3]uint32{forFolks, 5, none}, [3]uint32{forOthers, 2, none}), true},
-		"a list of three":  {list([3]uint32{forOwner, 7, none}, [3]uint32{forFolks, 5, none}, [3]uint32{forOthers, 5, none}), false},
+		"anybody": {list([3]uint32{forOwner, 7, none}, [3]uint32{forFolks, 5, none},
+			[3]uint32{forOthers, 2, none}), true},
+		"a list of three": {list([3]uint32{forOwner, 7, none}, [3]uint32{forFolks, 5, none},
+			[3]uint32{forOthers, 5, none}), false},
 	} {
-		if got, err := listWritable(c.raw, 12345); got != c.want || err != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := listWritable(c.raw, 12345); got != c.want || err != nil {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		})
 	}
 	for _, raw := range [][]byte{nil, {1, 0, 0, 0}, append(list(), 1)} {
 		if _, err := listWritable(raw, 0); err == nil {
@@ -201,7 +219,8 @@ func TestAccessLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := file(t, folder, "program", "x")
-	given := list([3]uint32{forOwner, 7, none}, [3]uint32{forUser, 7, me + 12345}, [3]uint32{forFolks, 5, none}, [3]uint32{asMask, 7, none}, [3]uint32{forOthers, 5, none})
+	given := list([3]uint32{forOwner, 7, none}, [3]uint32{forUser, 7, me + 12345}, [3]uint32{forFolks, 5, none},
+		[3]uint32{asMask, 7, none}, [3]uint32{forOthers, 5, none})
 	err = unix.Setxattr(path, accessAttribute, given, 0)
 	if errors.Is(err, unix.ENOTSUP) {
 		return // by this file system, which then has no such danger
@@ -209,7 +228,8 @@ func TestAccessLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Guard(path); err == nil || !strings.Contains(err.Error(), "with an access control list (getfacl shows it): chmod go-w "+path) {
+	if err := Guard(path); err == nil ||
+		!strings.Contains(err.Error(), "with an access control list (getfacl shows it): chmod go-w "+path) {
 		t.Errorf("a file that a list opens gives %v", err)
 	}
 	if err := os.Chmod(path, 0o755); err != nil {

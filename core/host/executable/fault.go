@@ -42,7 +42,9 @@ func Fault(path string) string {
 	case bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff")):
 		return name + " is text in UTF-16: save it in UTF-8"
 	case bytes.HasPrefix(text, []byte("#!")) && bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
-		return name + ` begins with a byte order mark, but #! must be its first two bytes: save it as UTF-8 without one, or sed -i '1s/^\xEF\xBB\xBF//' ` + quote.Shell(path)
+		return name +
+			` begins with a byte order mark, but #! must be its first two bytes: save it as UTF-8 without one, or sed -i '1s/^\xEF\xBB\xBF//' ` +
+			quote.Shell(path)
 	case bytes.HasPrefix(text, []byte("#!")):
 		return name + " begins with white space, but #! must be its first two bytes"
 	default:
@@ -64,7 +66,8 @@ func scriptFault(path string, start []byte) string {
 		return "names no interpreter" + instead
 	case !whole && len(start) == longestLine:
 		return fmt.Sprintf("is longer than the %d bytes that the kernel reads%s", longestLine-1, instead)
-	case bytes.HasSuffix(line, []byte("\r")) && (!isEnv(words) || len(words) < 2 || words[1] != "-S"): // which takes it for white space
+	// which takes it for white space
+	case bytes.HasSuffix(line, []byte("\r")) && (!isEnv(words) || len(words) < 2 || words[1] != "-S"):
 		return fmt.Sprintf("ends in a carriage return, as lines of Windows do, which the system takes for a part of %s: sed -i 's/\\r$//' %s makes them lines of Unix",
 			quote.String(words[len(words)-1]+"\r"), quote.Shell(path))
 	}
@@ -101,7 +104,8 @@ func elfFault(file *os.File, name string) string {
 	}
 	defer func() { _ = own.Close() }()
 	if program.Machine != own.Machine {
-		return fmt.Sprintf("%s is a program for another machine (%s) than this one (%s): build it here", name, machineOf(program), machineOf(own))
+		return fmt.Sprintf("%s is a program for another machine (%s) than this one (%s): build it here", name,
+			machineOf(program), machineOf(own))
 	}
 	for _, part := range program.Progs {
 		if part.Type != elf.PT_INTERP || part.Filesz > unix.PathMax {
@@ -111,7 +115,9 @@ func elfFault(file *os.File, name string) string {
 		_, _ = part.ReadAt(loader, 0)
 		path := string(bytes.TrimRight(loader, "\x00"))
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Sprintf("%s is built for the C library whose loader is %s, which is not there: build it here, or statically", name, quote.Word(path))
+			return fmt.Sprintf(
+				"%s is built for the C library whose loader is %s, which is not there: build it here, or statically",
+				name, quote.Word(path))
 		}
 	}
 	return ""

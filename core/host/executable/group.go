@@ -36,7 +36,8 @@ func alone(group, user, primary int, passwd, groups string) bool {
 		return false
 	}
 	for fields := range records(groups, 4) {
-		others := slices.DeleteFunc(strings.Split(fields[3], ","), func(member string) bool { return member == "" || member == name })
+		others := slices.DeleteFunc(strings.Split(fields[3], ","),
+			func(member string) bool { return member == "" || member == name })
 		if number(fields[2]) == group && len(others) > 0 {
 			return false
 		}

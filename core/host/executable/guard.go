@@ -42,7 +42,8 @@ func guard(path string, info fs.FileInfo) error {
 		what = "folder"
 	}
 	if owner := int(stat.Uid); owner != 0 && owner != os.Getuid() {
-		return fmt.Errorf("%s %s belongs to the user with number %d, who can change it: it must be yours or root's", what, quote.Word(path), owner)
+		return fmt.Errorf("%s %s belongs to the user with number %d, who can change it: it must be yours or root's",
+			what, quote.Word(path), owner)
 	}
 	writable, listed, err := byOthers(path, info.Mode(), int(stat.Gid))
 	if err != nil {
@@ -53,7 +54,8 @@ func guard(path string, info fs.FileInfo) error {
 		if listed {
 			why += ", with an access control list (getfacl shows it)"
 		}
-		return fmt.Errorf("%s %s can be written by others, %s: chmod go-w %s", what, quote.Word(path), why, quote.Shell(path))
+		return fmt.Errorf("%s %s can be written by others, %s: chmod go-w %s", what, quote.Word(path), why,
+			quote.Shell(path))
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func listWritable(raw []byte, group int) (bool, error) {
 	mask := uint16(mayWrite)
 	var asking []int // groups that may write, below the mask
 	for e := raw[headerSize:]; len(e) > 0; e = e[entrySize:] {
-		tag, allows, id := binary.LittleEndian.Uint16(e), binary.LittleEndian.Uint16(e[2:]), int(binary.LittleEndian.Uint32(e[4:]))
+		tag, allows, id := binary.LittleEndian.Uint16(e), binary.LittleEndian.Uint16(e[2:]),
+			int(binary.LittleEndian.Uint32(e[4:]))
 		switch {
 		case tag == asMask:
 			mask = allows

@@ -102,7 +102,8 @@ func isModule(path string) bool {
 
 // importLine begins a statement that imports, by the names of modules or, with from, that of one; those
 // of a package of its own, which begin with a dot, are in that package.
-var importLine = regexp.MustCompile(`(?m)^[ \t]*(?:.*:[ \t]*)?(?:from[ \t]+([\pL\pM\pN_]+)|import[ \t]+([\pL\pM\pN_. \t,]+))`)
+var importLine = regexp.MustCompile(
+	`(?m)^[ \t]*(?:.*:[ \t]*)?(?:from[ \t]+([\pL\pM\pN_]+)|import[ \t]+([\pL\pM\pN_. \t,]+))`)
 
 // oneStatement has each line be one statement, or a clause with one.
 var oneStatement = strings.NewReplacer("\\\n", " ", ";", "\n")
@@ -124,7 +125,8 @@ func imports(path string) (names []string, err error) {
 			names = append(names, found[1])
 		}
 		for list := range strings.SplitSeq(found[2], ",") {
-			if fields := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(" \t.", r) }); len(fields) > 0 {
+			if fields := strings.FieldsFunc(list,
+				func(r rune) bool { return strings.ContainsRune(" \t.", r) }); len(fields) > 0 {
 				names = append(names, fields[0])
 			}
 		}

@@ -17,17 +17,24 @@ func TestModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, inside := range []string{"pack/deep", "pack/__pycache__", "plain"} {
-		if err := os.MkdirAll(filepath.Join(folder, inside), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(inside, func(t *testing.T) {
+			if err := os.MkdirAll(filepath.Join(folder, inside), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	for name, text := range map[string]string{
-		"first.py": "import second", "second.py": "", "third.py": "import first, script", "fourth.py": "", "fifth.py": "", "sixth.py": "", "seventh.py": "", "eighth.py": "",
-		"other.py": "", "unused.py": "", "pack/__init__.py": "from . import deep", "pack/mod.py": "import other", "pack/deep/x.py": "", "pack/notes.txt": "",
-		"pack/__pycache__/mod.cpython-311.pyc": "", "plain/y.py": "", "fast.cpython-311-x86_64-linux-gnu.so": "", "faster.so": "", "script": "", "os.py": "",
+		"first.py": "import second", "second.py": "", "third.py": "import first, script", "fourth.py": "",
+		"fifth.py": "", "sixth.py": "", "seventh.py": "", "eighth.py": "",
+		"other.py": "", "unused.py": "", "pack/__init__.py": "from . import deep", "pack/mod.py": "import other",
+		"pack/deep/x.py": "", "pack/notes.txt": "",
+		"pack/__pycache__/mod.cpython-311.pyc": "", "plain/y.py": "", "fast.cpython-311-x86_64-linux-gnu.so": "",
+		"faster.so": "", "script": "", "os.py": "",
 		"größe.py": "", "bare.pyc": "", "pack/deep/z.pyc": "",
 	} {
-		file(t, folder, name, text)
+		t.Run(name, func(t *testing.T) {
+			file(t, folder, name, text)
+		})
 	}
 	python := file(t, folder, "python3", "\x7fELF import unused")
 	for text, want := range map[string]string{
@@ -44,26 +51,30 @@ func TestModules(t *testing.T) {
 		"import os, sys, numpy as np":                                  "os.py",
 		"# import unused\nimportant = unused\nfrom .unused import x\n": "",
 	} {
-		script := file(t, folder, "script", "#!"+python+"\n"+text+"\n")
-		var expected []string
-		for _, name := range strings.Fields(want) {
-			expected = append(expected, filepath.Join(folder, name))
-		}
-		got, err := Paths([]string{script, script})
-		if diff := cmp.Diff(append([]string{script, python}, expected...), got); diff != "" || err != nil {
-			t.Errorf("%q: %v\n%s", text, err, diff)
-		}
-		file(t, folder, "plain.py", text)
-		got, err = Paths([]string{python, "-u", filepath.Join(folder, "plain.py"), script})
-		if diff := cmp.Diff(append([]string{python, filepath.Join(folder, "plain.py"), script}, expected...), got); diff != "" || err != nil {
-			t.Errorf("%q to an interpreter: %v\n%s", text, err, diff)
-		}
-		if err := os.Remove(filepath.Join(folder, "plain.py")); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(text, func(t *testing.T) {
+			script := file(t, folder, "script", "#!"+python+"\n"+text+"\n")
+			var expected []string
+			for _, name := range strings.Fields(want) {
+				expected = append(expected, filepath.Join(folder, name))
+			}
+			got, err := Paths([]string{script, script})
+			if diff := cmp.Diff(append([]string{script, python}, expected...), got); diff != "" || err != nil {
+				t.Errorf("%q: %v\n%s", text, err, diff)
+			}
+			file(t, folder, "plain.py", text)
+			got, err = Paths([]string{python, "-u", filepath.Join(folder, "plain.py"), script})
+			if diff := cmp.Diff(append([]string{python, filepath.Join(folder, "plain.py"), script}, expected...),
+				got); diff != "" || err != nil {
+				t.Errorf("%q to an interpreter: %v\n%s", text, err, diff)
+			}
+			if err := os.Remove(filepath.Join(folder, "plain.py")); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	hidden := file(t, folder, "numpy.py", "")
-	if got, err := Paths([]string{file(t, folder, "script", "#!"+python+"\nimport psbench\n")}); err != nil || !slices.Contains(got, hidden) {
+	if got, err := Paths([]string{file(t, folder, "script", "#!"+python+"\nimport psbench\n")}); err != nil ||
+		!slices.Contains(got, hidden) {
 		t.Errorf("what hides a module that psbench imports is not among %v, %v", got, err)
 	}
 	sh := file(t, folder, "sh", "\x7fELF")
@@ -90,7 +101,8 @@ func TestGuardOfWhatIsCompiled(t *testing.T) {
 	if err := os.Chmod(compiled, 0o707); err != nil { // #nosec G302 -- for that
 		t.Fatal(err)
 	}
-	if err := Guard(module); err == nil || !strings.Contains(err.Error(), "folder "+compiled+" can be written by others") {
+	if err := Guard(module); err == nil ||
+		!strings.Contains(err.Error(), "folder "+compiled+" can be written by others") {
 		t.Errorf("what is compiled by others gives %v", err)
 	}
 	if err := Guard(program); err != nil {

@@ -69,7 +69,8 @@ func readPlain(r io.Reader, limit int64) ([]byte, error) {
 // order mark, and refuses text that is not UTF-8.
 func Plain(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	if start, err := in.Peek(2); err == nil && bytes.Equal(start, []byte{0x1f, 0x8b}) { // an error is met again where the text is read
+	// an error is met again where the text is read
+	if start, err := in.Peek(2); err == nil && bytes.Equal(start, []byte{0x1f, 0x8b}) {
 		out, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("it begins as a file of gzip, but is none: %w", err)
@@ -124,7 +125,8 @@ func Decode(name string, data []byte, dst any) error {
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
 		value := strings.TrimPrefix(typ.Value, "number ")
-		return fmt.Errorf("%s: the value must be %s, not %s", Position(name, data, w.origin(tokenBefore(plain, typ.Offset))), wanted(typ.Type), quote.Text(value))
+		return fmt.Errorf("%s: the value must be %s, not %s",
+			Position(name, data, w.origin(tokenBefore(plain, typ.Offset))), wanted(typ.Type), quote.Text(value))
 	}
 	return err
 }

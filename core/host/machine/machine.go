@@ -59,7 +59,9 @@ func read(root fs.FS) Facts {
 		Caches:   caches(root, cpus),
 		Limits:   bounds(root),
 		Load:     load(root),
-		Clock:    &Clock{Source: word(procfs.Text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"))},
+		Clock: &Clock{
+			Source: word(procfs.Text(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")),
+		},
 	}
 }
 

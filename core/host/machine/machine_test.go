@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -71,17 +72,23 @@ func TestWithoutFiles(t *testing.T) {
 		"proc/loadavg":        func(f *Facts) { f.Load = nil },
 		"proc/self/cgroup":    func(f *Facts) { f.Limits = nil },
 		"proc/self/mountinfo": func(f *Facts) { f.Limits = nil },
-		cpuFolder + "/cpu3/cpufreq/scaling_governor":                      func(f *Facts) { f.Governor = "powersave" },
-		cpuFolder + "/cpu2/cache/index2/size":                             func(f *Facts) { f.Caches = append(f.Caches[:1:1], f.Caches[2]) },
-		"sys/fs/cgroup/outer/cpu.max":                                     func(f *Facts) { f.Limits = &Limits{MemoryBytes: 4 << 30} },
+		cpuFolder + "/cpu3/cpufreq/scaling_governor": func(f *Facts) { f.Governor = "powersave" },
+		cpuFolder + "/cpu2/cache/index2/size": func(f *Facts) {
+			f.Caches = append(f.Caches[:1:1], f.Caches[2])
+		},
+		"sys/fs/cgroup/outer/cpu.max": func(f *Facts) {
+			f.Limits = &Limits{MemoryBytes: 4 << 30}
+		},
 		"sys/devices/system/clocksource/clocksource0/current_clocksource": func(f *Facts) { f.Clock = &Clock{} },
 	} {
-		files, want := host(), read(host())
-		delete(files, missing)
-		absent(&want)
-		if d := cmp.Diff(want, read(files)); d != "" {
-			t.Errorf("without %s: %s", missing, d)
-		}
+		t.Run(missing, func(t *testing.T) {
+			files, want := host(), read(host())
+			delete(files, missing)
+			absent(&want)
+			if d := cmp.Diff(want, read(files)); d != "" {
+				t.Errorf("without %s: %s", missing, d)
+			}
+		})
 	}
 	if d := cmp.Diff(Facts{Clock: &Clock{}}, read(fstest.MapFS{})); d != "" {
 		t.Errorf("without any: %s", d)
@@ -107,9 +114,11 @@ func TestStep(t *testing.T) {
 	for want, now := range map[int64]func() int64{
 		20: clock(0, 0, 40, 20, 60), 0: clock(0), 7: clock(-50, 7, 8), 1: clock(1),
 	} {
-		if got := step(now); got != want {
-			t.Errorf("a step of %d, want %d", got, want)
-		}
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			if got := step(now); got != want {
+				t.Errorf("a step of %d, want %d", got, want)
+			}
+		})
 	}
 	if got := step(comm.Now); got <= 0 {
 		t.Errorf("a step of %d ns", got)
@@ -125,7 +134,8 @@ func TestVariables(t *testing.T) {
 		"HOME=/home/s", "AWS_SECRET_ACCESS_KEY=s", "XOMP_X=s", "GOMAXPROCSX=s", "OMP", "OMP_WITHOUT",
 	})
 	want := map[string]string{
-		"OMP_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Zen", "MKL_DEBUG": "a=b", "GOMAXPROCS": "", "GOGC": "off", "GOMEMLIMIT": "1GiB",
+		"OMP_NUM_THREADS": "2", "OPENBLAS_CORETYPE": "Zen", "MKL_DEBUG": "a=b", "GOMAXPROCS": "", "GOGC": "off",
+		"GOMEMLIMIT":   "1GiB",
 		"SLURM_NTASKS": "4", "PSBENCH_EPOCHS": "�", "OMP_X": long + "…",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -135,20 +145,26 @@ func TestVariables(t *testing.T) {
 
 func TestParseCPUs(t *testing.T) {
 	for list, want := range map[string][]int{
-		"0": {0}, "0-3,8": {0, 1, 2, 3, 8}, "5-5": {5}, "": nil, "3-0": nil, "x": nil, "0,": nil, "-1": nil, "0-99999": nil,
+		"0": {0}, "0-3,8": {0, 1, 2, 3, 8}, "5-5": {5}, "": nil, "3-0": nil, "x": nil, "0,": nil, "-1": nil,
+		"0-99999": nil,
 		"0-65535": nil, "0-65534,1-9": nil,
 	} {
-		if d := cmp.Diff(want, parseCPUs(list)); d != "" && list != "0-65535" {
-			t.Errorf("%q: %s", list, d)
-		}
+		t.Run(list, func(t *testing.T) {
+			if d := cmp.Diff(want, parseCPUs(list)); d != "" && list != "0-65535" {
+				t.Errorf("%q: %s", list, d)
+			}
+		})
 	}
 }
 
 func TestParseKiB(t *testing.T) {
-	for text, want := range map[string]int{"48K": 48, "32M": 32 << 10, "7": 7, "0K": 0, "K": 0, "-1K": 0, "": 0, "9999999999K": 0} {
-		if got, ok := parseKiB(text); ok != (want > 0) || ok && got != want {
-			t.Errorf("a size of %q is %d, %v, want %d", text, got, ok, want)
-		}
+	for text, want := range map[string]int{"48K": 48, "32M": 32 << 10, "7": 7, "0K": 0, "K": 0, "-1K": 0, "": 0,
+		"9999999999K": 0} {
+		t.Run(text, func(t *testing.T) {
+			if got, ok := parseKiB(text); ok != (want > 0) || ok && got != want {
+				t.Errorf("a size of %q is %d, %v, want %d", text, got, ok, want)
+			}
+		})
 	}
 }
 

@@ -97,7 +97,8 @@ func nodes(root fs.FS) []Node {
 // cores divides CPUs by the cores that they are threads of.
 func cores(root fs.FS, cpus CPUs) (all []CPUs) {
 	for len(cpus) > 0 {
-		siblings := parseCPUs(word(procfs.Text(root, fmt.Sprintf("%s/cpu%d/topology/thread_siblings_list", cpuFolder, cpus[0]))))
+		siblings := parseCPUs(
+			word(procfs.Text(root, fmt.Sprintf("%s/cpu%d/topology/thread_siblings_list", cpuFolder, cpus[0]))))
 		var core, others CPUs
 		for i, cpu := range cpus {
 			if i == 0 || slices.Contains(siblings, cpu) {

@@ -10,7 +10,8 @@ import (
 )
 
 func TestNodes(t *testing.T) {
-	siblings := map[string]string{"cpu0": "0,4", "cpu1": "1,5", "cpu2": "2,6", "cpu3": "3,7", "cpu4": "0,4", "cpu5": "1,5"}
+	siblings := map[string]string{"cpu0": "0,4", "cpu1": "1,5", "cpu2": "2,6", "cpu3": "3,7", "cpu4": "0,4",
+		"cpu5": "1,5"}
 	two := map[string]string{"node0": "0-1,4-5", "node1": "2-3,6-7"}
 	for name, c := range map[string]struct {
 		allowed string
@@ -22,21 +23,24 @@ func TestNodes(t *testing.T) {
 		"a node of another set":  {"2", two, []Node{{1, []CPUs{{2}}}}},
 		"no nodes":               {"0-1,4", nil, []Node{{0, []CPUs{{0, 4}, {1}}}}},
 		"a CPU of no node":       {"0,2,9", two, []Node{{0, []CPUs{{0}, {9}}}, {1, []CPUs{{2}}}}},
-		"order of numbers":       {"0-1", map[string]string{"node10": "0", "node2": "1"}, []Node{{2, []CPUs{{1}}}, {10, []CPUs{{0}}}}},
+		"order of numbers": {"0-1", map[string]string{"node10": "0", "node2": "1"},
+			[]Node{{2, []CPUs{{1}}}, {10, []CPUs{{0}}}}},
 		"a node of memory alone": {"0", map[string]string{"node0": "0", "node1": ""}, []Node{{0, []CPUs{{0}}}}},
 		"a CPU of two nodes":     {"0", map[string]string{"node0": "0", "node1": "0"}, []Node{{0, []CPUs{{0}}}}},
 		"nothing":                {"", two, nil},
 	} {
-		root := fstest.MapFS{"proc/self/status": {Data: []byte("Cpus_allowed_list:\t" + c.allowed + "\n")}}
-		for node, list := range c.nodes {
-			root["sys/devices/system/node/"+node+"/cpulist"] = &fstest.MapFile{Data: []byte(list + "\n")}
-		}
-		for cpu, list := range siblings {
-			root[cpuFolder+"/"+cpu+"/topology/thread_siblings_list"] = &fstest.MapFile{Data: []byte(list + "\n")}
-		}
-		if d := cmp.Diff(c.want, nodes(root)); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			root := fstest.MapFS{"proc/self/status": {Data: []byte("Cpus_allowed_list:\t" + c.allowed + "\n")}}
+			for node, list := range c.nodes {
+				root["sys/devices/system/node/"+node+"/cpulist"] = &fstest.MapFile{Data: []byte(list + "\n")}
+			}
+			for cpu, list := range siblings {
+				root[cpuFolder+"/"+cpu+"/topology/thread_siblings_list"] = &fstest.MapFile{Data: []byte(list + "\n")}
+			}
+			if d := cmp.Diff(c.want, nodes(root)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 }
 
@@ -69,7 +73,8 @@ func TestCPUsAsText(t *testing.T) {
 	if got := (CPUs{0, 1, 2, 4, 6, 7}).String(); got != "0-2,4,6-7" {
 		t.Errorf("written as %s", got)
 	}
-	if err := new(CPUs).UnmarshalText([]byte("3-1")); err == nil || err.Error() != `"3-1" is no list of CPUs, as in 0-3,8` {
+	if err := new(CPUs).UnmarshalText([]byte("3-1")); err == nil ||
+		err.Error() != `"3-1" is no list of CPUs, as in 0-3,8` {
 		t.Errorf("a list that is none: %v", err)
 	}
 }

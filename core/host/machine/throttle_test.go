@@ -38,8 +38,10 @@ func TestThrottled(t *testing.T) {
 			"sys/fs/cgroup/cpu.stat": file("throttled_usec 9223372036854775807\nthrottled_time -3\nthrottled_usec\n"),
 		}, Throttled{}},
 	} {
-		if got := throttled(c.files); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := throttled(c.files); got != c.want {
+				t.Errorf("%s: %+v, want %+v", name, got, c.want)
+			}
+		})
 	}
 }

@@ -38,7 +38,8 @@ func variables(environ []string) map[string]string {
 func recorded(name string) bool {
 	starts := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	holds := func(secret string) bool { return strings.Contains(strings.ToUpper(name), secret) }
-	return (slices.Contains(names, name) || slices.ContainsFunc(prefixes, starts)) && !slices.ContainsFunc(secrets, holds)
+	return (slices.Contains(names, name) || slices.ContainsFunc(prefixes, starts)) &&
+		!slices.ContainsFunc(secrets, holds)
 }
 
 // kernelsVariable is what OpenBLAS takes its kernels from as it is loaded.
@@ -48,7 +49,8 @@ const kernelsVariable = "OPENBLAS_CORETYPE"
 // older versions of OpenBLAS do not know newer CPUs, and fall back to kernels of half the speed where AVX-512 ones
 // would run. What the user has set stays.
 func Kernels() []string {
-	if _, set := os.LookupEnv(kernelsVariable); set || !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512DQ || !cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {
+	if _, set := os.LookupEnv(kernelsVariable); set || !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512DQ ||
+		!cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {
 		return nil
 	}
 	return []string{kernelsVariable + "=SkylakeX"}

@@ -21,7 +21,8 @@ type Meter struct {
 // NewMeter makes a Meter of the processes that the core's host has of a run, the core
 // first; there may be more of them at the end of an interval than at its start.
 func NewMeter(processes func() []Process) *Meter {
-	return &Meter{source: source{root: procfs.Here(), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled}, processes: processes}
+	return &Meter{source: source{root: procfs.Here(), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled},
+		processes: processes}
 }
 
 // Begin ends the interval that runs, if any, and begins another.

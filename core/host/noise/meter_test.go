@@ -35,7 +35,8 @@ func (h *host) machine(busy, idle, iowait, steal int, load float64) {
 
 // process sets what a process has used; ticks are what stat says, and so are children.
 func (h *host) process(pid, group, ticks, children int, clock time.Duration) {
-	h.write(fmt.Sprintf("%d/stat", pid), fmt.Sprintf("%d (x) S 1 %d 0 0 -1 0 0 0 0 0 %d 0 %d 0 20", pid, group, ticks, children))
+	h.write(fmt.Sprintf("%d/stat", pid),
+		fmt.Sprintf("%d (x) S 1 %d 0 0 -1 0 0 0 0 0 %d 0 %d 0 20", pid, group, ticks, children))
 	if clock > 0 {
 		h.clocks[pid] = clock
 	}
@@ -44,7 +45,8 @@ func (h *host) process(pid, group, ticks, children int, clock time.Duration) {
 // thread sets the switches of a thread, and the processes that it started.
 func (h *host) thread(pid, tid, voluntary, involuntary int, children string) {
 	folder := fmt.Sprintf("%d/task/%d/", pid, tid)
-	h.write(folder+"status", fmt.Sprintf("Name:\tx\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", voluntary, involuntary))
+	h.write(folder+"status", fmt.Sprintf("Name:\tx\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n",
+		voluntary, involuntary))
 	h.write(folder+"children", children)
 }
 
@@ -110,7 +112,8 @@ func TestIntervals(t *testing.T) {
 	count := func(n int64) *int64 { return &n }
 	want := []Interval{{
 		Name: Measured, Duration: 10 * s, Load: &load,
-		Machine: &Machine{Cores: 4, Idle: 15 * s, Steal: s, Others: 24*s - s/10 - 9*s - 5*s/2, Uncertainty: 6 * procfs.Tick},
+		Machine: &Machine{Cores: 4, Idle: 15 * s, Steal: s, Others: 24*s - s/10 - 9*s - 5*s/2,
+			Uncertainty: 6 * procfs.Tick},
 		Processes: []Usage{
 			{"core", 10, s / 10, &zero, &zero},
 			{"supervisor", 20, 0, &zero, &zero},
@@ -142,18 +145,20 @@ func TestWarnings(t *testing.T) {
 			"other guests of the hypervisor (steal) took 5 % of the machine's CPU time during the measured pass (2.05 of 40.00 s): measure again on a quiet machine",
 		}},
 	} {
-		h, m := start()
-		h.at = h.at.Add(10 * s)
-		ours := 12 * s
-		h.process(30, 30, 0, 0, s+ours)
-		busy, steal := int((ours+c.others)/procfs.Tick), int(c.steal/procfs.Tick)
-		h.machine(1000+busy, 5000+4000-busy-steal, 100, 10+steal, 1)
-		m.Begin(After)
-		h.machine(90000, 5000, 100, 90000, 1) // is no business of the measured pass
-		m.End()
-		if d := cmp.Diff(c.want, Warnings(m.Intervals(), "the measured pass")); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			h, m := start()
+			h.at = h.at.Add(10 * s)
+			ours := 12 * s
+			h.process(30, 30, 0, 0, s+ours)
+			busy, steal := int((ours+c.others)/procfs.Tick), int(c.steal/procfs.Tick)
+			h.machine(1000+busy, 5000+4000-busy-steal, 100, 10+steal, 1)
+			m.Begin(After)
+			h.machine(90000, 5000, 100, 90000, 1) // is no business of the measured pass
+			m.End()
+			if d := cmp.Diff(c.want, Warnings(m.Intervals(), "the measured pass")); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 }
 
@@ -167,18 +172,23 @@ func TestThrottling(t *testing.T) {
 		"quota": {12 * s, 0, []string{
 			"processes were throttled for 12.00 s during the 10.00 s of the measured pass: measure again without the cgroup's limit of CPU time, which is counted on each core",
 		}},
-		"heat": {0, s, []string{"a core was throttled for 1.00 s during the 10.00 s of the measured pass: measure again where it does not get so hot"}},
+		"heat": {0, s,
+			[]string{
+				"a core was throttled for 1.00 s during the 10.00 s of the measured pass: measure again where it does not get so hot",
+			}},
 	} {
-		h, m := start()
-		h.throttled.Quota, h.throttled.Heat = 5*s, 5*s
-		m.Begin(Measured)
-		h.at, h.throttled.Quota, h.throttled.Heat = h.at.Add(10*s), 5*s+c.quota, 5*s+c.heat
-		m.Begin(After)
-		h.throttled.Quota = 99 * s
-		m.End()
-		if d := cmp.Diff(c.want, Warnings(m.Intervals()[1:], "the measured pass")); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			h, m := start()
+			h.throttled.Quota, h.throttled.Heat = 5*s, 5*s
+			m.Begin(Measured)
+			h.at, h.throttled.Quota, h.throttled.Heat = h.at.Add(10*s), 5*s+c.quota, 5*s+c.heat
+			m.Begin(After)
+			h.throttled.Quota = 99 * s
+			m.End()
+			if d := cmp.Diff(c.want, Warnings(m.Intervals()[1:], "the measured pass")); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 }
 
@@ -189,14 +199,20 @@ func TestWithoutFiles(t *testing.T) {
 		change func(*host)
 		absent func(*Interval)
 	}{
-		"all there":              {func(*host) {}, func(*Interval) {}},
-		"no loadavg":             {func(h *host) { delete(h.MapFS, "proc/loadavg") }, func(i *Interval) { i.Load = nil }},
-		"no stat":                {func(h *host) { delete(h.MapFS, "proc/stat") }, func(i *Interval) { i.Machine = nil }},
-		"a stat of nothing":      {func(h *host) { h.write("stat", "") }, func(i *Interval) { i.Machine = nil }},
-		"times that stand still": {func(h *host) { h.machine(1000, 5000, 100, 10, 2.5) }, func(i *Interval) { i.Machine = nil }},
-		"another core":           {func(h *host) { h.write("stat", string(h.MapFS["proc/stat"].Data)+"cpu4\n") }, func(i *Interval) { i.Machine = nil }},
+		"all there": {func(*host) {}, func(*Interval) {}},
+		"no loadavg": {func(h *host) { delete(h.MapFS, "proc/loadavg") },
+			func(i *Interval) { i.Load = nil }},
+		"no stat": {func(h *host) { delete(h.MapFS, "proc/stat") },
+			func(i *Interval) { i.Machine = nil }},
+		"a stat of nothing": {func(h *host) { h.write("stat", "") }, func(i *Interval) { i.Machine = nil }},
+		"times that stand still": {func(h *host) { h.machine(1000, 5000, 100, 10, 2.5) },
+			func(i *Interval) { i.Machine = nil }},
+		"another core": {func(h *host) { h.write("stat", string(h.MapFS["proc/stat"].Data)+"cpu4\n") },
+			func(i *Interval) { i.Machine = nil }},
 		"no threads": {func(h *host) {
-			maps.DeleteFunc(h.MapFS, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, "proc/30/task") })
+			maps.DeleteFunc(h.MapFS, func(name string, _ *fstest.MapFile) bool {
+				return strings.HasPrefix(name, "proc/30/task")
+			})
 		}, func(i *Interval) { i.Processes[2].VoluntarySwitches, i.Processes[2].InvoluntarySwitches = nil, nil }},
 		"no switches": {func(h *host) { h.write("30/task/31/status", "Name:\tx\n") },
 			func(i *Interval) { i.Processes[2].VoluntarySwitches, i.Processes[2].InvoluntarySwitches = nil, nil }},
@@ -242,7 +258,8 @@ func TestOfThisProcess(t *testing.T) {
 	if got := i.Processes[0].CPU; got+2*procfs.Tick < child || got > i.Duration*time.Duration(i.Machine.Cores)+child {
 		t.Errorf("this process used %v, its child alone %v, in %v", got, child, i.Duration)
 	}
-	if all := i.Duration * time.Duration(i.Machine.Cores); i.Machine.Others > all || i.Machine.Idle > all+i.Machine.Uncertainty {
+	if all := i.Duration * time.Duration(i.Machine.Cores); i.Machine.Others > all ||
+		i.Machine.Idle > all+i.Machine.Uncertainty {
 		t.Errorf("in %v there were %+v", all, i.Machine)
 	}
 }

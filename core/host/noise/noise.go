@@ -108,8 +108,9 @@ func Warnings(intervals []Interval, during string) []string {
 	var warnings []string
 	warn := func(who string, took, uncertainty time.Duration) {
 		if i.Loud(took, uncertainty) {
-			warnings = append(warnings, fmt.Sprintf("%s took %.0f %% of the machine's CPU time during %s (%.2f of %.2f s): measure again on a quiet machine",
-				who, 100*i.Share(took), during, took.Seconds(), i.Duration.Seconds()*float64(i.Machine.Cores)))
+			warnings = append(warnings,
+				fmt.Sprintf("%s took %.0f %% of the machine's CPU time during %s (%.2f of %.2f s): measure again on a quiet machine",
+					who, 100*i.Share(took), during, took.Seconds(), i.Duration.Seconds()*float64(i.Machine.Cores)))
 		}
 	}
 	if i.Machine != nil {
@@ -118,10 +119,12 @@ func Warnings(intervals []Interval, during string) []string {
 	}
 	throttle := func(what string, took time.Duration, instead string) {
 		if took.Seconds() > loud*i.Duration.Seconds() {
-			warnings = append(warnings, fmt.Sprintf("%s throttled for %.2f s during the %.2f s of %s: %s", what, took.Seconds(), i.Duration.Seconds(), during, instead))
+			warnings = append(warnings, fmt.Sprintf("%s throttled for %.2f s during the %.2f s of %s: %s", what,
+				took.Seconds(), i.Duration.Seconds(), during, instead))
 		}
 	}
-	throttle("processes were", i.Quota, "measure again without the cgroup's limit of CPU time, which is counted on each core")
+	throttle("processes were", i.Quota,
+		"measure again without the cgroup's limit of CPU time, which is counted on each core")
 	throttle("a core was", i.Heat, "measure again where it does not get so hot")
 	return warnings
 }

@@ -14,7 +14,8 @@ func TestParseMachine(t *testing.T) {
 			"cpu  10 20 30 400 5 6 7 8 9 10\ncpu0 5 10 15 200 2 3 3 4 0 0\ncpu1 5 10 15 200 3 3 4 4 0 0\nintr 1 2 3\nctxt 99\n",
 			machineTimes{cores: 2, idle: 405, steal: 8, total: 486}, true,
 		},
-		"without guests":    {"cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n", machineTimes{cores: 1, idle: 2, steal: 1, total: 8}, true},
+		"without guests": {"cpu 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1\n",
+			machineTimes{cores: 1, idle: 2, steal: 1, total: 8}, true},
 		"a sandbox's zeros": {"cpu 0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n", machineTimes{cores: 1}, false},
 		"without cores":     {"cpu 1 1 1 1 1 1 1 1\n", machineTimes{total: 8}, false},
 		"without steal":     {"cpu 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1\n", machineTimes{}, false},
@@ -23,10 +24,12 @@ func TestParseMachine(t *testing.T) {
 		"twice":             {"cpu 1 1 1 1 1 1 1 1\ncpu0\ncpu 1 1 1 1 1 1 1 1\n", machineTimes{}, false},
 		"nothing":           {"", machineTimes{}, false},
 	} {
-		got, ok := parseMachine(c.text)
-		if ok != c.ok || ok && got != c.want {
-			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, ok, c.want, c.ok)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, ok := parseMachine(c.text)
+			if ok != c.ok || ok && got != c.want {
+				t.Errorf("%s: %+v, %v; want %+v, %v", name, got, ok, c.want, c.ok)
+			}
+		})
 	}
 }
 

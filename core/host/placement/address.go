@@ -78,13 +78,15 @@ func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("has %s here, but must be one: name a smaller network, or an interface",
 			strings.Join(found, " and "))
 	case len(chosen) > 1:
-		return netip.Addr{}, fmt.Errorf("has the addresses %s, but must have one: give a network that has one of them, as in %s/%d",
-			strings.Join(found, " and "), chosen[0], chosen[0].BitLen())
+		return netip.Addr{},
+			fmt.Errorf("has the addresses %s, but must have one: give a network that has one of them, as in %s/%d",
+				strings.Join(found, " and "), chosen[0], chosen[0].BitLen())
 	case byNetwork:
 		return netip.Addr{}, fmt.Errorf("has no address here: there are %s", listed(have))
 	case i < 0:
-		return netip.Addr{}, fmt.Errorf("is neither an interface of this host nor a network as in 10.0.0.0/8: there are %s",
-			listed(have))
+		return netip.Addr{},
+			fmt.Errorf("is neither an interface of this host nor a network as in 10.0.0.0/8: there are %s",
+				listed(have))
 	case !have[i].Up:
 		return netip.Addr{}, fmt.Errorf("is down: there are %s", listed(have))
 	default:

@@ -108,7 +108,8 @@ func coresEach(host Host, users [][]string) (share int, note string) {
 		}
 		each := len(node.Cores) / len(users[n])
 		if each == 0 {
-			return 0, fmt.Sprintf("NUMA node %d of %s has %d cores for %d trainers and servers: affinity is %s there, not %s",
+			return 0, fmt.Sprintf(
+				"NUMA node %d of %s has %d cores for %d trainers and servers: affinity is %s there, not %s",
 				node.Number, host.Name, len(node.Cores), len(users[n]), OnNode, OnCores)
 		}
 		if share == 0 || each < share {

@@ -174,8 +174,9 @@ func divide(hosts []Host, all []ranks, policy Policy) (trainers, servers []int, 
 	case s == 0:
 		return every, nil, nil
 	case len(hosts) == 1:
-		return nil, nil, fmt.Errorf("servers cannot be on hosts of their own (place is %s): %s is the only host; give more hosts, or place %s or %s",
-			Apart, hosts[0].Name, Spread, Packed)
+		return nil, nil,
+			fmt.Errorf("servers cannot be on hosts of their own (place is %s): %s is the only host; give more hosts, or place %s or %s",
+				Apart, hosts[0].Name, Spread, Packed)
 	default:
 		own := min(max(1, len(hosts)*s/(s+counts[Trainer])), s, len(hosts)-1)
 		return every[:len(hosts)-own], every[len(hosts)-own:], nil

@@ -68,23 +68,36 @@ func TestPlan(t *testing.T) {
 		policy    Policy
 		want      string // a layout, or an error
 	}{
-		"one host":                  {hosts(1, 1, 2, 0), processesOf(2, 0, 1, 0, true), Spread, "data t0 t0.hook t1 t1.hook s0"},
-		"spread":                    {hosts(2, 1, 2, 0), processesOf(4, 0, 2, 0, false), Spread, "data t0 t1 s0 | t2 t3 s1"},
-		"beside the first of its":   {hosts(4, 1, 2, 0), processesOf(8, 0, 2, 0, false), Spread, "data t0 t1 s0 | t2 t3 | t4 t5 s1 | t6 t7"},
-		"uneven":                    {hosts(3, 1, 2, 0), processesOf(4, 0, 4, 0, false), Spread, "data t0 t1 s0 s1 | t2 s2 | t3 s3"},
-		"fewer trainers than hosts": {hosts(4, 1, 2, 0), processesOf(2, 0, 2, 0, true), Spread, "data t0 t0.hook s0 |  | t1 t1.hook s1 | "},
-		"no servers":                {hosts(2, 1, 2, 0), processesOf(2, 0, 0, 0, false), Apart, "data t0 | t1"},
-		"packed":                    {hosts(3, 1, 2, 0), processesOf(6, 0, 2, 0, false), Packed, "data t0 t1 | t2 t3 | t4 t5 s0 s1"},
-		"packed on two":             {hosts(3, 1, 2, 0), processesOf(6, 0, 3, 0, false), Packed, "data t0 t1 | t2 t3 s0 s1 | t4 t5 s2"},
-		"packed, too many":          {hosts(2, 1, 1, 0), processesOf(8, 0, 8, 0, false), Packed, "data t0 t1 t2 t3 s0 s1 s2 s3 | t4 t5 t6 t7 s4 s5 s6 s7"},
-		"apart":                     {hosts(3, 1, 2, 0), processesOf(4, 0, 1, 0, false), Apart, "data t0 t1 | t2 t3 | s0"},
-		"apart, equally many":       {hosts(4, 1, 2, 0), processesOf(4, 0, 4, 0, false), Apart, "data t0 t1 | t2 t3 | s0 s1 | s2 s3"},
-		"apart, more servers":       {hosts(2, 1, 2, 0), processesOf(1, 0, 8, 0, false), Apart, "data t0 | s0 s1 s2 s3 s4 s5 s6 s7"},
-		"devices":                   {mixed, processesOf(0, 4, 0, 2, false), Spread, "data | t0 t1 s0 |  | t2 t3 s1"},
-		"packed on devices":         {mixed, processesOf(0, 4, 0, 1, false), Packed, "data | t0 t1 |  | t2 t3 s0"},
-		"packed on two devices":     {mixed, processesOf(0, 4, 0, 2, false), Packed, "data | t0 t1 s0 |  | t2 t3 s1"},
-		"both kinds":                {mixed, processesOf(4, 2, 2, 2, false), Spread, "data t0 s0 | t1 t4 s2 | t2 s1 | t3 t5 s3"},
-		"no host":                   {nil, processesOf(1, 0, 0, 0, false), Spread, "there is no host for the processes of the run"},
+		"one host": {hosts(1, 1, 2, 0), processesOf(2, 0, 1, 0, true), Spread,
+			"data t0 t0.hook t1 t1.hook s0"},
+		"spread": {hosts(2, 1, 2, 0), processesOf(4, 0, 2, 0, false), Spread,
+			"data t0 t1 s0 | t2 t3 s1"},
+		"beside the first of its": {hosts(4, 1, 2, 0), processesOf(8, 0, 2, 0, false), Spread,
+			"data t0 t1 s0 | t2 t3 | t4 t5 s1 | t6 t7"},
+		"uneven": {hosts(3, 1, 2, 0), processesOf(4, 0, 4, 0, false), Spread,
+			"data t0 t1 s0 s1 | t2 s2 | t3 s3"},
+		"fewer trainers than hosts": {hosts(4, 1, 2, 0), processesOf(2, 0, 2, 0, true), Spread,
+			"data t0 t0.hook s0 |  | t1 t1.hook s1 | "},
+		"no servers": {hosts(2, 1, 2, 0), processesOf(2, 0, 0, 0, false), Apart, "data t0 | t1"},
+		"packed": {hosts(3, 1, 2, 0), processesOf(6, 0, 2, 0, false), Packed,
+			"data t0 t1 | t2 t3 | t4 t5 s0 s1"},
+		"packed on two": {hosts(3, 1, 2, 0), processesOf(6, 0, 3, 0, false), Packed,
+			"data t0 t1 | t2 t3 s0 s1 | t4 t5 s2"},
+		"packed, too many": {hosts(2, 1, 1, 0), processesOf(8, 0, 8, 0, false), Packed,
+			"data t0 t1 t2 t3 s0 s1 s2 s3 | t4 t5 t6 t7 s4 s5 s6 s7"},
+		"apart": {hosts(3, 1, 2, 0), processesOf(4, 0, 1, 0, false), Apart,
+			"data t0 t1 | t2 t3 | s0"},
+		"apart, equally many": {hosts(4, 1, 2, 0), processesOf(4, 0, 4, 0, false), Apart,
+			"data t0 t1 | t2 t3 | s0 s1 | s2 s3"},
+		"apart, more servers": {hosts(2, 1, 2, 0), processesOf(1, 0, 8, 0, false), Apart,
+			"data t0 | s0 s1 s2 s3 s4 s5 s6 s7"},
+		"devices":               {mixed, processesOf(0, 4, 0, 2, false), Spread, "data | t0 t1 s0 |  | t2 t3 s1"},
+		"packed on devices":     {mixed, processesOf(0, 4, 0, 1, false), Packed, "data | t0 t1 |  | t2 t3 s0"},
+		"packed on two devices": {mixed, processesOf(0, 4, 0, 2, false), Packed, "data | t0 t1 s0 |  | t2 t3 s1"},
+		"both kinds": {mixed, processesOf(4, 2, 2, 2, false), Spread,
+			"data t0 s0 | t1 t4 s2 | t2 s1 | t3 t5 s3"},
+		"no host": {nil, processesOf(1, 0, 0, 0, false), Spread,
+			"there is no host for the processes of the run"},
 		"apart on one host": {
 			hosts(1, 1, 2, 0), processesOf(2, 0, 1, 0, false), Apart,
 			"servers cannot be on hosts of their own (place is apart): node1 is the only host; give more hosts, or place spread or packed",
@@ -153,7 +166,8 @@ func draw(t *rapid.T) run {
 	if cuda { // the first is of trainers and the last of servers, whatever the policy
 		r.hosts[0].GPUs = max(1, r.hosts[0].GPUs)
 		r.hosts[len(r.hosts)-1].GPUs = max(1, r.hosts[len(r.hosts)-1].GPUs)
-		r.processes = processesOf(r.trainers, count("CUDA trainers", 0, 4), r.servers, count("CUDA servers", 0, 4), rapid.Bool().Draw(t, "companions"))
+		r.processes = processesOf(r.trainers, count("CUDA trainers", 0, 4), r.servers, count("CUDA servers", 0, 4),
+			rapid.Bool().Draw(t, "companions"))
 	} else {
 		r.processes = processesOf(r.trainers, 0, r.servers, 0, rapid.Bool().Draw(t, "companions"))
 	}
@@ -179,7 +193,8 @@ func TestPlanProperties(t *testing.T) {
 		last := map[string]int{}
 		for _, p := range r.processes {
 			h := plan[p.Name]
-			if h < 0 || h >= len(r.hosts) || p.Beside != "" && plan[p.Beside] != h || p.Kind == Data && h != 0 || p.CUDA && r.hosts[h].GPUs == 0 {
+			if h < 0 || h >= len(r.hosts) || p.Beside != "" && plan[p.Beside] != h || p.Kind == Data && h != 0 ||
+				p.CUDA && r.hosts[h].GPUs == 0 {
 				t.Fatalf("%+v is on host %d", p, h)
 			}
 			if p.Beside != "" || p.Kind == Data {
@@ -238,13 +253,15 @@ func TestPinsProperties(t *testing.T) {
 		}
 		noted := map[int]bool{}
 		for h := range r.hosts {
-			noted[h] = slices.ContainsFunc(l.Notes, func(n string) bool { return strings.Contains(n, " of "+r.hosts[h].Name+" has ") })
+			noted[h] = slices.ContainsFunc(l.Notes,
+				func(n string) bool { return strings.Contains(n, " of "+r.hosts[h].Name+" has ") })
 		}
 		users, each := map[string]string{}, map[int]int{}
 		for i, p := range r.processes {
 			placed := l.Processes[i]
 			h := placed.Host
-			if placed.Name != p.Name || (placed.Device != nil) != p.CUDA || placed.Device != nil && *placed.Device >= r.hosts[h].GPUs {
+			if placed.Name != p.Name || (placed.Device != nil) != p.CUDA ||
+				placed.Device != nil && *placed.Device >= r.hosts[h].GPUs {
 				t.Fatalf("%+v is %+v", p, placed)
 			}
 			if (placed.Node == nil) != (r.affinity == Anywhere) {
@@ -304,13 +321,19 @@ func TestLay(t *testing.T) {
 		cpus      string // of each process
 		notes     []string
 	}{
-		"anywhere":             {hosts(1, 2, 2, 0), processesOf(2, 0, 1, 0, false), Anywhere, "data - trainer0 - trainer1 - server0 -", nil},
-		"nodes":                {hosts(1, 2, 2, 0), processesOf(4, 0, 2, 0, true), OnNode, "data 0-1,4-5 trainer0 0-1,4-5 trainer0.hook 0-1,4-5 trainer1 0-1,4-5 trainer1.hook 0-1,4-5 trainer2 2-3,6-7 trainer2.hook 2-3,6-7 trainer3 2-3,6-7 trainer3.hook 2-3,6-7 server0 0-1,4-5 server1 2-3,6-7", nil},
-		"cores":                {hosts(1, 2, 4, 0), processesOf(4, 0, 0, 0, false), OnCores, "data 0-3,8-11 trainer0 0-1,8-9 trainer1 2-3,10-11 trainer2 4-5,12-13 trainer3 6-7,14-15", nil},
-		"as on the fullest":    {hosts(1, 2, 4, 0), processesOf(2, 0, 1, 0, false), OnCores, "data 0-3,8-11 trainer0 0-1,8-9 trainer1 4-5,12-13 server0 2-3,10-11", nil},
-		"each host by its own": {hosts(2, 1, 2, 0), processesOf(2, 0, 2, 0, false), OnCores, "data 0-3 trainer0 0,2 trainer1 0,2 server0 1,3 server1 1,3", nil},
+		"anywhere": {hosts(1, 2, 2, 0), processesOf(2, 0, 1, 0, false), Anywhere,
+			"data - trainer0 - trainer1 - server0 -", nil},
+		"nodes": {hosts(1, 2, 2, 0), processesOf(4, 0, 2, 0, true), OnNode,
+			"data 0-1,4-5 trainer0 0-1,4-5 trainer0.hook 0-1,4-5 trainer1 0-1,4-5 trainer1.hook 0-1,4-5 trainer2 2-3,6-7 trainer2.hook 2-3,6-7 trainer3 2-3,6-7 trainer3.hook 2-3,6-7 server0 0-1,4-5 server1 2-3,6-7", nil},
+		"cores": {hosts(1, 2, 4, 0), processesOf(4, 0, 0, 0, false), OnCores,
+			"data 0-3,8-11 trainer0 0-1,8-9 trainer1 2-3,10-11 trainer2 4-5,12-13 trainer3 6-7,14-15", nil},
+		"as on the fullest": {hosts(1, 2, 4, 0), processesOf(2, 0, 1, 0, false), OnCores,
+			"data 0-3,8-11 trainer0 0-1,8-9 trainer1 4-5,12-13 server0 2-3,10-11", nil},
+		"each host by its own": {hosts(2, 1, 2, 0), processesOf(2, 0, 2, 0, false), OnCores,
+			"data 0-3 trainer0 0,2 trainer1 0,2 server0 1,3 server1 1,3", nil},
 		"too few cores": {
-			hosts(1, 1, 2, 0), processesOf(2, 0, 1, 0, false), OnCores, "data 0-3 trainer0 0-3 trainer1 0-3 server0 0-3",
+			hosts(1, 1, 2, 0), processesOf(2, 0, 1, 0, false), OnCores,
+			"data 0-3 trainer0 0-3 trainer1 0-3 server0 0-3",
 			[]string{"NUMA node 0 of node1 has 2 cores for 3 trainers and servers: affinity is numa there, not core"},
 		},
 		"unknown CPUs": {
@@ -318,24 +341,26 @@ func TestLay(t *testing.T) {
 			[]string{"node1 does not tell its CPUs: affinity is none there, not numa"},
 		},
 	} {
-		l, err := Lay(c.hosts, c.processes, Spread, c.affinity)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var cpus []string
-		for _, p := range l.Processes {
-			list := "-"
-			if p.Node != nil {
-				list = p.CPUs.String()
+		t.Run(name, func(t *testing.T) {
+			l, err := Lay(c.hosts, c.processes, Spread, c.affinity)
+			if err != nil {
+				t.Fatal(err)
 			}
-			cpus = append(cpus, p.Name, list)
-		}
-		if got := strings.Join(cpus, " "); got != c.cpus {
-			t.Errorf("%s: got  %s\nwant %s", name, got, c.cpus)
-		}
-		if d := cmp.Diff(c.notes, l.Notes); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+			var cpus []string
+			for _, p := range l.Processes {
+				list := "-"
+				if p.Node != nil {
+					list = p.CPUs.String()
+				}
+				cpus = append(cpus, p.Name, list)
+			}
+			if got := strings.Join(cpus, " "); got != c.cpus {
+				t.Errorf("%s: got  %s\nwant %s", name, got, c.cpus)
+			}
+			if d := cmp.Diff(c.notes, l.Notes); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 	l, err := Lay(hosts(2, 1, 2, 2), processesOf(1, 5, 1, 1, false), Spread, Anywhere)
 	if err != nil {

@@ -53,9 +53,11 @@ type Mismatch struct {
 func (m *Mismatch) Error() string {
 	by := m.Operation + " over link " + m.Link
 	if m.Link == checked.LinkHook {
-		by = "the hook, which declares the " + map[string]string{record.Average.String(): "mean", record.AllReduce.String(): "sum"}[m.Operation] + ","
+		by = "the hook, which declares the " +
+			map[string]string{record.Average.String(): "mean", record.AllReduce.String(): "sum"}[m.Operation] + ","
 	}
-	return fmt.Sprintf("checked: element %d of bucket %d on %s is wrong in iteration %d: %s left %s", m.Element, m.Bucket, m.Rank, m.Batch, by, m.Got)
+	return fmt.Sprintf("checked: element %d of bucket %d on %s is wrong in iteration %d: %s left %s", m.Element,
+		m.Bucket, m.Rank, m.Batch, by, m.Got)
 }
 
 // key is what the exchanges of one operation have in common.
@@ -130,7 +132,8 @@ func (r *Run) operations() (map[key]*operation, error) {
 	for rank, kept := range r.Kept {
 		for _, x := range kept {
 			if x.Bucket < 0 || x.Bucket >= len(r.Buckets) {
-				return nil, fmt.Errorf("%s kept an exchange of bucket %d, but there are %d", r.Names[rank], x.Bucket, len(r.Buckets))
+				return nil, fmt.Errorf("%s kept an exchange of bucket %d, but there are %d", r.Names[rank], x.Bucket,
+					len(r.Buckets))
 			}
 			k := key{x.Link, -1, x.Batch, x.Bucket, x.Number, x.Operation, x.Edges}
 			ranks := all
@@ -140,7 +143,8 @@ func (r *Run) operations() (map[key]*operation, error) {
 			}
 			op := operations[k]
 			if op == nil {
-				op = &operation{key: k, run: r, spec: &r.Buckets[x.Bucket], ranks: ranks, members: make([]*record.Exchange, len(ranks))}
+				op = &operation{key: k, run: r, spec: &r.Buckets[x.Bucket], ranks: ranks,
+					members: make([]*record.Exchange, len(ranks))}
 				op.place = checked.PlaceOf(r.Seed, x.Batch, op.spec, x.Operation, len(ranks), x.Edges)
 				operations[k] = op
 			}
@@ -157,13 +161,15 @@ func (op *operation) put(rank int, x *record.Exchange) error {
 	at := slices.Index(op.ranks, rank)
 	switch {
 	case at < 0, op.members[max(at, 0)] != nil:
-		return fmt.Errorf("%s kept an exchange that it had no part in, of bucket %d in iteration %d", op.run.Names[rank], x.Bucket, x.Batch)
+		return fmt.Errorf("%s kept an exchange that it had no part in, of bucket %d in iteration %d",
+			op.run.Names[rank], x.Bucket, x.Batch)
 	case x.Operation == record.Broadcast && (x.Root < 0 || x.Root >= len(op.ranks)):
 		return fmt.Errorf("%s kept a broadcast from member %d of %d", op.run.Names[rank], x.Root, len(op.ranks))
 	}
 	for _, s := range []*record.Slice{&x.Sent, &x.Got} {
 		if !op.place.Fits(s) {
-			return fmt.Errorf("%s kept a slice that cannot be, of bucket %d in iteration %d", op.run.Names[rank], x.Bucket, x.Batch)
+			return fmt.Errorf("%s kept a slice that cannot be, of bucket %d in iteration %d", op.run.Names[rank],
+				x.Bucket, x.Batch)
 		}
 	}
 	op.members[at] = x
@@ -186,7 +192,8 @@ func (op *operation) asks() bool {
 // before orders operations by iteration.
 func before(a, b key) int {
 	for _, c := range []int64{
-		a.batch - b.batch, int64(a.bucket - b.bucket), int64(a.number - b.number), int64(a.server - b.server), int64(a.operation - b.operation),
+		a.batch - b.batch, int64(a.bucket - b.bucket), int64(a.number - b.number), int64(a.server - b.server),
+		int64(a.operation - b.operation),
 	} {
 		if c != 0 {
 			return int(max(-1, min(1, c)))

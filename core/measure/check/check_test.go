@@ -92,26 +92,30 @@ func TestRowsThatAreWrongAreNamed(t *testing.T) {
 	keepers := newKeepers(2, 3)
 	spec := tensor.BucketSpec{Sparse: true, Elements: 40, TableRows: 10, Width: 4, Capacity: 10}
 	for want, spoil := range map[string]func(*tensor.Gradient){
-		"no row":                func(g *tensor.Gradient) { g.Rows, g.Values = g.Rows[:len(g.Rows)-1], g.Values[:len(g.Values)-4] },
+		"no row": func(g *tensor.Gradient) {
+			g.Rows, g.Values = g.Rows[:len(g.Rows)-1], g.Values[:len(g.Values)-4]
+		},
 		"row 9, which nobody":   func(g *tensor.Gradient) { n := len(g.Rows); _ = g.SetRows(n + 1); g.Rows[n] = 9 },
 		"but":                   func(g *tensor.Gradient) { g.Values[1] = math.Nextafter32(g.Values[1], 9) },
 		"NaN in the place of":   func(g *tensor.Gradient) { g.Values[1] = float32(math.NaN()) },
 		"+Inf in the place of ": func(g *tensor.Gradient) { g.Values[1] = float32(math.Inf(1)) },
 	} {
-		rapid.Check(t, func(t *rapid.T) {
-			w := newWorld(t, keepers, 3, []tensor.BucketSpec{spec})
-			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "values"), 0))
-			fired := false
-			w.round(random, record.AllReduce, 0, 0, 0, func(rank int, g *tensor.Gradient) {
-				if rank == 1 && len(g.Rows) > 0 && g.Rows[len(g.Rows)-1] < 9 {
-					spoil(g)
-					fired = true
+		t.Run(want, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := newWorld(t, keepers, 3, []tensor.BucketSpec{spec})
+				random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "values"), 0))
+				fired := false
+				w.round(random, record.AllReduce, 0, 0, 0, func(rank int, g *tensor.Gradient) {
+					if rank == 1 && len(g.Rows) > 0 && g.Rows[len(g.Rows)-1] < 9 {
+						spoil(g)
+						fired = true
+					}
+				})
+				m := w.check().Mismatch
+				if fired != (m != nil) || m != nil && (m.Rank != "trainer1" || !strings.Contains(m.Error(), want)) {
+					t.Fatalf("spoilt: %v, but it says %v, not %q", fired, m, want)
 				}
 			})
-			m := w.check().Mismatch
-			if fired != (m != nil) || m != nil && (m.Rank != "trainer1" || !strings.Contains(m.Error(), want)) {
-				t.Fatalf("spoilt: %v, but it says %v, not %q", fired, m, want)
-			}
 		})
 	}
 }
@@ -119,22 +123,25 @@ func TestRowsThatAreWrongAreNamed(t *testing.T) {
 // A server that says that it averages is not asked: what it answers always in the same wrong way is
 // found, though it would say the same of itself.
 func TestAWrongAverageIsFound(t *testing.T) {
-	for _, spec := range []tensor.BucketSpec{{Elements: 9}, {Sparse: true, Elements: 12, TableRows: 3, Width: 4, Capacity: 3}} {
-		w := newWorld(t, newKeepers(3, 1), 1, []tensor.BucketSpec{spec})
-		w.average = true
-		random := rand.New(rand.NewPCG(2, 2))
-		w.round(random, record.PushPull, 0, 0, 0, nil)
-		if out := w.check(); out.Mismatch != nil || out.Elements == 0 {
-			t.Errorf("%+v", out)
-		}
-		w.round(random, record.PushPull, 1, 0, 0, func(_ int, g *tensor.Gradient) {
-			for i := range g.Values {
-				g.Values[i] *= 1.001 // on all ranks
+	for _, spec := range []tensor.BucketSpec{{Elements: 9},
+		{Sparse: true, Elements: 12, TableRows: 3, Width: 4, Capacity: 3}} {
+		t.Run(fmt.Sprint(spec.Index), func(t *testing.T) {
+			w := newWorld(t, newKeepers(3, 1), 1, []tensor.BucketSpec{spec})
+			w.average = true
+			random := rand.New(rand.NewPCG(2, 2))
+			w.round(random, record.PushPull, 0, 0, 0, nil)
+			if out := w.check(); out.Mismatch != nil || out.Elements == 0 {
+				t.Errorf("%+v", out)
+			}
+			w.round(random, record.PushPull, 1, 0, 0, func(_ int, g *tensor.Gradient) {
+				for i := range g.Values {
+					g.Values[i] *= 1.001 // on all ranks
+				}
+			})
+			if m := w.check().Mismatch; m == nil || m.Rank != "trainer0" || m.Batch != 1 || m.Operation != "push-pull" {
+				t.Errorf("it says %v", m)
 			}
 		})
-		if m := w.check().Mismatch; m == nil || m.Rank != "trainer0" || m.Batch != 1 || m.Operation != "push-pull" {
-			t.Errorf("it says %v", m)
-		}
 	}
 }
 
@@ -180,7 +187,8 @@ func TestWhatIsKeptIsSpreadOverThePass(t *testing.T) {
 func TestExchangesThatCannotBeAreRefused(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 3}
 	good := func() *record.Exchange {
-		return &record.Exchange{Link: "group", Operation: record.Average, Sent: record.Slice{Values: make([]float32, 3)}, Got: record.Slice{Values: make([]float32, 3)}}
+		return &record.Exchange{Link: "group", Operation: record.Average,
+			Sent: record.Slice{Values: make([]float32, 3)}, Got: record.Slice{Values: make([]float32, 3)}}
 	}
 	for name, bend := range map[string]func(x *record.Exchange){
 		"bucket":    func(x *record.Exchange) { x.Bucket = 7 },
@@ -190,14 +198,18 @@ func TestExchangesThatCannotBeAreRefused(t *testing.T) {
 		"root":      func(x *record.Exchange) { x.Operation, x.Root = record.Broadcast, 5 },
 		"operation": func(x *record.Exchange) { x.Operation = 77 },
 	} {
-		x := good()
-		bend(x)
-		run := &Run{Buckets: []tensor.BucketSpec{spec}, Names: []string{"trainer0"}, Kept: [][]*record.Exchange{{x}}}
-		if out, err := run.Do(); err == nil {
-			t.Errorf("%s: it makes %+v of it", name, out)
-		}
+		t.Run(name, func(t *testing.T) {
+			x := good()
+			bend(x)
+			run := &Run{Buckets: []tensor.BucketSpec{spec}, Names: []string{"trainer0"},
+				Kept: [][]*record.Exchange{{x}}}
+			if out, err := run.Do(); err == nil {
+				t.Errorf("%s: it makes %+v of it", name, out)
+			}
+		})
 	}
-	run := &Run{Buckets: []tensor.BucketSpec{spec}, Names: []string{"trainer0"}, Kept: [][]*record.Exchange{{good(), good()}}}
+	run := &Run{Buckets: []tensor.BucketSpec{spec}, Names: []string{"trainer0"},
+		Kept: [][]*record.Exchange{{good(), good()}}}
 	if _, err := run.Do(); err == nil {
 		t.Error("two exchanges of one operation pass")
 	}
@@ -205,9 +217,11 @@ func TestExchangesThatCannotBeAreRefused(t *testing.T) {
 
 // A server of which nobody knows what it answers is left out.
 func TestUnknownAnswersAreNotCompared(t *testing.T) {
-	x := &record.Exchange{Link: "server", Operation: record.PushPull, Sent: record.Slice{Values: make([]float32, 3)}, Got: record.Slice{Values: make([]float32, 3)}}
+	x := &record.Exchange{Link: "server", Operation: record.PushPull, Sent: record.Slice{Values: make([]float32, 3)},
+		Got: record.Slice{Values: make([]float32, 3)}}
 	run := &Run{
-		Buckets: []tensor.BucketSpec{{Elements: 3}}, Names: []string{"trainer0", "trainer1"}, Servers: map[int][]int{1: {0, 1}}, Kept: [][]*record.Exchange{{x}, nil},
+		Buckets: []tensor.BucketSpec{{Elements: 3}}, Names: []string{"trainer0", "trainer1"},
+		Servers: map[int][]int{1: {0, 1}}, Kept: [][]*record.Exchange{{x}, nil},
 	}
 	if out, err := run.Do(); err != nil || out.Slices != 0 || out.Missing != 0 {
 		t.Errorf("%+v, %v", out, err)

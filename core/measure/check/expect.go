@@ -34,7 +34,8 @@ func sum(values []float32, factor float64) column {
 
 // bounded is a number that may be off as a sum of so many numbers may.
 func bounded(want, magnitude float64, summands int, many bool) column {
-	return column{want: want, allowed: float64(summands)*ulp*magnitude + ulp*math.Abs(want) + math.SmallestNonzeroFloat32, many: many}
+	return column{want: want,
+		allowed: float64(summands)*ulp*magnitude + ulp*math.Abs(want) + math.SmallestNonzeroFloat32, many: many}
 }
 
 // fits says that got is what it must be.
@@ -123,7 +124,8 @@ func (op *operation) expected(member int) ([]column, error) {
 	case record.AllGather:
 		for e := range out {
 			for owner := range members {
-				if from, to := tensor.Shard(op.spec.Elements, members, owner); op.place.Element(e) >= from && op.place.Element(e) < to {
+				if from, to := tensor.Shard(op.spec.Elements, members, owner); op.place.Element(e) >= from &&
+					op.place.Element(e) < to {
 					out[e] = exactly(op.members[owner].Sent.Values[e])
 				}
 			}

@@ -37,7 +37,8 @@ func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 func (op *operation) inSlice(a, b int32) int { return op.place.After(a) - op.place.After(b) }
 
 // compareMember looks at the first until rows that a member was left with.
-func (op *operation) compareMember(member int, got *record.Slice, until int, numbers []int32, want rows) (elements int, m *Mismatch) {
+func (op *operation) compareMember(member int, got *record.Slice, until int, numbers []int32,
+	want rows) (elements int, m *Mismatch) {
 	span := op.place.Span
 	place := func(row int32, column int) int { return int(row)*op.spec.Width + op.place.Column + column }
 	next := 0
@@ -96,7 +97,8 @@ func (op *operation) expectedRows(until int) (rows, error) {
 	switch op.operation {
 	case record.PushPull, record.Broadcast, record.AllReduce, record.Average:
 	default:
-		return nil, fmt.Errorf("%s kept an exchange of rows by %q, which has none", op.run.Names[op.ranks[0]], op.operation)
+		return nil, fmt.Errorf("%s kept an exchange of rows by %q, which has none", op.run.Names[op.ranks[0]],
+			op.operation)
 	}
 	out := rows{}
 	for row, values := range have {

@@ -66,7 +66,8 @@ type world struct {
 	average bool               // the server says that it averages, and nobody needs to ask it
 }
 
-func newWorld(t interface{ Fatal(args ...any) }, keepers []*checked.Keeper, seed uint64, specs []tensor.BucketSpec) *world {
+func newWorld(t interface{ Fatal(args ...any) }, keepers []*checked.Keeper, seed uint64,
+	specs []tensor.BucketSpec) *world {
 	w := &world{t: t, seed: seed, specs: specs, keepers: keepers}
 	for _, k := range keepers {
 		k.Reset()
@@ -84,7 +85,8 @@ func newWorld(t interface{ Fatal(args ...any) }, keepers []*checked.Keeper, seed
 
 // round has all ranks carry out an operation on random values. spoil may change what a rank is left
 // with.
-func (w *world) round(random *rand.Rand, o record.Operation, batch int64, bucket, root int, spoil func(rank int, g *tensor.Gradient)) {
+func (w *world) round(random *rand.Rand, o record.Operation, batch int64, bucket, root int, spoil func(rank int,
+	g *tensor.Gradient)) {
 	n := len(w.members)
 	spec := &w.specs[bucket]
 	var before []tensor.Gradient
@@ -105,7 +107,8 @@ func (w *world) round(random *rand.Rand, o record.Operation, batch int64, bucket
 		for i := range g.Values {
 			g.Values[i] = float32(random.NormFloat64() * math.Exp(4*random.NormFloat64()))
 		}
-		before = append(before, tensor.Gradient{Values: slices.Clone(g.Values), Rows: slices.Clone(g.Rows), Width: g.Width})
+		before = append(before,
+			tensor.Gradient{Values: slices.Clone(g.Values), Rows: slices.Clone(g.Rows), Width: g.Width})
 		start(w.links[rank], o, batch, w.buckets[rank][bucket], root)
 	}
 	for rank, m := range w.members {
@@ -119,7 +122,8 @@ func (w *world) round(random *rand.Rand, o record.Operation, batch int64, bucket
 }
 
 // carryOut makes g what a rank is left with. Sums are in float32, in any but the core's order.
-func carryOut(g *tensor.Gradient, spec *tensor.BucketSpec, o record.Operation, before []tensor.Gradient, rank, root int) {
+func carryOut(g *tensor.Gradient, spec *tensor.BucketSpec, o record.Operation, before []tensor.Gradient,
+	rank, root int) {
 	n := len(before)
 	if spec.Sparse && o != record.Broadcast {
 		m := tensor.NewRowMerger(n)
@@ -219,14 +223,16 @@ func mean(trainers int) func(int, [][][]float32) ([][]float32, error) {
 }
 
 var operations = []record.Operation{
-	record.PushPull, record.AllReduce, record.Average, record.Broadcast, record.ReduceScatter, record.AllGather, record.AllToAll,
+	record.PushPull, record.AllReduce, record.Average, record.Broadcast, record.ReduceScatter, record.AllGather,
+	record.AllToAll,
 }
 
 func drawSpec(t *rapid.T) tensor.BucketSpec {
 	if !rapid.Bool().Draw(t, "sparse") {
 		return tensor.BucketSpec{Elements: rapid.IntRange(1, 3000).Draw(t, "elements")}
 	}
-	rows, width := rapid.IntRange(1, 300).Draw(t, "rows"), rapid.SampledFrom([]int{1, 3, 16, 1023, 1200}).Draw(t, "width")
+	rows, width := rapid.IntRange(1, 300).Draw(t, "rows"), rapid.SampledFrom([]int{1, 3, 16, 1023, 1200}).Draw(t,
+		"width")
 	return tensor.BucketSpec{Sparse: true, Elements: rows * width, TableRows: rows, Width: width, Capacity: rows}
 }
 

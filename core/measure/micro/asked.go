@@ -63,11 +63,13 @@ func (p *Plan) unchecked(c cell) string {
 	case o.Served && p.Expect == Any, o.Hooked && p.HookExpect == Any:
 		return "--expect is any"
 	case o.Served && p.Expect == Part && !canSay(p.Server):
-		return fmt.Sprintf("server %s speaks the protocol, and does not declare that it says what it answers", p.Server.Key)
+		return fmt.Sprintf("server %s speaks the protocol, and does not declare that it says what it answers",
+			p.Server.Key)
 	case o.Hooked && p.HookExpect == Part && !canSay(p.Hook):
 		return fmt.Sprintf("hook %s speaks the protocol, and does not declare that it says what it leaves", p.Hook.Key)
 	case o.Served && p.serverExpect() == Any:
-		return fmt.Sprintf("hook %s measures, whose plugin %s does not have server %s", p.Hook.Key, p.Hook.Plugin.Name, p.Server.Key)
+		return fmt.Sprintf("hook %s measures, whose plugin %s does not have server %s", p.Hook.Key, p.Hook.Plugin.Name,
+			p.Server.Key)
 	}
 	return ""
 }

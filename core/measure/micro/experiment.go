@@ -14,7 +14,8 @@ type Given struct{ ServerPlace, Expect bool }
 // Take has the plan measure the parts of an experiment, in its world.
 func (p *Plan) Take(exp *config.Experiment, given Given) error {
 	if exp.Service != sdk.ServiceGradients {
-		return fmt.Errorf("trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
+		return fmt.Errorf(
+			"trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
 			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}
 	p.World, p.Server, p.Affinity, p.Aggregate = exp.World, exp.Parts[sdk.KindServer], exp.Affinity, exp.Aggregate

@@ -29,9 +29,11 @@ func GoBench(w io.Writer, r *Result) error {
 		}
 		for i := range row.LatenciesUS {
 			s := stats.Summarize(row.LatenciesUS[i])
-			fmt.Fprintf(out, "%s %d %.0f ns/op %.0f p95-ns %.0f min-ns", row.benchName(), s.Count/row.Trainers, s.P50*1e3, s.P95*1e3, s.Min*1e3)
+			fmt.Fprintf(out, "%s %d %.0f ns/op %.0f p95-ns %.0f min-ns", row.benchName(), s.Count/row.Trainers,
+				s.P50*1e3, s.P95*1e3, s.Min*1e3)
 			if row.Bytes > 0 {
-				fmt.Fprintf(out, " %.4g algbw-GB/s %.4g busbw-GB/s", rate(row.volume.Alg, s.P50), rate(row.volume.Bus, s.P50))
+				fmt.Fprintf(out, " %.4g algbw-GB/s %.4g busbw-GB/s", rate(row.volume.Alg, s.P50),
+					rate(row.volume.Bus, s.P50))
 			}
 			fmt.Fprintln(out)
 		}
@@ -59,6 +61,7 @@ func (r *Row) benchName() string {
 	if r.Aggregate != "" {
 		operation += "/aggregate=" + r.Aggregate
 	}
-	return fmt.Sprintf("BenchmarkComm/op=%s/server=%s/transport=%s/trainers=%d/servers=%d/mode=%s/place=%s/kind=%s/size=%s",
+	return fmt.Sprintf(
+		"BenchmarkComm/op=%s/server=%s/transport=%s/trainers=%d/servers=%d/mode=%s/place=%s/kind=%s/size=%s",
 		operation, server, r.Transport, r.Trainers, r.Servers, r.Mode, r.Place, kind, bytesize.Format(r.Bytes))
 }

@@ -125,7 +125,8 @@ func (r *Result) addShare(row *Row) {
 		}
 	}
 	for _, l := range r.Limits {
-		if l.Name != name || name != tcpBothWays && (l.Bytes != r.plan.footprint(row.Bytes) || l.Cores != limits.Cores()) {
+		if l.Name != name ||
+			name != tcpBothWays && (l.Bytes != r.plan.footprint(row.Bytes) || l.Cores != limits.Cores()) {
 			continue
 		}
 		row.shareOf(l)

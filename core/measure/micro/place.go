@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// place says where the processes run, on these hosts, the core's first unless it is apart; without any, on this host. Those of every
-// transport run at the same places, of which the result has one.
+// place says where the processes run, on these hosts, the core's first unless it is apart; without any, on this host.
+// Those of every transport run at the same places, of which the result has one.
 func (s *session) place(hosts []placement.Host, apart bool) (*placement.Layout, error) {
 	if len(hosts) == 0 {
 		hosts = []placement.Host{placement.Here("", 0)}

@@ -42,29 +42,32 @@ func TestPlace(t *testing.T) {
 		{2, 1, placement.Spread, hostsOf("node1", "node2"), "node1 server2, node1 trainer0, node2 trainer1"},
 		{2, 1, placement.Apart, hostsOf("node1", "node2"), "node1 trainer0, node1 trainer1, node2 server2"},
 		{1, 1, placement.Spread, hostsOf("node1", "node2"), "node1 server1, node1 trainer0"},
-		{4, 2, placement.Packed, hostsOf("node1", "node2", "node3"), "node1 trainer0, node1 trainer1, node2 trainer2, node3 server4, node3 server5, node3 trainer3"},
+		{4, 2, placement.Packed, hostsOf("node1", "node2", "node3"),
+			"node1 trainer0, node1 trainer1, node2 trainer2, node3 server4, node3 server5, node3 trainer3"},
 	} {
-		p := planOf(c.trainers, c.servers, bench.PushPull)
-		p.ServerPlace = c.policy
-		s := newSession(p)
-		s.result = &Result{plan: p}
-		layout, err := s.place(c.hosts, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := placesOf(s.result.Placement); got != c.want {
-			t.Errorf("%d trainers and %d servers, %s: %s, want %s", c.trainers, c.servers, c.policy, got, c.want)
-		}
-		for _, one := range s.result.Placement.Processes {
-			for _, f := range p.Fabrics {
-				if placed, ok := layout.Of(one.Name + "." + f.Name); !ok || placed.Host != one.Host {
-					t.Errorf("%s of %s runs on host %d, want %d", one.Name, f.Name, placed.Host, one.Host)
+		t.Run(string(c.policy), func(t *testing.T) {
+			p := planOf(c.trainers, c.servers, bench.PushPull)
+			p.ServerPlace = c.policy
+			s := newSession(p)
+			s.result = &Result{plan: p}
+			layout, err := s.place(c.hosts, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := placesOf(s.result.Placement); got != c.want {
+				t.Errorf("%d trainers and %d servers, %s: %s, want %s", c.trainers, c.servers, c.policy, got, c.want)
+			}
+			for _, one := range s.result.Placement.Processes {
+				for _, f := range p.Fabrics {
+					if placed, ok := layout.Of(one.Name + "." + f.Name); !ok || placed.Host != one.Host {
+						t.Errorf("%s of %s runs on host %d, want %d", one.Name, f.Name, placed.Host, one.Host)
+					}
 				}
 			}
-		}
-		if want := 2 * (c.trainers + c.servers); len(layout.Processes) != want {
-			t.Errorf("%d processes are placed, want %d", len(layout.Processes), want)
-		}
+			if want := 2 * (c.trainers + c.servers); len(layout.Processes) != want {
+				t.Errorf("%d processes are placed, want %d", len(layout.Processes), want)
+			}
+		})
 	}
 }
 
@@ -76,16 +79,20 @@ func TestPlaceOnOneHost(t *testing.T) {
 	if layout, err := s.place(nil, false); err != nil || s.result.Placement != nil || len(layout.Hosts) != 1 {
 		t.Errorf("%v, the result has %+v", err, s.result.Placement)
 	}
-	if _, err := s.place(hostsOf("node1"), true); err != nil || s.result.Placement == nil || s.result.Placement.Hosts[0].Name != "node1" {
+	if _, err := s.place(hostsOf("node1"), true); err != nil || s.result.Placement == nil ||
+		s.result.Placement.Hosts[0].Name != "node1" {
 		t.Errorf("%v, of a host apart from the core's the result has %+v", err, s.result.Placement)
 	}
 	p.ServerPlace = placement.Apart
-	if _, err := s.place(hostsOf("node1"), false); err == nil || !strings.Contains(err.Error(), "servers cannot be on hosts of their own (place is apart): node1 is the only host") {
+	if _, err := s.place(hostsOf("node1"), false); err == nil ||
+		!strings.Contains(err.Error(),
+			"servers cannot be on hosts of their own (place is apart): node1 is the only host") {
 		t.Errorf("the error is %v", err)
 	}
 	p.ServerPlace, p.Affinity = placement.Spread, placement.OnCores
 	layout, err := s.place(hostsOf("node1"), false)
-	if err != nil || len(layout.CPUs("server2.tcp")) != 1 || layout.CPUs("trainer0.tcp").String() == layout.CPUs("trainer1.tcp").String() {
+	if err != nil || len(layout.CPUs("server2.tcp")) != 1 ||
+		layout.CPUs("trainer0.tcp").String() == layout.CPUs("trainer1.tcp").String() {
 		t.Errorf("%v, the layout is %+v", err, layout)
 	}
 }

@@ -124,7 +124,8 @@ func (p *Plan) Check() error {
 	}
 	for _, f := range p.Fabrics {
 		if p.Aggregate && !f.Aggregates() {
-			return fmt.Errorf("--aggregate is host but transport %s cannot: it needs %s, on which the trainers of a host share memory", f.Name, fabric.DefaultAcross().Name)
+			return fmt.Errorf("--aggregate is host but transport %s cannot: it needs %s, on which the trainers of a host share memory",
+				f.Name, fabric.DefaultAcross().Name)
 		}
 	}
 	for _, o := range p.Operations {
@@ -134,7 +135,8 @@ func (p *Plan) Check() error {
 		case o.Hooked && p.Hook.Key == "":
 			return fmt.Errorf("%s needs a hook, but --ddp-hook is not given", o.Name)
 		case o.Hooked && p.Hook.Protocol && slices.Contains(p.Places, Copied):
-			return fmt.Errorf("hook %s speaks the protocol, so that its buckets lie where both processes map them: leave --place %s out", p.Hook.Key, Copied)
+			return fmt.Errorf("hook %s speaks the protocol, so that its buckets lie where both processes map them: leave --place %s out",
+				p.Hook.Key, Copied)
 		case o.Dense && p.Sparse:
 			return fmt.Errorf("%s has no form for --sparse: rows of a table are not scattered", o.Name)
 		}
@@ -153,7 +155,8 @@ func (p *Plan) checkSizes() error {
 		case size < unit || size%unit != 0:
 			return fmt.Errorf("size %s is no multiple of %s", bytesize.Format(size), what)
 		case size/4 > math.MaxInt32:
-			return fmt.Errorf("size %s is more than the %d elements that a bucket can have", bytesize.Format(size), math.MaxInt32)
+			return fmt.Errorf("size %s is more than the %d elements that a bucket can have", bytesize.Format(size),
+				math.MaxInt32)
 		case slices.Contains(p.Sizes[:i], size):
 			return fmt.Errorf("size %s is given twice", bytesize.Format(size))
 		}

@@ -1,6 +1,7 @@
 package micro
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -38,9 +39,11 @@ var measured = []*bench.Operation{bench.PushPull, bench.AllReduce, bench.Broadca
 // planOf passes Check.
 func planOf(trainers, servers int, operations ...*bench.Operation) *Plan {
 	return &Plan{
-		Operations: operations, Fabrics: fabricsOf("shm", "tcp"), Modes: []Mode{Fresh, Warm}, Places: []Place{InPlace, Copied},
-		Sizes: []int{4096, 1 << 20}, Width: 128, Density: 0.5,
-		World: config.World{Trainers: trainers, Servers: servers}, Server: config.Part{Key: "average", Elementwise: true},
+		Operations: operations, Fabrics: fabricsOf("shm", "tcp"), Modes: []Mode{Fresh, Warm},
+		Places: []Place{InPlace, Copied},
+		Sizes:  []int{4096, 1 << 20}, Width: 128, Density: 0.5,
+		World:  config.World{Trainers: trainers, Servers: servers},
+		Server: config.Part{Key: "average", Elementwise: true},
 		Expect: Mean, Seconds: 1, Repeat: 3, Limits: true, Timeout: time.Minute,
 	}
 }
@@ -50,24 +53,28 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Plan){
-		"--seconds is NaN":                      func(p *Plan) { p.Seconds = math.NaN() },
-		"--density is NaN":                      func(p *Plan) { p.Density = math.NaN() },
-		"--density is 0 but":                    func(p *Plan) { p.Density = 0 },
-		"--width is 0 but":                      func(p *Plan) { p.Width = 0 },
-		"--rounds is 1000001 but":               func(p *Plan) { p.Rounds = 1_000_001 },
-		"--repeat is 0 but":                     func(p *Plan) { p.Repeat = 0 },
-		"dense has no form for --sparse":        func(p *Plan) { p.Sparse, p.Operations[0] = true, &bench.Operation{Name: "dense", Dense: true} },
+		"--seconds is NaN":        func(p *Plan) { p.Seconds = math.NaN() },
+		"--density is NaN":        func(p *Plan) { p.Density = math.NaN() },
+		"--density is 0 but":      func(p *Plan) { p.Density = 0 },
+		"--width is 0 but":        func(p *Plan) { p.Width = 0 },
+		"--rounds is 1000001 but": func(p *Plan) { p.Rounds = 1_000_001 },
+		"--repeat is 0 but":       func(p *Plan) { p.Repeat = 0 },
+		"dense has no form for --sparse": func(p *Plan) {
+			p.Sparse, p.Operations[0] = true, &bench.Operation{Name: "dense", Dense: true}
+		},
 		"pushpull needs a server":               func(p *Plan) { p.World.Servers = 0 },
 		"size 2B is no multiple of the 4":       func(p *Plan) { p.Sizes[1] = 2 },
 		"size 4KiB is given twice":              func(p *Plan) { p.Sizes[1] = 4096 },
 		"size 16GiB is more than":               func(p *Plan) { p.Sizes[1] = 16 << 30 },
 		"a row of --width 100, which is 400 by": func(p *Plan) { p.Sparse, p.Width = true, 100 },
 	} {
-		p := planOf(2, 1, slices.Clone(measured)...)
-		change(p)
-		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the plan is %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			p := planOf(2, 1, slices.Clone(measured)...)
+			change(p)
+			if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the plan is %v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -97,7 +104,8 @@ func TestBuckets(t *testing.T) {
 		t.Error(d)
 	}
 	p.Sparse = true
-	if d := cmp.Diff(tensor.BucketSpec{Elements: 1024, Sparse: true, TableRows: 8, Width: 128, Capacity: 8}, p.buckets()[0]); d != "" {
+	if d := cmp.Diff(tensor.BucketSpec{Elements: 1024, Sparse: true, TableRows: 8, Width: 128, Capacity: 8},
+		p.buckets()[0]); d != "" {
 		t.Error(d)
 	}
 }
@@ -121,10 +129,12 @@ func TestTurnRounds(t *testing.T) {
 		{7, 1, 3, time.Second, 3},
 		{1, 1, 3, time.Second, 1},
 	} {
-		p := Plan{Rounds: c.rounds, Seconds: c.seconds, Repeat: c.repeat}
-		if got := p.turnRounds(c.round); got != c.want {
-			t.Errorf("%+v gives %d rounds", c, got)
-		}
+		t.Run(fmt.Sprint(c.rounds), func(t *testing.T) {
+			p := Plan{Rounds: c.rounds, Seconds: c.seconds, Repeat: c.repeat}
+			if got := p.turnRounds(c.round); got != c.want {
+				t.Errorf("%+v gives %d rounds", c, got)
+			}
+		})
 	}
 }
 
@@ -137,7 +147,8 @@ func TestVolumeOfACell(t *testing.T) {
 		got = c
 		return bench.Volume{Alg: 7}
 	}}
-	want := bench.Case{Trainers: 4, Servers: 2, Elementwise: true, Bytes: 64, Sparse: true, Width: 8, Density: 0.25, Warm: true, Copied: true}
+	want := bench.Case{Trainers: 4, Servers: 2, Elementwise: true, Bytes: 64, Sparse: true, Width: 8, Density: 0.25,
+		Warm: true, Copied: true}
 	if v := p.volumeOf(cell{operation: o, mode: Warm, place: Copied, size: 64}); v.Alg != 7 || got != want {
 		t.Errorf("the volume of %+v is %+v, want that of %+v", got, v, want)
 	}
@@ -170,10 +181,12 @@ func TestMeasuringPlugin(t *testing.T) {
 		"a hook that needs no server":    {bench.Hook, plugin("a"), plugin("b"), Part, "b", false, true},
 		"a server for which none pushes": {bench.Hook, plugin("a", "b"), plugin("b"), Part, "b", false, true},
 	} {
-		p := planOf(2, 1, c.operation)
-		p.Server, p.Hook, p.Expect, p.HookLinks.Server = c.server, c.hook, c.expect, !c.unlinked
-		if got := p.measuring().Name; got != c.plugin || p.asksServer() != c.asked {
-			t.Errorf("%s: plugin %s measures, and asks the server: %v", name, got, p.asksServer())
-		}
+		t.Run(name, func(t *testing.T) {
+			p := planOf(2, 1, c.operation)
+			p.Server, p.Hook, p.Expect, p.HookLinks.Server = c.server, c.hook, c.expect, !c.unlinked
+			if got := p.measuring().Name; got != c.plugin || p.asksServer() != c.asked {
+				t.Errorf("%s: plugin %s measures, and asks the server: %v", name, got, p.asksServer())
+			}
+		})
 	}
 }

@@ -29,8 +29,9 @@ type process struct {
 	rank   int
 	serves bool     // it is a server, or the part of one; the others measure
 	part   *process // the companion with its server or hook; nil if it holds that itself
-	asked  *process // a second server in a companion, which says what the one that serves must answer; nil unless it is asked
-	host   *process // of a companion: the process that calls it
+	// a second server in a companion, which says what the one that serves must answer; nil unless it is asked
+	asked *process
+	host  *process // of a companion: the process that calls it
 }
 
 // newRanks makes those of a transport, with a suffix to their names.
@@ -44,7 +45,8 @@ func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 				held, title = p.Hook, "hook "+p.Hook.Key
 			}
 		}
-		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: title}, ranks: r, rank: rank, serves: serves}
+		q := &process{Member: &cluster.Member{Name: p.World.Name(rank) + suffix, Plugin: plugin, Part: title}, ranks: r,
+			rank: rank, serves: serves}
 		q.Env = q.environment
 		if held.Protocol {
 			q.Plugin = registry.Plugin{Name: registry.Builtin}
@@ -69,7 +71,8 @@ func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 
 // beside makes a companion of a process.
 func (p *process) beside(suffix string, plugin registry.Plugin, title string, serves bool) *process {
-	part := &process{Member: &cluster.Member{Name: p.Name + suffix, Plugin: plugin, Part: title, Protocol: true, Host: p.Name}, ranks: p.ranks, rank: p.rank, serves: serves, host: p}
+	part := &process{Member: &cluster.Member{Name: p.Name + suffix, Plugin: plugin, Part: title, Protocol: true,
+		Host: p.Name}, ranks: p.ranks, rank: p.rank, serves: serves, host: p}
 	part.Env = part.environment
 	p.ranks.parts = append(p.ranks.parts, part)
 	return part

@@ -46,13 +46,16 @@ func TestConnectRequests(t *testing.T) {
 	if req.GetGroup().GetPosition() != 3 || req.GetSync().GetPosition() != 3 || len(req.GetBuckets()) != 2 {
 		t.Errorf("trainer3 joins %v", req)
 	}
-	if got := peers(req.GetGroup().GetMembers()...); !strings.HasPrefix(got, "trainer0.tcp at link:trainer0.tcp, trainer1.tcp at ") || len(req.GetGroup().GetMembers()) != 4 {
+	if got := peers(req.GetGroup().GetMembers()...); !strings.HasPrefix(got,
+		"trainer0.tcp at link:trainer0.tcp, trainer1.tcp at ") || len(req.GetGroup().GetMembers()) != 4 {
 		t.Errorf("the group is %s", got)
 	}
-	if got := peers(req.GetSync().GetMembers()...); !strings.HasPrefix(got, "trainer0.tcp at unix:trainer0.tcp, ") || len(req.GetSync().GetMembers()) != 4 {
+	if got := peers(req.GetSync().GetMembers()...); !strings.HasPrefix(got, "trainer0.tcp at unix:trainer0.tcp, ") ||
+		len(req.GetSync().GetMembers()) != 4 {
 		t.Errorf("the group that lines up is %s", got)
 	}
-	if got := peers(s.connectRequest(w.servers[1]).GetServer().GetTrainers()...); got != "trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
+	if got := peers(s.connectRequest(w.servers[1]).GetServer().GetTrainers()...); got !=
+		"trainer2.tcp at link:trainer2.tcp, trainer3.tcp at link:trainer3.tcp" {
 		t.Errorf("server5 serves %s", got)
 	}
 }
@@ -67,12 +70,14 @@ func TestConnectRequestsOfAHook(t *testing.T) {
 		{Server: true, Group: true, Default: true}: {true, true, true, true},
 	} {
 		p := planOf(2, 1, bench.Hook)
-		p.HookLinks, p.Hook = links, config.Part{Key: "mine", Plugin: registry.Plugin{Name: "other"}, Settings: json.RawMessage(`{"a":1}`)}
+		p.HookLinks, p.Hook = links, config.Part{Key: "mine", Plugin: registry.Plugin{Name: "other"},
+			Settings: json.RawMessage(`{"a":1}`)}
 		s := laidOut(t, p)
 		w := s.ranks[0]
 		req, role := s.connectRequest(w.trainers[1]).GetBench(), s.configureRequest(w.trainers[1]).GetBench()
 		got := [4]bool{req.GetServer() != nil, req.GetGroup() != nil, req.GetDefault() != nil, len(w.servers) > 0}
-		if got != want || role.GetHook().GetKey() != "mine" || string(role.GetHook().GetSettings()) != `{"a":1}` || role.GetTrainers() != 2 || w.trainers[1].Plugin.Name != "other" {
+		if got != want || role.GetHook().GetKey() != "mine" || string(role.GetHook().GetSettings()) != `{"a":1}` ||
+			role.GetTrainers() != 2 || w.trainers[1].Plugin.Name != "other" {
 			t.Errorf("a hook with %v: %v, %v", links, got, role)
 		}
 	}
@@ -107,7 +112,8 @@ func TestConfigureRequest(t *testing.T) {
 	got := s.configureRequest(w.servers[0])
 	want := &proto.ConfigureRequest{
 		Rank: 2, Part: &proto.PartChoice{Kind: "server", Key: "average", Settings: []byte(`{"a":1}`)},
-		Transport: "shm", Listen: "::1", InsecureNetwork: true, Role: &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}},
+		Transport: "shm", Listen: "::1", InsecureNetwork: true,
+		Role: &proto.ConfigureRequest_Server{Server: &proto.ServerRole{}},
 	}
 	if got.String() != want.String() {
 		t.Errorf("the request is %v, want %v", got, want)
@@ -129,27 +135,31 @@ func TestCheckSites(t *testing.T) {
 	for name, c := range map[string]struct {
 		elsewhere, want string
 	}{
-		"one host":  {"", ""},
-		"a trainer": {"trainer1.shm", "trainer0.shm runs on the core's host and trainer1.shm on node7, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp"},
-		"another":   {"trainer1.tcp", ""},
-		"over TCP":  {"server2.tcp", ""},
-		"a server":  {"server2.shm", "trainer0.shm runs on the core's host and server2.shm on node7, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp"},
+		"one host": {"", ""},
+		"a trainer": {"trainer1.shm",
+			"trainer0.shm runs on the core's host and trainer1.shm on node7, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp"},
+		"another":  {"trainer1.tcp", ""},
+		"over TCP": {"server2.tcp", ""},
+		"a server": {"server2.shm",
+			"trainer0.shm runs on the core's host and server2.shm on node7, but transport shm (flag --transport) reaches no other host: leave it out, or give tcp"},
 	} {
-		s := laidOut(t, planOf(2, 1, bench.PushPull))
-		for _, p := range s.all {
-			site := cluster.Site{Host: cluster.CoreHost}
-			if p.Name == c.elsewhere {
-				site.Host = "node7"
+		t.Run(name, func(t *testing.T) {
+			s := laidOut(t, planOf(2, 1, bench.PushPull))
+			for _, p := range s.all {
+				site := cluster.Site{Host: cluster.CoreHost}
+				if p.Name == c.elsewhere {
+					site.Host = "node7"
+				}
+				p.Process = sited{site: site}
 			}
-			p.Process = sited{site: site}
-		}
-		got := ""
-		if err := s.checkSites(); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+			got := ""
+			if err := s.checkSites(); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -205,16 +215,18 @@ func (p placed) Site() cluster.Site { return cluster.Site{Host: p.host} }
 func TestLimitsAreOfTheCoresHost(t *testing.T) {
 	p := planOf(2, 0, bench.Barrier)
 	for _, host := range []string{cluster.CoreHost, "node7"} {
-		s := newSession(p)
-		for _, process := range s.all {
-			process.Process = placed{host: cluster.CoreHost}
-		}
-		s.ranks[0].trainers[1].Process = placed{host: host}
-		if err := s.measureLimits(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if measured := len(s.limits) > 0; measured != (host == cluster.CoreHost) {
-			t.Errorf("with a trainer on %s there are %d limits", host, len(s.limits))
-		}
+		t.Run(host, func(t *testing.T) {
+			s := newSession(p)
+			for _, process := range s.all {
+				process.Process = placed{host: cluster.CoreHost}
+			}
+			s.ranks[0].trainers[1].Process = placed{host: host}
+			if err := s.measureLimits(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if measured := len(s.limits) > 0; measured != (host == cluster.CoreHost) {
+				t.Errorf("with a trainer on %s there are %d limits", host, len(s.limits))
+			}
+		})
 	}
 }

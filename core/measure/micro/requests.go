@@ -31,10 +31,14 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 			req.Part = serverChoice
 			trainers = int32(len(s.plan.World.TrainersOf(s.plan.serverOf(p)))) // #nosec G115 -- a count of ranks
 		}
-		req.Role = &proto.ConfigureRequest_Companion{Companion: &proto.CompanionRole{Trainers: trainers, Seed: s.plan.Seed}}
+		req.Role = &proto.ConfigureRequest_Companion{
+			Companion: &proto.CompanionRole{Trainers: trainers, Seed: s.plan.Seed},
+		}
 	case p.serves:
 		req.Part = serverChoice
-		req.Role = &proto.ConfigureRequest_Server{Server: &proto.ServerRole{Asynchronous: server.Asynchronous, Protocol: p.part != nil}}
+		req.Role = &proto.ConfigureRequest_Server{
+			Server: &proto.ServerRole{Asynchronous: server.Asynchronous, Protocol: p.part != nil},
+		}
 	default:
 		role := &proto.BenchRole{Trainers: trainers, Seed: s.plan.Seed, Protocol: p.part != nil}
 		if s.plan.some(hooked) {
@@ -64,7 +68,8 @@ func (s *session) connect(ctx context.Context) error {
 func (s *session) connectRequest(p *process) *proto.ConnectRequest {
 	switch {
 	case p.host != nil:
-		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.host.Peer()), Buckets: convert.BucketsToProto(s.plan.buckets())}
+		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.host.Peer()),
+			Buckets: convert.BucketsToProto(s.plan.buckets())}
 		if !p.serves {
 			links.Hook = s.hookLinks(p.host)
 		}
@@ -120,7 +125,8 @@ func (s *session) serverLinks(p *process) *proto.ServerLinks {
 func (s *session) benchLinks(p *process) *proto.BenchLinks {
 	w := p.ranks
 	position := int32(p.rank) // #nosec G115 -- a rank
-	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Sync: &proto.Group{Position: position}, Companion: peerOf(p.part), Asked: peerOf(p.asked)}
+	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()),
+		Sync: &proto.Group{Position: position}, Companion: peerOf(p.part), Asked: peerOf(p.asked)}
 	if rank, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
 		server := w.servers[rank-w.servers[0].rank]
 		links.Server = convert.PeerToProto(server.LinkPeer(w.fabric, p))

@@ -147,7 +147,8 @@ func (r *Row) Void() bool { return r.Mismatch != "" }
 
 func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 	r := &Row{
-		Operation: c.operation.Name, Transport: f.Name, Mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode, Place: c.place,
+		Operation: c.operation.Name, Transport: f.Name, Mapped: f.Maps(), Trainers: p.World.Trainers, Mode: c.mode,
+		Place:  c.place,
 		Sparse: p.Sparse && c.size > 0, Bytes: c.size, volume: p.volumeOf(c),
 	}
 	r.MovedBytes = r.volume.Moved

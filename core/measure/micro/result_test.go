@@ -45,9 +45,11 @@ func example(t *testing.T) *Result {
 	t.Helper()
 	p := planOf(2, 1, measured...)
 	r := &Result{
-		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Command: []string{"psbench", "comm"},
-		Environment: result.Environment{Psbench: "v1", Commit: "a3139f6", Go: "go1", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
-		Limits:      []Limit{}, Rows: []*Row{}, plan: p,
+		Schema: Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+		Command: []string{"psbench", "comm"},
+		Environment: result.Environment{Psbench: "v1", Commit: "a3139f6", Go: "go1", OS: "linux", Arch: "amd64",
+			Kernel: "6.1", CPU: "cpu", Cores: 2, MemoryMiB: 4096},
+		Limits: []Limit{}, Rows: []*Row{}, plan: p,
 	}
 	for i, c := range p.cells() {
 		for _, transport := range p.Fabrics {
@@ -130,7 +132,8 @@ func TestMissingRounds(t *testing.T) {
 
 func TestVoided(t *testing.T) {
 	r := example(t)
-	if err := r.voided(); err == nil || err.Error() != "1 of 25 rows are void: element 17 of round 3 on trainer1 is 5.5 instead of 5" {
+	if err := r.voided(); err == nil ||
+		err.Error() != "1 of 25 rows are void: element 17 of round 3 on trainer1 is 5.5 instead of 5" {
 		t.Errorf("the error is %v", err)
 	}
 	for _, row := range r.Rows {
@@ -147,7 +150,8 @@ func TestShares(t *testing.T) {
 	p.Sizes = []int{1 << 20}
 	r := &Result{plan: p, Rows: []*Row{
 		{Transport: "shm", Mapped: true, Bytes: 1 << 20, P50US: 100, MovedBytes: 4e6, AlgbwGBps: 20},
-		{Operation: bench.PushPull.Name, Transport: "tcp", Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6, volume: bench.Volume{Received: 4 << 20}},
+		{Operation: bench.PushPull.Name, Transport: "tcp", Bytes: 1 << 20, P50US: 2097.152, MovedBytes: 4e6,
+			volume: bench.Volume{Received: 4 << 20}},
 		{Transport: "shm", Mapped: true, Bytes: 1 << 20, P50US: 100, AlgbwGBps: 20},
 	}}
 	samples := limitSamples{}
@@ -163,7 +167,8 @@ func TestShares(t *testing.T) {
 	}
 	r.addLimits(samples)
 	// 4 MB in 100 us are 40 GB/s of the 80 that memcpy reads and writes.
-	if row := r.Rows[0]; row.Share != 0.5 || !strings.HasPrefix(row.ShareOf, "memcpy") || !strings.Contains(row.ShareOf, ", 2MiB, ") {
+	if row := r.Rows[0]; row.Share != 0.5 || !strings.HasPrefix(row.ShareOf, "memcpy") ||
+		!strings.Contains(row.ShareOf, ", 2MiB, ") {
 		t.Errorf("shm reaches %v of %s", row.Share, row.ShareOf)
 	}
 	// Both trainers push and pull 1 MiB in 2.1 ms: 2 GB/s of the 5 of the sockets.

@@ -112,7 +112,8 @@ func (s *session) report(err error) {
 	if s.plan.InsecureNetwork {
 		s.result.Warnings = append(s.result.Warnings, config.InsecureNetwork)
 	}
-	s.result.Warnings = slices.Concat(s.result.Warnings, s.plan.Warnings, s.cluster.Warnings(), noise.Warnings(s.result.Noise, "the measurement"))
+	s.result.Warnings = slices.Concat(s.result.Warnings, s.plan.Warnings, s.cluster.Warnings(),
+		noise.Warnings(s.result.Noise, "the measurement"))
 }
 
 // phases is the life of a run.
@@ -158,7 +159,8 @@ func (s *session) start(ctx context.Context) error {
 	if err := s.checkSites(); err != nil {
 		return err
 	}
-	if onIP := func(w *ranks) bool { return w.fabric.Network.OnIP() }; s.plan.ListenName != "" && slices.ContainsFunc(s.ranks, onIP) {
+	if onIP := func(w *ranks) bool { return w.fabric.Network.OnIP() }; s.plan.ListenName != "" &&
+		slices.ContainsFunc(s.ranks, onIP) {
 		warning, err := cluster.CheckListen(s.plan.ListenName, s.plan.Listen, s.all)
 		if err != nil {
 			return err
@@ -220,7 +222,8 @@ func (s *session) measure(ctx context.Context, c cell) error {
 // turn has the trainers of a transport measure. Servers and hooks first forget what they
 // recorded, which would grow without end, and what they keep.
 func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
-	for _, some := range [][]*process{slices.Concat(w.trainers, w.servers), w.parts} { // parts have seen all of the rounds before then
+	// parts have seen all of the rounds before then
+	for _, some := range [][]*process{slices.Concat(w.trainers, w.servers), w.parts} {
 		if err := cluster.Reset(ctx, s.cluster, some, record.NoPass); err != nil {
 			return nil, err
 		}

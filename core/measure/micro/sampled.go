@@ -74,8 +74,9 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	next := 0
 	for _, row := range r.Rows {
 		s := sampledRow{
-			plainRow: plainRow(*row), AlgBytes: row.volume.Alg, BusBytes: row.volume.Bus, ReceivedBytes: row.volume.Received,
-			Mapped: row.Mapped, Width: row.Width, Density: row.Density, Turns: []result.Range{},
+			plainRow: plainRow(*row), AlgBytes: row.volume.Alg, BusBytes: row.volume.Bus,
+			ReceivedBytes: row.volume.Received,
+			Mapped:        row.Mapped, Width: row.Width, Density: row.Density, Turns: []result.Range{},
 		}
 		for _, turn := range row.LatenciesUS {
 			s.Turns = append(s.Turns, result.Range{First: next, Count: len(turn)})
@@ -108,7 +109,8 @@ func parseHead(data []byte) (*head, error) {
 		return nil, err
 	}
 	if f.Schema != FolderSchema {
-		return nil, fmt.Errorf("schema is %s, but this psbench reads %q of comm in a run folder", quote.String(f.Schema), FolderSchema)
+		return nil, fmt.Errorf("schema is %s, but this psbench reads %q of comm in a run folder",
+			quote.String(f.Schema), FolderSchema)
 	}
 	if err := f.Check(data); err != nil {
 		return nil, err
@@ -119,7 +121,8 @@ func parseHead(data []byte) (*head, error) {
 	for i, s := range f.Rows {
 		row := Row(s.plainRow)
 		if bench.Find(row.Operation) == nil || row.Bytes < 0 || row.Trainers < 1 {
-			return nil, fmt.Errorf("row %d is of operation %s with %d bytes and %d trainers, which cannot be", i, quote.Word(row.Operation), row.Bytes, row.Trainers)
+			return nil, fmt.Errorf("row %d is of operation %s with %d bytes and %d trainers, which cannot be", i,
+				quote.Word(row.Operation), row.Bytes, row.Trainers)
 		}
 		row.LatenciesUS = nil
 		row.volume = bench.Volume{Alg: s.AlgBytes, Bus: s.BusBytes, Received: s.ReceivedBytes, Moved: row.MovedBytes}

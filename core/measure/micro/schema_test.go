@@ -21,7 +21,8 @@ const (
 // descriptions. The working directory is the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
-	r := golden.Commented(t, "./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm",
+	r := golden.Commented(t, "./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine",
+		"./comm",
 		"./internal/comm/limits")
 	s := r.Reflect(&Result{})
 	s.Title = "A result of psbench comm"
@@ -73,7 +74,8 @@ func generateFolderSchema(t *testing.T) []byte {
 			row[name] = property
 		}
 	}
-	s.Defs["Row"]["required"] = slices.DeleteFunc(own.Defs["sampledRow"]["required"].([]any), func(name any) bool { return name == "latencies_us_by_repeat" })
+	s.Defs["Row"]["required"] = slices.DeleteFunc(own.Defs["sampledRow"]["required"].([]any),
+		func(name any) bool { return name == "latencies_us_by_repeat" })
 	s.Title = "result.json of a run folder of psbench comm"
 	return golden.SchemaText(t, s)
 }
@@ -87,7 +89,8 @@ func TestSchemaIsUpToDate(t *testing.T) {
 func TestDocumentNamesEveryField(t *testing.T) {
 	t.Chdir("../../..")
 	inResult := []string{ // which docs/result.md has
-		"Environment", "BLAS", "GPU", "Device", "List", "MPS", "Interval", "Machine", "Usage", "Plugin", "Cache", "Clock", "Copy",
+		"Environment", "BLAS", "GPU", "Device", "List", "MPS", "Interval", "Machine", "Usage", "Plugin", "Cache",
+		"Clock", "Copy",
 		"Limits", "Layout", "Host", "Node", "Placed", "HostLink",
 	}
 	golden.RequireNamed(t, docFile, inResult, generateSchema(t))

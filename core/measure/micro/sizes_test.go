@@ -1,6 +1,7 @@
 package micro
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -42,9 +43,11 @@ func TestSizesBetween(t *testing.T) {
 		{4, 64, 4, []int{4, 16, 64}},
 		{1 << 40, 1 << 62, 1 << 20, []int{1 << 40, 1 << 60}},
 	} {
-		if got, err := SizesBetween(c.least, c.most, c.factor); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("from %d to %d by %d: %v, %v", c.least, c.most, c.factor, got, err)
-		}
+		t.Run(fmt.Sprint(c.least), func(t *testing.T) {
+			if got, err := SizesBetween(c.least, c.most, c.factor); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("from %d to %d by %d: %v, %v", c.least, c.most, c.factor, got, err)
+			}
+		})
 	}
 	for _, c := range [][3]int{{8, 4, 2}, {4, 8, 1}, {4, 8, 0}, {4, 8, -2}} {
 		if got, err := SizesBetween(c[0], c[1], c[2]); err == nil {

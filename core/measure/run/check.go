@@ -25,7 +25,8 @@ const mostShare = 0.01
 func (r *run) check(ctx context.Context) error {
 	checks := &result.Checks{Unchecked: r.unchecked()}
 	r.result.Checks = checks
-	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{}, Answers: r.e.Parts[sdk.KindServer].Answers, HookAlone: r.e.Links == registry.Links{Server: true}}
+	todo := &check.Run{Seed: r.e.Seed, Buckets: r.buckets(), Servers: map[int][]int{},
+		Answers: r.e.Parts[sdk.KindServer].Answers, HookAlone: r.e.Links == registry.Links{Server: true}}
 	servers := map[int]*process{}
 	for _, s := range r.processes.servers {
 		todo.Servers[s.rank], servers[s.rank] = r.e.World.TrainersOf(s.rank), s
@@ -53,7 +54,9 @@ func (r *run) check(ctx context.Context) error {
 		checks.Share = checks.SpentMS / 1e3 / pass
 	}
 	if checks.Share > mostShare {
-		r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("--check took %.4g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations", 100*checks.Share, 100*mostShare))
+		r.result.Warnings = append(r.result.Warnings,
+			fmt.Sprintf("--check took %.4g %% of the pass, more than %g %%: measure longer, since a longer pass keeps a smaller part of its iterations",
+				100*checks.Share, 100*mostShare))
 	}
 	if r.serverUnchecked() == "" {
 		todo.Combine = func(server int, pushed [][][]float32) ([][]float32, error) {
@@ -67,7 +70,8 @@ func (r *run) check(ctx context.Context) error {
 	checks.Slices, checks.Elements, checks.Iterations = out.Slices, out.Elements, out.Iterations
 	if out.Missing > 0 {
 		checks.Unchecked = append(checks.Unchecked, result.Unchecked{
-			What: fmt.Sprintf("%d kept operations", out.Missing), Reason: "not every rank that took part has kept its own slice",
+			What:   fmt.Sprintf("%d kept operations", out.Missing),
+			Reason: "not every rank that took part has kept its own slice",
 		})
 	}
 	if out.Mismatch != nil {
@@ -92,7 +96,8 @@ func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32
 			answers = append(answers, values)
 		}
 		if !fit(answers, pushed) {
-			return errors.New(quote.Message(fmt.Sprintf("%s does not say what it makes of gradients: %s", p.Name, reply.GetUnknown())))
+			return errors.New(quote.Message(fmt.Sprintf("%s does not say what it makes of gradients: %s", p.Name,
+				reply.GetUnknown())))
 		}
 		return nil
 	})
@@ -154,7 +159,8 @@ func oldContract(p *process) string {
 	if !host.ParseVersion(p.Contract()).Before(host.Checks) {
 		return ""
 	}
-	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, and checks came with %s: build it with the sdk of this psbench", p.Plugin.Name, p.Contract(), host.Checks)
+	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, and checks came with %s: build it with the sdk of this psbench",
+		p.Plugin.Name, p.Contract(), host.Checks)
 }
 
 // unchecked is what of the run cannot be recomputed.
@@ -175,17 +181,23 @@ func (r *run) unchecked() (list []result.Unchecked) {
 		}
 		why := r.serverUnchecked()
 		add(what+server, why)
-		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin && !said(r.e.Parts[sdk.KindServer]) {
-			add("what server "+server+" makes of gradients", fmt.Sprintf("it is of plugin %s, and nobody but its own Combine and Finish says what that must be: an error that they always make is not found", plugin))
+		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin &&
+			!said(r.e.Parts[sdk.KindServer]) {
+			add("what server "+server+" makes of gradients",
+				fmt.Sprintf("it is of plugin %s, and nobody but its own Combine and Finish says what that must be: an error that they always make is not found",
+					plugin))
 		}
 	}
 	joiner := r.processes.trainers[0].joiner()
 	add("payloads of hook "+hook.Key, oldContract(joiner))
 	if hook.Plugin.Name != registry.Builtin && !r.checksHook() {
-		add("what hook "+hook.Key+" itself does to a bucket", fmt.Sprintf("it is of plugin %s, and does not declare that it leaves the mean or the sum: what it gives to its links is checked, and what they leave", hook.Plugin.Name))
+		add("what hook "+hook.Key+" itself does to a bucket",
+			fmt.Sprintf("it is of plugin %s, and does not declare that it leaves the mean or the sum: what it gives to its links is checked, and what they leave",
+				hook.Plugin.Name))
 	}
 	if joiner != r.processes.trainers[0] && !r.checksHook() {
-		add("buckets between a trainer and hook "+hook.Key, "the hook is in a process of its own, which keeps what it gives to its links")
+		add("buckets between a trainer and hook "+hook.Key,
+			"the hook is in a process of its own, which keeps what it gives to its links")
 	}
 	return list
 }

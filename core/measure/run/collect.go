@@ -88,7 +88,8 @@ func (r *run) salvage() {
 	for _, p := range r.processes.all {
 		wg.Go(func() {
 			_ = r.fetch(context.Background(), p, func(silence time.Duration) bool {
-				return silence < min(salvagePatience, r.e.Timeout) && (silence < stoppedPatience || r.cluster.Alive(p.Member))
+				return silence < min(salvagePatience, r.e.Timeout) &&
+					(silence < stoppedPatience || r.cluster.Alive(p.Member))
 			})
 		})
 	}
@@ -113,7 +114,8 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 			case <-time.After(silenceCheck):
 			}
 		}
-		cancel(&comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its metrics", Seconds: r.e.Timeout.Seconds()})
+		cancel(&comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its metrics",
+			Seconds: r.e.Timeout.Seconds()})
 	})
 	c := collected{declared: declared{}}
 	err := p.readRecord(ctx, r.passing, func(piece record.Piece) error {
@@ -162,8 +164,9 @@ func (r *run) assemble() {
 	}
 	for _, p := range r.processes.all {
 		out := result.Process{
-			Name: p.Name, Rank: p.rank, Kind: p.reportedKind(), Key: r.e.Parts[p.kind].Key, Plugin: r.e.Parts[p.kind].Plugin.Name,
-			PID: p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
+			Name: p.Name, Rank: p.rank, Kind: p.reportedKind(), Key: r.e.Parts[p.kind].Key,
+			Plugin: r.e.Parts[p.kind].Plugin.Name,
+			PID:    p.PID(), StartMS: float64(p.StartTook()) / 1e6, Facts: factsOf(p),
 		}
 		if c, named := r.hostClock(p); named {
 			out.Host = c.Host
@@ -207,7 +210,8 @@ func (r *run) assemble() {
 
 func summary(q *record.Summary) result.ParameterSummary {
 	return result.ParameterSummary{
-		Name: q.Name, Elements: q.Elements, DeltaSum: q.DeltaSum, DeltaSumSq: q.DeltaSumSq, DeltaHead: q.DeltaHead, Head: q.Head,
+		Name: q.Name, Elements: q.Elements, DeltaSum: q.DeltaSum, DeltaSumSq: q.DeltaSumSq, DeltaHead: q.DeltaHead,
+		Head: q.Head,
 	}
 }
 

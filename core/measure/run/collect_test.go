@@ -38,7 +38,8 @@ func (p *recorded) Close(context.Context, *proto.CloseRequest, ...grpc.CallOptio
 	return &proto.CloseReply{}, nil
 }
 
-func (p *recorded) Watch(ctx context.Context, _ *proto.WatchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+func (p *recorded) Watch(ctx context.Context, _ *proto.WatchRequest,
+	_ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
 	return &heartbeat{ctx: ctx, mute: p.mute}, nil
 }
 
@@ -61,7 +62,8 @@ func (h *heartbeat) Recv() (*proto.Event, error) {
 	}
 }
 
-func (p *recorded) Collect(ctx context.Context, _ *proto.CollectRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.CollectReply], error) {
+func (p *recorded) Collect(ctx context.Context, _ *proto.CollectRequest,
+	_ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.CollectReply], error) {
 	p.asked++
 	return &recordedStream{ctx: ctx, recorded: p}, nil
 }
@@ -110,7 +112,8 @@ type starter map[string]*recorded
 // collecting carries a run through its last phase, whose data process and trainers are
 // these, and, if that fails, through what is salvaged. It returns the error, and how long
 // salvaging took.
-func collecting(phase func(*run, context.Context) error, processes ...*recorded) (r *run, took time.Duration, err error) {
+func collecting(phase func(*run, context.Context) error,
+	processes ...*recorded) (r *run, took time.Duration, err error) {
 	r = &run{e: experiment(len(processes)-1, 0, registry.Links{}), passing: record.Measured}
 	r.e.Timeout = time.Second
 	r.processes = layOut(r.e)
@@ -119,10 +122,14 @@ func collecting(phase func(*run, context.Context) error, processes ...*recorded)
 		p.Env = func() []string { return nil }
 		s[p.Name] = processes[i]
 	}
-	r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return s, nil }})
+	r.cluster = cluster.New(r.e.Timeout, r.processes.all,
+		cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) {
+			return s, nil
+		}})
 	err = r.cluster.Run(context.Background(), cluster.Life{
-		Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start}, {Name: "collection", Do: func(ctx context.Context) error { return phase(r, ctx) }}},
-		Tell:   func(string) {},
+		Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start},
+			{Name: "collection", Do: func(ctx context.Context) error { return phase(r, ctx) }}},
+		Tell: func(string) {},
 		Salvage: func() {
 			began := time.Now()
 			r.salvage()
@@ -149,7 +156,8 @@ func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 	t.Helper()
 	for i, s := range r.processes.all {
 		if n := s.collected.came; n != replies[i] || s.collected.complete != complete[i] {
-			t.Errorf("%d replies of %s are there, complete %v; want %d, %v", n, s.Name, s.collected.complete, replies[i], complete[i])
+			t.Errorf("%d replies of %s are there, complete %v; want %d, %v", n, s.Name, s.collected.complete,
+				replies[i], complete[i])
 		}
 	}
 }
@@ -157,7 +165,8 @@ func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 // A collection may last any time, as long as something comes within each timeout.
 func TestCollectionIsBoundedInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _, err := collecting((*run).collect, &recorded{end: io.EOF}, &recorded{replies: 100, pause: 900 * time.Millisecond, end: io.EOF})
+		r, _, err := collecting((*run).collect, &recorded{end: io.EOF},
+			&recorded{replies: 100, pause: 900 * time.Millisecond, end: io.EOF})
 		if err != nil {
 			t.Errorf("a collection of 90 s fails: %v", err)
 		}
@@ -189,7 +198,8 @@ func TestSalvageKeepsWhatCame(t *testing.T) {
 		r.requireCollected(t, []int{0, 5}, []bool{false, false})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		if _, took, _ := collecting((*run).fails, &recorded{}, &recorded{end: io.EOF}); took < 900*time.Millisecond || took > 1200*time.Millisecond {
+		if _, took, _ := collecting((*run).fails, &recorded{}, &recorded{end: io.EOF}); took < 900*time.Millisecond ||
+			took > 1200*time.Millisecond {
 			t.Errorf("a process that is silent but alive holds the run up for %v, want the timeout of 1 s", took)
 		}
 	})
@@ -224,7 +234,8 @@ func TestRepliesThatCannotBe(t *testing.T) {
 		t.Errorf("there is %v", piece)
 		return nil
 	})
-	if want := "server2 sent a series a, b that cannot be: measurement 0 is cut off"; err == nil || err.Error() != want {
+	if want := "server2 sent a series a, b that cannot be: measurement 0 is cut off"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -236,7 +247,8 @@ type badly struct {
 	reply *proto.CollectReply
 }
 
-func (b *badly) Collect(context.Context, *proto.CollectRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.CollectReply], error) {
+func (b *badly) Collect(context.Context, *proto.CollectRequest,
+	...grpc.CallOption) (grpc.ServerStreamingClient[proto.CollectReply], error) {
 	return b, nil
 }
 

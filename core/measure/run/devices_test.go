@@ -24,39 +24,46 @@ func TestMemoryOfDevices(t *testing.T) {
 		want    string
 	}{
 		"it fits exactly": {sdk.ServiceGradients, []int64{24 * mib}, ""},
-		"it does not":     {sdk.ServiceGradients, []int64{24*mib - 1}, "cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 25165824 bytes at least, but 25165823 are free: choose a smaller model, or end what else uses the device"},
-		"nobody knows":    {sdk.ServiceGradients, []int64{0}, ""},
-		"two devices":     {sdk.ServiceGradients, []int64{12 * mib, 12 * mib}, ""},
-		"the second":      {sdk.ServiceGradients, []int64{12 * mib, 5 * mib}, "cuda:1 (Card) has no memory for trainer1: parameters, gradients and tables there need 12582912 bytes at least, but 5242880 are free: choose a smaller model, or end what else uses the device"},
-		"parameters":      {sdk.ServiceParameters, []int64{35 * mib}, "cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 37748736 bytes at least, but 36700160 are free: choose a smaller model, or end what else uses the device"},
-		"tables":          {sdk.ServiceTables, []int64{39 * mib}, "cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 41943040 bytes at least, but 40894464 are free: choose a smaller model, or end what else uses the device"},
+		"it does not": {sdk.ServiceGradients, []int64{24*mib - 1},
+			"cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 25165824 bytes at least, but 25165823 are free: choose a smaller model, or end what else uses the device"},
+		"nobody knows": {sdk.ServiceGradients, []int64{0}, ""},
+		"two devices":  {sdk.ServiceGradients, []int64{12 * mib, 12 * mib}, ""},
+		"the second": {sdk.ServiceGradients, []int64{12 * mib, 5 * mib},
+			"cuda:1 (Card) has no memory for trainer1: parameters, gradients and tables there need 12582912 bytes at least, but 5242880 are free: choose a smaller model, or end what else uses the device"},
+		"parameters": {sdk.ServiceParameters, []int64{35 * mib},
+			"cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 37748736 bytes at least, but 36700160 are free: choose a smaller model, or end what else uses the device"},
+		"tables": {sdk.ServiceTables, []int64{39 * mib},
+			"cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 41943040 bytes at least, but 40894464 are free: choose a smaller model, or end what else uses the device"},
 	} {
-		e := experiment(0, 0, registry.Links{Server: true})
-		e.World, e.Service = config.World{CUDATrainers: 2, CUDAServers: 1}, c.service
-		e.CUDA = &config.CUDA{Devices: &devices.List{}}
-		for i, free := range c.free {
-			e.CUDA.Devices.Devices = append(e.CUDA.Devices.Devices, devices.Device{Ordinal: i, Name: "Card", MemoryMiB: 64, FreeBytes: free})
-		}
-		r := laidOut(&run{e: e})
-		layout, err := place(e, r.processes, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.processes.onDevicesOf(layout, e, false)
-		for _, p := range r.processes.all {
-			p.Process = placed{site: cluster.Site{Host: cluster.CoreHost}}
-		}
-		r.result = newResult(e, Options{})
-		r.model.Parameters = []sdk.ParameterSpec{{Shape: []int{mib, 2}}}
-		r.result.Buckets = []tensor.BucketSpec{{Elements: mib / 2}, {Sparse: true, Width: 2, Capacity: mib / 4}}
-		r.result.Tables = []comm.TableSpec{{Rows: mib, Width: 4}}
-		text := ""
-		if err := r.checkDevices(); err != nil {
-			text = err.Error()
-		}
-		if text != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, text, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := experiment(0, 0, registry.Links{Server: true})
+			e.World, e.Service = config.World{CUDATrainers: 2, CUDAServers: 1}, c.service
+			e.CUDA = &config.CUDA{Devices: &devices.List{}}
+			for i, free := range c.free {
+				e.CUDA.Devices.Devices = append(e.CUDA.Devices.Devices,
+					devices.Device{Ordinal: i, Name: "Card", MemoryMiB: 64, FreeBytes: free})
+			}
+			r := laidOut(&run{e: e})
+			layout, err := place(e, r.processes, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.processes.onDevicesOf(layout, e, false)
+			for _, p := range r.processes.all {
+				p.Process = placed{site: cluster.Site{Host: cluster.CoreHost}}
+			}
+			r.result = newResult(e, Options{})
+			r.model.Parameters = []sdk.ParameterSpec{{Shape: []int{mib, 2}}}
+			r.result.Buckets = []tensor.BucketSpec{{Elements: mib / 2}, {Sparse: true, Width: 2, Capacity: mib / 4}}
+			r.result.Tables = []comm.TableSpec{{Rows: mib, Width: 4}}
+			text := ""
+			if err := r.checkDevices(); err != nil {
+				text = err.Error()
+			}
+			if text != c.want {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, text, c.want)
+			}
+		})
 	}
 }
 
@@ -78,7 +85,8 @@ func TestDevicesOfOtherHosts(t *testing.T) {
 	if cuda := newResult(e, Options{}).Environment.CUDA; cuda != nil {
 		t.Errorf("the result has %v of this host", cuda)
 	}
-	if _, err := place(e, r.processes, nil); err == nil || !strings.Contains(err.Error(), "trainer0 computes on a CUDA device, but") {
+	if _, err := place(e, r.processes, nil); err == nil ||
+		!strings.Contains(err.Error(), "trainer0 computes on a CUDA device, but") {
 		t.Errorf("on the core's host alone it gives %v", err)
 	}
 }

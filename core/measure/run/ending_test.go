@@ -46,7 +46,8 @@ func (p *runner) Site() cluster.Site      { return cluster.Site{} }
 func (p *runner) Exited() <-chan struct{} { return nil }
 func (p *runner) PID() int                { return 0 }
 
-func (p *runner) Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+func (p *runner) Watch(context.Context, *proto.WatchRequest,
+	...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
 	return nil, errors.New("nobody watches")
 }
 
@@ -185,23 +186,32 @@ func TestTrainersAgreeOnTheEnd(t *testing.T) {
 		waits    bool // somebody stands at a bound
 		want     []int64
 	}{
-		"even":     {paces: []time.Duration{time.Second / 100, time.Second / 100}, lockstep: true, want: []int64{1000, 1000}},
-		"uneven":   {paces: []time.Duration{time.Second / 100, time.Second / 50}, want: []int64{1000, 1000}, late: 10 * time.Second},
-		"by turns": {paces: []time.Duration{time.Second / 100, time.Second / 50}, lockstep: true, want: []int64{510, 510}, late: time.Second},
+		"even": {paces: []time.Duration{time.Second / 100, time.Second / 100}, lockstep: true,
+			want: []int64{1000, 1000}},
+		"uneven": {paces: []time.Duration{time.Second / 100, time.Second / 50}, want: []int64{1000, 1000},
+			late: 10 * time.Second},
+		"by turns": {paces: []time.Duration{time.Second / 100, time.Second / 50}, lockstep: true,
+			want: []int64{510, 510}, late: time.Second},
 		"slow to answer": {
 			paces: []time.Duration{time.Second / 100, time.Second / 100}, slow: []time.Duration{0, 3 * time.Second},
 			want: []int64{1000, 1000}, waits: true, late: 4 * time.Second,
 		},
-		"slower than the pass":      {paces: []time.Duration{time.Minute, time.Minute}, lockstep: true, want: []int64{1, 1}, late: time.Minute},
-		"alone":                     {paces: []time.Duration{time.Second / 100, time.Second / 50}, alone: true, want: []int64{1000, 500}},
-		"one fails to train":        {paces: []time.Duration{time.Second / 100, time.Second}, lockstep: true, fails: "Train"},
-		"one dies as it is asked":   {paces: []time.Duration{time.Second / 100, time.Second}, lockstep: true, fails: "Bound"},
-		"one dies, the others wait": {paces: []time.Duration{time.Millisecond, time.Millisecond, time.Hour}, fails: "Bound"},
+		"slower than the pass": {paces: []time.Duration{time.Minute, time.Minute}, lockstep: true,
+			want: []int64{1, 1}, late: time.Minute},
+		"alone": {paces: []time.Duration{time.Second / 100, time.Second / 50}, alone: true,
+			want: []int64{1000, 500}},
+		"one fails to train": {paces: []time.Duration{time.Second / 100, time.Second}, lockstep: true,
+			fails: "Train"},
+		"one dies as it is asked": {paces: []time.Duration{time.Second / 100, time.Second}, lockstep: true,
+			fails: "Bound"},
+		"one dies, the others wait": {paces: []time.Duration{time.Millisecond, time.Millisecond, time.Hour},
+			fails: "Bound"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				links := registry.Links{Server: !c.alone}
-				r := laidOut(&run{e: experiment(len(c.paces), 1, links), o: Options{Progress: Silent}, noise: noise.NewMeter(func() []noise.Process { return nil })})
+				r := laidOut(&run{e: experiment(len(c.paces), 1, links), o: Options{Progress: Silent},
+					noise: noise.NewMeter(func() []noise.Process { return nil })})
 				r.e.Length = stop.Length{Time: length}
 				settled(r)
 				all := runners{}
@@ -227,13 +237,19 @@ func TestTrainersAgreeOnTheEnd(t *testing.T) {
 					all[p.Name] = q
 					p.Env = func() []string { return nil }
 				}
-				r.cluster = cluster.New(r.e.Timeout, r.processes.all, cluster.Options{Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) { return all, nil }})
+				r.cluster = cluster.New(r.e.Timeout, r.processes.all,
+					cluster.Options{
+						Open: func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) {
+							return all, nil
+						},
+					})
 				var began time.Time
 				err := r.cluster.Run(t.Context(), cluster.Life{
-					Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start}, {Name: "measured pass", Do: func(ctx context.Context) error {
-						began = time.Now()
-						return r.train(ctx, record.Measured)
-					}}},
+					Phases: []cluster.Phase{{Name: "launch", Do: r.cluster.Start},
+						{Name: "measured pass", Do: func(ctx context.Context) error {
+							began = time.Now()
+							return r.train(ctx, record.Measured)
+						}}},
 					Tell: func(string) {}, Report: func(error) {},
 				})
 				if c.want == nil {

@@ -36,7 +36,8 @@ func (r *run) found() (found []result.Found, scores []result.Score) {
 	for at, c := range classes {
 		scores = append(scores, result.Score{Epoch: at.epoch, Bin: at.bin, Classes: c})
 	}
-	slices.SortFunc(scores, func(a, b result.Score) int { return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Bin, b.Bin)) })
+	slices.SortFunc(scores,
+		func(a, b result.Score) int { return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Bin, b.Bin)) })
 	return found, scores
 }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 // evaluating is a run of some trainers, with 2, 3, ... batches an epoch, which reported
 // some losses.
 func evaluating(targets int, losses ...[]float64) *run {
-	r := withPlans(&run{e: experiment(len(losses), 0, registry.Links{})}, plan{inputs: &sdk.InputSpec{Targets: targets}})
+	r := withPlans(&run{e: experiment(len(losses), 0, registry.Links{})},
+		plan{inputs: &sdk.InputSpec{Targets: targets}})
 	r.result.Losses = losses
 	return r
 }
@@ -76,11 +78,14 @@ func TestEvaluations(t *testing.T) {
 	base := func(p float64) *float64 { return new(-p*math.Log(p) - (1-p)*math.Log(1-p)) }
 	requireEvaluations(t, "2 trainers", got, []result.Evaluation{
 		{
-			Epoch: 0, Samples: 6, TrainLoss: 3, Loss: 1, Accuracy: new(0.5), AUC: new(4.5 / 8), BaseEntropy: base(1. / 3),
-			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 4, Loss: 0.5, Accuracy: new(0.75)}, {Rank: 1, Samples: 2, Loss: 2, Accuracy: new(0.)}},
+			Epoch: 0, Samples: 6, TrainLoss: 3, Loss: 1, Accuracy: new(0.5), AUC: new(4.5 / 8),
+			BaseEntropy: base(1. / 3),
+			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 4, Loss: 0.5, Accuracy: new(0.75)},
+				{Rank: 1, Samples: 2, Loss: 2, Accuracy: new(0.)}},
 		}, {
-			Epoch: 1, Samples: 4, TrainLoss: 13. / 3, Loss: 0.25, Accuracy: new(1.), AUC: new(1.), BaseEntropy: base(0.25),
-			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 4, Loss: 0.25, Accuracy: new(1.)}},
+			Epoch: 1, Samples: 4, TrainLoss: 13. / 3, Loss: 0.25, Accuracy: new(1.), AUC: new(1.),
+			BaseEntropy: base(0.25),
+			Trainers:    []result.TrainerEvaluation{{Rank: 0, Samples: 4, Loss: 0.25, Accuracy: new(1.)}},
 		},
 	})
 
@@ -88,32 +93,37 @@ func TestEvaluations(t *testing.T) {
 		return r.sent([]*record.Evaluation{q}).evaluations()
 	}
 	r = evaluating(1, []float64{1, 3})
-	requireEvaluations(t, "no classifier", one(r, &record.Evaluation{Samples: 4, LossSum: math.NaN()}), []result.Evaluation{{
-		Samples: 4, TrainLoss: 2, Loss: math.NaN(), Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: math.NaN()}},
-	}})
+	requireEvaluations(t, "no classifier", one(r, &record.Evaluation{Samples: 4, LossSum: math.NaN()}),
+		[]result.Evaluation{{
+			Samples: 4, TrainLoss: 2, Loss: math.NaN(),
+			Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: math.NaN()}},
+		}})
 	requireEvaluations(t, "one of the classes", one(r, &record.Evaluation{
 		Samples: 4, LossSum: 1, Correct: new(1), Bins: bins([3]int64{0, 4, 0}),
 	}), []result.Evaluation{{
 		Samples: 4, TrainLoss: 2, Loss: 0.25, Accuracy: new(0.25), BaseEntropy: new(0.),
 		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.25)}},
 	}})
-	requireEvaluations(t, "two targets a sample, no losses", one(evaluating(2, nil), &record.Evaluation{Samples: 4, LossSum: 1, Correct: new(6)}), []result.Evaluation{{
-		Samples: 4, TrainLoss: math.NaN(), Loss: 0.25, Accuracy: new(0.75),
-		Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.75)}},
-	}})
+	requireEvaluations(t, "two targets a sample, no losses",
+		one(evaluating(2, nil), &record.Evaluation{Samples: 4, LossSum: 1, Correct: new(6)}), []result.Evaluation{{
+			Samples: 4, TrainLoss: math.NaN(), Loss: 0.25, Accuracy: new(0.75),
+			Trainers: []result.TrainerEvaluation{{Samples: 4, Loss: 0.25, Accuracy: new(0.75)}},
+		}})
 	requireEvaluations(t, "nothing held out", r.sent(nil).evaluations(), nil)
 }
 
 // Of a pass that is timed nobody knows how many epochs there are.
 func TestCheckOfEpochsOfATimedPass(t *testing.T) {
 	for epoch, want := range map[int]string{0: "", 1_000_000: "", -1: "it is of epoch -1, which is none"} {
-		got := ""
-		if err := checkEvaluation(&record.Evaluation{Epoch: epoch, Samples: 1}, 0); err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("epoch %d: %q, want %q", epoch, got, want)
-		}
+		t.Run(fmt.Sprint(epoch), func(t *testing.T) {
+			got := ""
+			if err := checkEvaluation(&record.Evaluation{Epoch: epoch, Samples: 1}, 0); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("epoch %d: %q, want %q", epoch, got, want)
+			}
+		})
 	}
 }
 
@@ -123,8 +133,10 @@ func TestEvaluationsOfAnyPartition(t *testing.T) {
 		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *record.Evaluation {
 			positive := rapid.Int64Range(0, 1).Draw(t, "positive")
 			return &record.Evaluation{
-				Samples: 1, LossSum: rapid.Float64Range(0, 5).Draw(t, "loss"), Correct: new(rapid.IntRange(0, 1).Draw(t, "correct")),
-				Bins: []record.Bin{{Bin: rapid.Int32Range(-3, 3).Draw(t, "bin"), Positives: positive, Negatives: 1 - positive}},
+				Samples: 1, LossSum: rapid.Float64Range(0, 5).Draw(t, "loss"),
+				Correct: new(rapid.IntRange(0, 1).Draw(t, "correct")),
+				Bins: []record.Bin{{Bin: rapid.Int32Range(-3, 3).Draw(t, "bin"), Positives: positive,
+					Negatives: 1 - positive}},
 			}
 		}), 1, 20).Draw(t, "samples")
 		alone := evaluating(1, nil)
@@ -152,16 +164,18 @@ func TestCheckOfPieces(t *testing.T) {
 		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(-1)},
 		"epoch 2 counts less than 0 samples":               {Epoch: 2, Samples: 1, Bins: bins([3]int64{1, -1, 2})},
 	} {
-		r := settled(laidOut(&run{e: experiment(2, 0, registry.Links{}), passing: record.Measured}))
-		got := ""
-		if err := r.checkPiece(r.processes.trainers[1], q); err != nil {
-			got = err.Error()
-		}
-		if want != "" {
-			want = "trainer1 sent an evaluation that cannot be: " + want
-		}
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			r := settled(laidOut(&run{e: experiment(2, 0, registry.Links{}), passing: record.Measured}))
+			got := ""
+			if err := r.checkPiece(r.processes.trainers[1], q); err != nil {
+				got = err.Error()
+			}
+			if want != "" {
+				want = "trainer1 sent an evaluation that cannot be: " + want
+			}
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }

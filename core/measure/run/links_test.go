@@ -27,7 +27,8 @@ func TestLinksOfARun(t *testing.T) {
 		{Transport: "shm", Pairs: [][2]string{{"trainer2", "server3"}}},
 		{Transport: "tcp", Pairs: [][2]string{{"trainer0", "server3"}, {"trainer1", "server3"}}},
 	}
-	here := []result.Links{{Transport: "shm", Pairs: [][2]string{{"trainer0.hook", "server3"}, {"trainer1.hook", "server3"}, {"trainer2.hook", "server3"}}}}
+	here := []result.Links{{Transport: "shm",
+		Pairs: [][2]string{{"trainer0.hook", "server3"}, {"trainer1.hook", "server3"}, {"trainer2.hook", "server3"}}}}
 	for name, c := range map[string]struct {
 		transport string
 		links     registry.Links
@@ -42,13 +43,15 @@ func TestLinksOfARun(t *testing.T) {
 		"the same one": {"shm+tcp", registry.Links{Group: true, Default: true}, false, elsewhere, members},
 		"tables":       {"shm+tcp", registry.Links{}, true, elsewhere, lookups},
 	} {
-		r := spread(t, c.transport, c.elsewhere)
-		r.e.Links = c.links
-		if c.tables {
-			tables(r)
-		}
-		if d := cmp.Diff(c.want, r.links()); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := spread(t, c.transport, c.elsewhere)
+			r.e.Links = c.links
+			if c.tables {
+				tables(r)
+			}
+			if d := cmp.Diff(c.want, r.links()); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 }

@@ -21,10 +21,12 @@ func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{
 		World: config.World{Trainers: trainers, Servers: servers}, Links: links,
-		Service: sdk.ServiceGradients, Length: stop.Length{Epochs: 3}, WarmUp: stop.Length{Epochs: 3}, Fabric: fabric.Default(),
-		Parts: map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
+		Service: sdk.ServiceGradients, Length: stop.Length{Epochs: 3}, WarmUp: stop.Length{Epochs: 3},
+		Fabric: fabric.Default(),
+		Parts:  map[sdk.Kind]config.Part{}, Isolate: map[sdk.Kind]bool{}, Timeout: time.Minute,
 	}
-	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel} {
+	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData,
+		sdk.KindModel} {
 		e.Parts[kind] = config.Part{Key: "a_" + string(kind), Plugin: builtin}
 	}
 	for _, kind := range isolate {

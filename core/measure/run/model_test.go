@@ -20,10 +20,12 @@ func TestCheckModel(t *testing.T) {
 		"trainer0.model: parameter x has shape [65536 0]: ": shaped(65536, 0),
 		"": shaped(2, 3),
 	} {
-		p := &process{Member: &cluster.Member{Name: "trainer0.model"}, model: model}
-		err := p.checkModel()
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("it gives %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			p := &process{Member: &cluster.Member{Name: "trainer0.model"}, model: model}
+			err := p.checkModel()
+			if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("it gives %v, want %q", err, want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -30,18 +31,25 @@ func TestWhatIsSentAsTwoThings(t *testing.T) {
 		pieces []record.Piece
 		want   string
 	}{
-		{[]record.Piece{&record.Counter{Head: inBytes}, &record.Gauge{Head: inBytes}}, "trainer0 sent a, b as a counter in B, and also as a gauge in B"},
-		{[]record.Piece{&record.Gauge{Head: inBytes}, &record.Gauge{Head: inRows}}, "trainer0 sent a, b as a gauge in B, and also as a gauge in rows"},
-		{[]record.Piece{&record.Series{Type: "a", Name: "b"}, histogram(inRows, 1)}, "trainer0 sent a, b as a series, and also as a histogram in rows"},
-		{[]record.Piece{histogram(inRows, 1), histogram(inRows, 1, 2)}, "trainer0 sent a, b twice, a histogram in rows"},
-		{[]record.Piece{&record.Counter{Head: inRows}, &record.Counter{Head: inRows}}, "trainer0 sent a, b twice, a counter in rows"},
+		{[]record.Piece{&record.Counter{Head: inBytes}, &record.Gauge{Head: inBytes}},
+			"trainer0 sent a, b as a counter in B, and also as a gauge in B"},
+		{[]record.Piece{&record.Gauge{Head: inBytes}, &record.Gauge{Head: inRows}},
+			"trainer0 sent a, b as a gauge in B, and also as a gauge in rows"},
+		{[]record.Piece{&record.Series{Type: "a", Name: "b"}, histogram(inRows, 1)},
+			"trainer0 sent a, b as a series, and also as a histogram in rows"},
+		{[]record.Piece{histogram(inRows, 1), histogram(inRows, 1, 2)},
+			"trainer0 sent a, b twice, a histogram in rows"},
+		{[]record.Piece{&record.Counter{Head: inRows}, &record.Counter{Head: inRows}},
+			"trainer0 sent a, b twice, a counter in rows"},
 		{[]record.Piece{
-			&record.Gauge{Head: inRows}, &record.Gauge{Head: inRows}, &record.Series{Type: "a", Name: "c"}, &record.Series{Type: "a", Name: "c"},
+			&record.Gauge{Head: inRows}, &record.Gauge{Head: inRows}, &record.Series{Type: "a", Name: "c"},
+			&record.Series{Type: "a", Name: "c"},
 			&record.Counter{Head: metric.Head{Type: "b", Name: "b", Unit: "1"}},
 		}, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, _, err := collecting((*run).collect, &recorded{end: io.EOF}, &recorded{pieces: c.pieces, pause: time.Millisecond, end: io.EOF})
+			_, _, err := collecting((*run).collect, &recorded{end: io.EOF},
+				&recorded{pieces: c.pieces, pause: time.Millisecond, end: io.EOF})
 			if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -55,18 +63,23 @@ func TestNumbersOfARank(t *testing.T) {
 	var list packed.List[packed.Observation]
 	list.Add(packed.Observation{A: 1, Value: 0.5})
 	pieces := []record.Piece{
-		&record.Counter{Head: inBytes, Value: 5}, &record.Gauge{Head: inRows, Observations: list.Chunks()[0]}, histogram(inBytes, 1), record.Facts{"dropped": "3", "blas": "late"},
+		&record.Counter{Head: inBytes, Value: 5}, &record.Gauge{Head: inRows, Observations: list.Chunks()[0]},
+		histogram(inBytes, 1), record.Facts{"dropped": "3", "blas": "late"},
 	}
 	var res result.Result
 	for _, rank := range []int{0, 0, 1} {
-		p := &process{rank: rank, facts: map[string]string{"blas": "early", "engine": "x"}}
-		p.collected.pieces = pieces
-		addNumbers(&res, p)
-		if d := cmp.Diff(map[string]string{"dropped": "3", "blas": "late", "engine": "x"}, factsOf(p)); d != "" || p.facts["blas"] != "early" {
-			t.Error(d)
-		}
+		t.Run(fmt.Sprint(rank), func(t *testing.T) {
+			p := &process{rank: rank, facts: map[string]string{"blas": "early", "engine": "x"}}
+			p.collected.pieces = pieces
+			addNumbers(&res, p)
+			if d := cmp.Diff(map[string]string{"dropped": "3", "blas": "late", "engine": "x"}, factsOf(p)); d != "" ||
+				p.facts["blas"] != "early" {
+				t.Error(d)
+			}
+		})
 	}
-	if d := cmp.Diff([]result.Counter{{Rank: 0, Head: inBytes, Value: 10}, {Rank: 1, Head: inBytes, Value: 5}}, res.Counters); d != "" {
+	if d := cmp.Diff([]result.Counter{{Rank: 0, Head: inBytes, Value: 10}, {Rank: 1, Head: inBytes, Value: 5}},
+		res.Counters); d != "" {
 		t.Error(d)
 	}
 	if len(res.Gauges) != 2 || res.Gauges[0].Len() != 2 || res.Gauges[1].Len() != 1 || len(res.Histograms) != 2 {

@@ -88,11 +88,12 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	}
 	ended := r.endLater(ctx, r.lengths[pass].Time)
 	works := make([]record.Work, len(r.processes.trainers))
-	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded, func(ctx context.Context, p *process) error {
-		reply, err := p.Train(ctx, trainRequest(r.lengths[pass]))
-		works[p.rank] = workOf(reply)
-		return err
-	})
+	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Unbounded,
+		func(ctx context.Context, p *process) error {
+			reply, err := p.Train(ctx, trainRequest(r.lengths[pass]))
+			works[p.rank] = workOf(reply)
+			return err
+		})
 	if eerr := ended(); err == nil {
 		err = eerr
 	}
@@ -117,14 +118,15 @@ func (r *run) expect(ctx context.Context, batches []int64) error {
 	if r.e.Service == sdk.ServiceTables || !r.e.Links.Server {
 		return nil
 	}
-	return cluster.Each(ctx, r.cluster, r.processes.servers, cluster.Wait{Limit: r.e.Timeout, For: "its pass"}, func(ctx context.Context, p *process) error {
-		var pushers []int
-		for _, t := range cluster.FirstOf(r.together(p)) {
-			pushers = append(pushers, t.rank)
-		}
-		_, err := p.Expect(ctx, expectRequest(batches, pushers))
-		return err
-	})
+	return cluster.Each(ctx, r.cluster, r.processes.servers, cluster.Wait{Limit: r.e.Timeout, For: "its pass"},
+		func(ctx context.Context, p *process) error {
+			var pushers []int
+			for _, t := range cluster.FirstOf(r.together(p)) {
+				pushers = append(pushers, t.rank)
+			}
+			_, err := p.Expect(ctx, expectRequest(batches, pushers))
+			return err
+		})
 }
 
 // mostAhead is how long before its end a timed pass is told where it ends. All processes must
@@ -160,11 +162,12 @@ func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() e
 // end agrees with the trainers on where the pass ends, so far ahead, as stop.Point says.
 func (r *run) end(ctx context.Context, ahead time.Duration) error {
 	bounds := make([]int64, len(r.processes.trainers))
-	err := cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "how far its pass is"}, func(ctx context.Context, p *process) error {
-		reply, err := p.Bound(ctx, boundRequest(ahead))
-		bounds[p.rank] = reply.GetIterations()
-		return err
-	})
+	err := cluster.Each(ctx, r.cluster, r.processes.trainers,
+		cluster.Wait{Limit: r.e.Timeout, For: "how far its pass is"}, func(ctx context.Context, p *process) error {
+			reply, err := p.Bound(ctx, boundRequest(ahead))
+			bounds[p.rank] = reply.GetIterations()
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -172,8 +175,9 @@ func (r *run) end(ctx context.Context, ahead time.Duration) error {
 	if err := r.expect(ctx, ends); err != nil { // before any trainer can be there
 		return err
 	}
-	return cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "the end of its pass"}, func(ctx context.Context, p *process) error {
-		_, err := p.End(ctx, endRequest(ends[p.rank]))
-		return err
-	})
+	return cluster.Each(ctx, r.cluster, r.processes.trainers,
+		cluster.Wait{Limit: r.e.Timeout, For: "the end of its pass"}, func(ctx context.Context, p *process) error {
+			_, err := p.End(ctx, endRequest(ends[p.rank]))
+			return err
+		})
 }

@@ -32,17 +32,19 @@ func TestBatchesOfAPass(t *testing.T) {
 		"iterations": {stop.Length{Iterations: 7}, [][]int64{{7, 7}, {7, 7}}},
 		"time":       {stop.Length{Time: time.Second}, [][]int64{nil, nil}},
 	} {
-		r := lasting(stop.Length{Epochs: 1}, c.length)
-		var got [][]int64
-		for _, s := range r.processes.servers {
-			got = append(got, expectRequest(r.batches(record.Measured), r.e.World.TrainersOf(s.rank)).GetBatches())
-		}
-		if d := cmp.Diff(c.want, got); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		if got := r.batches(record.WarmUp); got[0] != 2 {
-			t.Errorf("%s: the warm-up has %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := lasting(stop.Length{Epochs: 1}, c.length)
+			var got [][]int64
+			for _, s := range r.processes.servers {
+				got = append(got, expectRequest(r.batches(record.Measured), r.e.World.TrainersOf(s.rank)).GetBatches())
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if got := r.batches(record.WarmUp); got[0] != 2 {
+				t.Errorf("%s: the warm-up has %v", name, got)
+			}
+		})
 	}
 }
 
@@ -61,28 +63,32 @@ func TestMostEpochs(t *testing.T) {
 		{stop.Length{}, stop.Length{Epochs: 5, Least: 1}, 5},
 		{stop.Length{}, stop.Length{Epochs: 5, Least: 20}, 20},
 	} {
-		r := lasting(c.warmUp, c.length)
-		if got := r.mostEpochs(); got != c.want {
-			t.Errorf("%+v and %+v: at most %d epochs, want %d", c.warmUp, c.length, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.want), func(t *testing.T) {
+			r := lasting(c.warmUp, c.length)
+			if got := r.mostEpochs(); got != c.want {
+				t.Errorf("%+v and %+v: at most %d epochs, want %d", c.warmUp, c.length, got, c.want)
+			}
+		})
 	}
 }
 
 // Without a warm-up there is no such phase.
 func TestPhaseOfTheWarmUp(t *testing.T) {
 	for _, warmUp := range []stop.Length{{}, {Epochs: 1}, {Iterations: 1}, {Time: 1}} {
-		r := lasting(warmUp, stop.Length{Epochs: 1})
-		names := ""
-		for _, p := range r.phases() {
-			names += p.Name + ", "
-		}
-		want := "launch, set-up, planning, connection, warm-up, measured pass, collection, "
-		if warmUp == (stop.Length{}) {
-			want = "launch, set-up, planning, connection, measured pass, collection, "
-		}
-		if names != want {
-			t.Errorf("%+v: the phases are %s", warmUp, names)
-		}
+		t.Run(fmt.Sprint(warmUp.Epochs), func(t *testing.T) {
+			r := lasting(warmUp, stop.Length{Epochs: 1})
+			names := ""
+			for _, p := range r.phases() {
+				names += p.Name + ", "
+			}
+			want := "launch, set-up, planning, connection, warm-up, measured pass, collection, "
+			if warmUp == (stop.Length{}) {
+				want = "launch, set-up, planning, connection, measured pass, collection, "
+			}
+			if names != want {
+				t.Errorf("%+v: the phases are %s", warmUp, names)
+			}
+		})
 	}
 }
 
@@ -96,19 +102,22 @@ func TestDecidedEpochs(t *testing.T) {
 		"too few":              {20, 9, "10", "default: 20 iterations per trainer"},
 		"given":                {0, 9, "9", "default of trainer x, or more for 20 iterations per trainer"},
 	} {
-		r := &run{e: experiment(1, 0, registry.Links{})}
-		r.e.Length = stop.Length{Epochs: c.epochs, Least: c.least}
-		r.e.Values = []result.Value{{Key: "epochs", Value: 9, Origin: "default of trainer x, or more for 20 iterations per trainer"}}
-		if c.epochs != 9 {
-			r.e.Values[0].Value = 10
-		}
-		settled(laidOut(r))
-		if got := r.result.Config[0]; fmt.Sprint(got.Value) != c.value || got.Origin != c.origin {
-			t.Errorf("%s: %v", name, got)
-		}
-		if r.e.Values[0].Origin == "default: 20 iterations per trainer" {
-			t.Errorf("%s: the experiment has changed", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := &run{e: experiment(1, 0, registry.Links{})}
+			r.e.Length = stop.Length{Epochs: c.epochs, Least: c.least}
+			r.e.Values = []result.Value{{Key: "epochs", Value: 9,
+				Origin: "default of trainer x, or more for 20 iterations per trainer"}}
+			if c.epochs != 9 {
+				r.e.Values[0].Value = 10
+			}
+			settled(laidOut(r))
+			if got := r.result.Config[0]; fmt.Sprint(got.Value) != c.value || got.Origin != c.origin {
+				t.Errorf("%s: %v", name, got)
+			}
+			if r.e.Values[0].Origin == "default: 20 iterations per trainer" {
+				t.Errorf("%s: the experiment has changed", name)
+			}
+		})
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Place says where the processes of e run, on these hosts, the core's first if it is among them; without any, on this host.
-// Nothing is started.
+// Place says where the processes of e run, on these hosts, the core's first if it is among them; without any, on this
+// host. Nothing is started.
 func Place(e *config.Experiment, hosts []placement.Host) (*placement.Layout, error) {
 	return place(e, layOut(e), hosts)
 }

@@ -35,11 +35,12 @@ func (r *run) planAndPartition(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "its plan"}, func(ctx context.Context, p *process) error {
-		reply, err := p.Plan(ctx, r.planRequest(tables))
-		p.planned(reply)
-		return err
-	})
+	err = cluster.Each(ctx, r.cluster, r.processes.trainers, cluster.Wait{Limit: r.e.Timeout, For: "its plan"},
+		func(ctx context.Context, p *process) error {
+			reply, err := p.Plan(ctx, r.planRequest(tables))
+			p.planned(reply)
+			return err
+		})
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,9 @@ func (r *run) checkSteps() error {
 	}
 	model := r.e.Parts[sdk.KindModel].Key
 	if r.e.Service == sdk.ServiceParameters {
-		return fmt.Errorf("model %s steps its parameters itself, but server %s does that: choose a server that reduces gradients", model, r.e.Parts[sdk.KindServer].Key)
+		return fmt.Errorf(
+			"model %s steps its parameters itself, but server %s does that: choose a server that reduces gradients",
+			model, r.e.Parts[sdk.KindServer].Key)
 	}
 	t := r.processes.trainers[0]
 	if host.ParseVersion(t.Contract()).Before(host.Protocol) {
@@ -92,12 +95,14 @@ func (r *run) tables() ([]comm.TableSpec, error) {
 	}
 	for _, s := range r.processes.servers {
 		if s.table == nil {
-			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.Name, s.Plugin.Name, r.e.Parts[s.kind].Key)
+			return nil, fmt.Errorf("%s has no table, though %s says that server %s serves tables", s.Name,
+				s.Plugin.Name, r.e.Parts[s.kind].Key)
 		}
 		r.result.Tables = append(r.result.Tables, *s.table)
 	}
 	// What is too large by itself needs no data to be found out.
-	return r.result.Tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{}, 0)
+	return r.result.Tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{},
+		0)
 }
 
 // agreeOnPlan checks that all trainers planned the same.
@@ -108,10 +113,12 @@ func (r *run) agreeOnPlan() error {
 			return fmt.Errorf("%s does not say what data it takes: its plan has no inputs", t.Name)
 		}
 		if !reflect.DeepEqual(first.plan.buckets, t.plan.buckets) {
-			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.Name, t.Name)
+			return fmt.Errorf("%s and %s plan different buckets: the plan must depend on the model alone", first.Name,
+				t.Name)
 		}
 		if !reflect.DeepEqual(first.plan.inputs, t.plan.inputs) {
-			return fmt.Errorf("%s and %s take different data: the plan must depend on the model and the tables alone", first.Name, t.Name)
+			return fmt.Errorf("%s and %s take different data: the plan must depend on the model and the tables alone",
+				first.Name, t.Name)
 		}
 	}
 	return nil
@@ -155,7 +162,8 @@ func (r *run) checkFloatTargets() error {
 		for _, p := range []*process{t, t.holder(sdk.KindModel)} {
 			if host.ParseVersion(p.Contract()).Before(host.FloatTargets) {
 				return fmt.Errorf("the targets of data %s are numbers, but %s %s of plugin %s speaks version %s of psbench's contract with plugins, which has classes alone: build it for version %s",
-					r.e.Parts[sdk.KindData].Key, p.kind, r.e.Parts[p.kind].Key, p.Plugin.Name, p.Contract(), host.FloatTargets)
+					r.e.Parts[sdk.KindData].Key, p.kind, r.e.Parts[p.kind].Key, p.Plugin.Name, p.Contract(),
+					host.FloatTargets)
 			}
 		}
 	}
@@ -168,7 +176,9 @@ func (r *run) warnBatchSize() {
 	o, _ := option.Of("batch_size")
 	for _, v := range r.e.Values {
 		if v.Key == o.Key && !strings.HasPrefix(v.Origin, "default") && fmt.Sprint(v.Value) != o.Default {
-			r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("batch_size (%s) has no effect: data %s cuts its own batches", v.Origin, r.e.Parts[sdk.KindData].Key))
+			r.result.Warnings = append(r.result.Warnings,
+				fmt.Sprintf("batch_size (%s) has no effect: data %s cuts its own batches", v.Origin,
+					r.e.Parts[sdk.KindData].Key))
 		}
 	}
 }

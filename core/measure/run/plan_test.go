@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -49,14 +50,16 @@ func TestSizeOfSparseBuckets(t *testing.T) {
 		"alone":           {registry.Links{}, 100, 20},
 		"the whole table": {registry.Links{Group: true}, 16, 16},
 	} {
-		r := withPlans(&run{e: experiment(4, 2, c.links), shares: shares}, planned(c.rows, 1))
-		r.size(nil)
-		if b := r.result.Buckets; b[0].Capacity != 0 || b[1].Capacity != c.want {
-			t.Errorf("%s: the capacities are %d and %d, want 0 and %d", name, b[0].Capacity, b[1].Capacity, c.want)
-		}
-		if r.lookup != nil {
-			t.Errorf("%s: there is a lookup without tables", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := withPlans(&run{e: experiment(4, 2, c.links), shares: shares}, planned(c.rows, 1))
+			r.size(nil)
+			if b := r.result.Buckets; b[0].Capacity != 0 || b[1].Capacity != c.want {
+				t.Errorf("%s: the capacities are %d and %d, want 0 and %d", name, b[0].Capacity, b[1].Capacity, c.want)
+			}
+			if r.lookup != nil {
+				t.Errorf("%s: there is a lookup without tables", name)
+			}
+		})
 	}
 }
 
@@ -74,7 +77,8 @@ func TestSizeOfLookups(t *testing.T) {
 func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 	plan := planned(1, 1)
 	plan.inputs.Tables = []int{3, 4}
-	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}), shares: []batches.Share{{BatchSamples: 3, BatchIndices: 6}, {BatchSamples: 5, BatchIndices: 10}}}, plan)
+	r := withPlans(&run{e: experiment(2, 2, registry.Links{Group: true}),
+		shares: []batches.Share{{BatchSamples: 3, BatchIndices: 6}, {BatchSamples: 5, BatchIndices: 10}}}, plan)
 	r.size([]comm.TableSpec{{Rows: 7, Width: 2}})
 	if r.lookup.Bags != 10 || r.lookup.Indices != 10 {
 		t.Errorf("a lookup has room for %d bags with %d indices, want 10 with 10", r.lookup.Bags, r.lookup.Indices)
@@ -84,17 +88,19 @@ func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 // A trainer, and nobody else, knows what the data process sends it.
 func TestTrainersKnowTheirShares(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		r := laidOut(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
-		for _, s := range r.processes.all {
-			var want *proto.Share
-			if s.kind == sdk.KindTrainer {
-				want = convert.ShareToProto(r.shares[s.rank])
+		t.Run(fmt.Sprint(streamed), func(t *testing.T) {
+			r := laidOut(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
+			for _, s := range r.processes.all {
+				var want *proto.Share
+				if s.kind == sdk.KindTrainer {
+					want = convert.ShareToProto(r.shares[s.rank])
+				}
+				q := r.connectRequest(s).GetTrainer()
+				if !gproto.Equal(q.GetShare(), want) || q.GetStreamed() != (streamed && want != nil) {
+					t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
+				}
 			}
-			q := r.connectRequest(s).GetTrainer()
-			if !gproto.Equal(q.GetShare(), want) || q.GetStreamed() != (streamed && want != nil) {
-				t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
-			}
-		}
+		})
 	}
 }
 
@@ -103,18 +109,22 @@ func TestAgreeOnPlan(t *testing.T) {
 		plans []plan
 		want  string
 	}{
-		"equal":   {[]plan{planned(3, 2), planned(3, 2)}, ""},
-		"buckets": {[]plan{planned(3, 2), planned(4, 2)}, "trainer0 and trainer1 plan different buckets: the plan must depend on the model alone"},
-		"inputs":  {[]plan{planned(3, 2), planned(3, 1)}, "trainer0 and trainer1 take different data: the plan must depend on the model and the tables alone"},
+		"equal": {[]plan{planned(3, 2), planned(3, 2)}, ""},
+		"buckets": {[]plan{planned(3, 2), planned(4, 2)},
+			"trainer0 and trainer1 plan different buckets: the plan must depend on the model alone"},
+		"inputs": {[]plan{planned(3, 2), planned(3, 1)},
+			"trainer0 and trainer1 take different data: the plan must depend on the model and the tables alone"},
 		"nothing": {[]plan{planned(3, 2), {}}, "trainer1 does not say what data it takes: its plan has no inputs"},
 	} {
-		got := ""
-		if err := withPlans(&run{e: experiment(2, 0, registry.Links{})}, c.plans...).agreeOnPlan(); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := withPlans(&run{e: experiment(2, 0, registry.Links{})}, c.plans...).agreeOnPlan(); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s: got %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -137,37 +147,41 @@ func TestTables(t *testing.T) {
 
 // What the request to configure says of servers.
 func TestConfigureRequests(t *testing.T) {
-	for service, firstTensor := range map[sdk.Service]int32{sdk.ServiceGradients: 0, sdk.ServiceTables: 3, sdk.ServiceParameters: 0} {
-		r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
-		r.e.Service = service
-		for _, s := range r.processes.all {
-			q := r.configureRequest(s)
-			var env *proto.ModelEnv
-			switch s.kind {
-			case sdk.KindTrainer:
-				env = q.GetTrainer().GetModel()
-				if server := q.GetTrainer().GetServer(); server != "a_server" {
-					t.Errorf("%s, %s: the server is %s", service, s.Name, server)
+	for service, firstTensor := range map[sdk.Service]int32{sdk.ServiceGradients: 0, sdk.ServiceTables: 3,
+		sdk.ServiceParameters: 0} {
+		t.Run(string(service), func(t *testing.T) {
+			r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
+			r.e.Service = service
+			for _, s := range r.processes.all {
+				q := r.configureRequest(s)
+				var env *proto.ModelEnv
+				switch s.kind {
+				case sdk.KindTrainer:
+					env = q.GetTrainer().GetModel()
+					if server := q.GetTrainer().GetServer(); server != "a_server" {
+						t.Errorf("%s, %s: the server is %s", service, s.Name, server)
+					}
+				case sdk.KindModel:
+					env = q.GetCompanion().GetModel()
+				case sdk.KindServer:
+					checkServerRole(t, service, s, q)
+					continue
+				default:
+					continue
 				}
-			case sdk.KindModel:
-				env = q.GetCompanion().GetModel()
-			case sdk.KindServer:
-				checkServerRole(t, service, s, q)
-				continue
-			default:
-				continue
+				if env == nil || env.GetFirstTensor() != firstTensor {
+					t.Errorf("%s, %s: the model knows %v, want first tensor %d", service, s.Name, env, firstTensor)
+				}
 			}
-			if env == nil || env.GetFirstTensor() != firstTensor {
-				t.Errorf("%s, %s: the model knows %v, want first tensor %d", service, s.Name, env, firstTensor)
-			}
-		}
+		})
 	}
 }
 
 // checkServerRole checks what a server is to be where all of a run serve something.
 func checkServerRole(t *testing.T, service sdk.Service, s *process, q *proto.ConfigureRequest) {
 	t.Helper()
-	if table := q.GetTable(); (table != nil) != (service == sdk.ServiceTables) || table != nil && int(table.GetPosition()) != s.rank-3 {
+	if table := q.GetTable(); (table != nil) != (service == sdk.ServiceTables) ||
+		table != nil && int(table.GetPosition()) != s.rank-3 {
 		t.Errorf("%s, %s: its table is %v", service, s.Name, table)
 	}
 	want := ""
@@ -182,10 +196,12 @@ func checkServerRole(t *testing.T, service sdk.Service, s *process, q *proto.Con
 // Servers of tables share the cores; other servers take those that are free.
 func TestEnvironment(t *testing.T) {
 	for _, name := range []string{"OPENBLAS_NUM_THREADS", "GOMAXPROCS"} {
-		t.Setenv(name, "") // which also puts back what was there
-		if err := os.Unsetenv(name); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "") // which also puts back what was there
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	count := func(r *run, p *process, name string) int {
 		for _, v := range r.environment(p) {
@@ -200,7 +216,8 @@ func TestEnvironment(t *testing.T) {
 		return 0
 	}
 	for service, want := range map[sdk.Service]struct{ goTrainer, goServer, blasServer int }{
-		sdk.ServiceGradients: {goTrainer: 5}, sdk.ServiceTables: {goTrainer: 4, goServer: 1}, sdk.ServiceParameters: {goTrainer: 4, blasServer: 4},
+		sdk.ServiceGradients: {goTrainer: 5}, sdk.ServiceTables: {goTrainer: 4, goServer: 1},
+		sdk.ServiceParameters: {goTrainer: 4, blasServer: 4},
 	} {
 		r := laidOut(&run{e: experiment(2, 64, registry.Links{})})
 		r.e.Service = service
@@ -209,7 +226,8 @@ func TestEnvironment(t *testing.T) {
 		}
 		trainer, server := r.processes.trainers[0], r.processes.servers[0]
 		got := want
-		got.goTrainer, got.goServer, got.blasServer = count(r, trainer, "GOMAXPROCS"), count(r, server, "GOMAXPROCS"), count(r, server, "OPENBLAS_NUM_THREADS")
+		got.goTrainer, got.goServer, got.blasServer = count(r, trainer, "GOMAXPROCS"), count(r, server,
+			"GOMAXPROCS"), count(r, server, "OPENBLAS_NUM_THREADS")
 		if got != want {
 			t.Errorf("%s: the threads are %+v, want %+v", service, got, want)
 		}
@@ -221,7 +239,8 @@ func TestEnvironment(t *testing.T) {
 		}
 		// A trainer that is alone on its host has all of its cores.
 		trainer.Process = placed{site: cluster.Site{Host: "node7", Cores: 16}}
-		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 16 || r.configureRequest(trainer).GetTrainer().GetModel().GetThreads() != 16 {
+		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 16 ||
+			r.configureRequest(trainer).GetTrainer().GetModel().GetThreads() != 16 {
 			t.Errorf("%s: a trainer alone has %d threads", service, n)
 		}
 		for _, v := range r.environment(trainer) {

@@ -54,7 +54,8 @@ type processes struct {
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
-		p.Member = &cluster.Member{Name: name, Plugin: e.Parts[p.kind].Plugin, Part: fmt.Sprintf("%s %s", p.kind, e.Parts[p.kind].Key)}
+		p.Member = &cluster.Member{Name: name, Plugin: e.Parts[p.kind].Plugin,
+			Part: fmt.Sprintf("%s %s", p.kind, e.Parts[p.kind].Key)}
 		p.companions = map[sdk.Kind]*process{}
 		ps.all = append(ps.all, p)
 		return p
@@ -152,7 +153,8 @@ func (p *process) joiner() *process {
 // than it is.
 func (r *run) checkContracts() error {
 	for _, p := range r.processes.all {
-		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer && host.ParseVersion(t.Contract()).Before(host.Protocol) {
+		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer &&
+			host.ParseVersion(t.Contract()).Before(host.Protocol) {
 			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, and calls of the protocol, which %s of plugin %s speaks, came with %s: build the trainer's plugin with the sdk of this psbench",
 				t.Part, t.Plugin.Name, t.Contract(), p.Part, p.Plugin.Name, host.Protocol)
 		}

@@ -34,26 +34,37 @@ func TestLayOut(t *testing.T) {
 		processes processes
 		want      []string
 	}{
-		"parts that speak the protocol":      {layOut(speaking(2, 2)), []string{"data", "data.part", "trainer0", "trainer1", "server2", "server2.part", "server3", "server3.part"}},
-		"together":                           {layOut(experiment(2, 1, registry.Links{})), []string{"data", "trainer0", "trainer1", "server2"}},
-		"hook":                               {layOut(experiment(1, 1, registry.Links{}, sdk.KindHook)), []string{"data", "trainer0", "trainer0.hook", "server1"}},
-		"criterion":                          {layOut(experiment(1, 0, registry.Links{}, sdk.KindCriterion)), []string{"data", "trainer0", "trainer0.criterion"}},
-		"model":                              {layOut(experiment(2, 0, registry.Links{}, sdk.KindModel)), []string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
-		"all":                                {layOut(experiment(1, 1, registry.Links{}, registry.Isolable...)), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
-		"foreign hook":                       {layOut(foreign), []string{"data", "trainer0", "trainer0.hook", "server1"}},
-		"foreign trainer":                    {layOut(foreignTrainer), []string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
+		"parts that speak the protocol": {layOut(speaking(2, 2)),
+			[]string{"data", "data.part", "trainer0", "trainer1", "server2", "server2.part", "server3",
+				"server3.part"}},
+		"together": {layOut(experiment(2, 1, registry.Links{})),
+			[]string{"data", "trainer0", "trainer1", "server2"}},
+		"hook": {layOut(experiment(1, 1, registry.Links{}, sdk.KindHook)),
+			[]string{"data", "trainer0", "trainer0.hook", "server1"}},
+		"criterion": {layOut(experiment(1, 0, registry.Links{}, sdk.KindCriterion)),
+			[]string{"data", "trainer0", "trainer0.criterion"}},
+		"model": {layOut(experiment(2, 0, registry.Links{}, sdk.KindModel)),
+			[]string{"data", "trainer0", "trainer0.model", "trainer1", "trainer1.model"}},
+		"all": {layOut(experiment(1, 1, registry.Links{}, registry.Isolable...)),
+			[]string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model", "server1"}},
+		"foreign hook": {layOut(foreign),
+			[]string{"data", "trainer0", "trainer0.hook", "server1"}},
+		"foreign trainer": {layOut(foreignTrainer),
+			[]string{"data", "trainer0", "trainer0.hook", "trainer0.criterion", "trainer0.model"}},
 		"foreign trainer that includes them": {layOut(including), []string{"data", "trainer0"}},
 	} {
-		if d := cmp.Diff(c.want, cluster.Names(c.processes.all)); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		for _, tr := range c.processes.trainers {
-			for _, kind := range registry.Isolable {
-				if h := tr.holder(kind); h != tr && (h.host != tr || h.rank != tr.rank || h.kind != kind) {
-					t.Errorf("%s: the %s of %s is held by %s", name, kind, tr.Name, h.Name)
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, cluster.Names(c.processes.all)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			for _, tr := range c.processes.trainers {
+				for _, kind := range registry.Isolable {
+					if h := tr.holder(kind); h != tr && (h.host != tr || h.rank != tr.rank || h.kind != kind) {
+						t.Errorf("%s: the %s of %s is held by %s", name, kind, tr.Name, h.Name)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -61,7 +72,8 @@ func TestLayOut(t *testing.T) {
 func speaking(trainers, servers int) *config.Experiment {
 	e := experiment(trainers, servers, registry.Links{Server: true})
 	for _, kind := range []sdk.Kind{sdk.KindServer, sdk.KindData} {
-		e.Parts[kind] = config.Part{Key: "a_" + string(kind), Plugin: registry.Plugin{Name: "theirs", Command: []string{"theirs"}}, Protocol: true}
+		e.Parts[kind] = config.Part{Key: "a_" + string(kind),
+			Plugin: registry.Plugin{Name: "theirs", Command: []string{"theirs"}}, Protocol: true}
 	}
 	return e
 }
@@ -83,22 +95,25 @@ func TestContractsOfTrainers(t *testing.T) {
 		"2.1": "", "2.2": "", "3.0": "",
 		"2.0": "trainer a_trainer of plugin builtin speaks version 2.0 of psbench's contract with plugins, and calls of the protocol, which hook a_hook of plugin builtin speaks, came with 2.1: build the trainer's plugin with the sdk of this psbench",
 	} {
-		for _, e := range []*config.Experiment{beside(registry.Links{}), experiment(2, 1, registry.Links{}, sdk.KindHook)} {
-			r := laidOut(&run{e: e})
-			for _, p := range r.processes.all {
-				p.Process = placed{contract: contract}
+		t.Run(contract, func(t *testing.T) {
+			for _, e := range []*config.Experiment{beside(registry.Links{}),
+				experiment(2, 1, registry.Links{}, sdk.KindHook)} {
+				r := laidOut(&run{e: e})
+				for _, p := range r.processes.all {
+					p.Process = placed{contract: contract}
+				}
+				if !e.Parts[sdk.KindHook].Protocol {
+					want = ""
+				}
+				got := ""
+				if err := r.checkContracts(); err != nil {
+					got = err.Error()
+				}
+				if got != want {
+					t.Errorf("%s: %q, want %q", contract, got, want)
+				}
 			}
-			if !e.Parts[sdk.KindHook].Protocol {
-				want = ""
-			}
-			got := ""
-			if err := r.checkContracts(); err != nil {
-				got = err.Error()
-			}
-			if got != want {
-				t.Errorf("%s: %q, want %q", contract, got, want)
-			}
-		}
+		})
 	}
 }
 
@@ -110,17 +125,20 @@ func TestContractsOfFloatTargets(t *testing.T) {
 		contract string
 		want     string
 	}{{0, "2.4", ""}, {1, "2.5", ""}, {1, "2.4", want}, {3, "2.1", strings.Replace(want, "2.4", "2.1", 1)}} {
-		r := laidOut(&run{e: experiment(2, 1, registry.Links{}, sdk.KindModel), shares: []batches.Share{{TargetWidth: c.width}}})
-		for _, p := range r.processes.all {
-			p.Process = placed{contract: c.contract}
-		}
-		got := ""
-		if err := r.checkFloatTargets(); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
+		t.Run(c.contract, func(t *testing.T) {
+			r := laidOut(&run{e: experiment(2, 1, registry.Links{}, sdk.KindModel),
+				shares: []batches.Share{{TargetWidth: c.width}}})
+			for _, p := range r.processes.all {
+				p.Process = placed{contract: c.contract}
+			}
+			got := ""
+			if err := r.checkFloatTargets(); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%+v: %q", c, got)
+			}
+		})
 	}
 }
 
@@ -134,19 +152,23 @@ func TestModelsThatStep(t *testing.T) {
 	}{
 		{true, sdk.ServiceGradients, "2.1", ""},
 		{false, sdk.ServiceParameters, "2.0", ""},
-		{true, sdk.ServiceParameters, "2.1", "model a_model steps its parameters itself, but server a_server does that: choose a server that reduces gradients"},
-		{true, sdk.ServiceTables, "2.0", "model a_model steps its parameters itself, and trainer a_trainer of plugin builtin, which speaks version 2.0 of psbench's contract with plugins, would do it once more: build it with the sdk of this psbench"},
+		{true, sdk.ServiceParameters, "2.1",
+			"model a_model steps its parameters itself, but server a_server does that: choose a server that reduces gradients"},
+		{true, sdk.ServiceTables, "2.0",
+			"model a_model steps its parameters itself, and trainer a_trainer of plugin builtin, which speaks version 2.0 of psbench's contract with plugins, would do it once more: build it with the sdk of this psbench"},
 	} {
-		r := laidOut(&run{e: experiment(2, 1, registry.Links{})})
-		r.e.Service, r.model.Steps = c.service, c.steps
-		r.processes.trainers[0].Process = placed{contract: c.contract}
-		got := ""
-		if err := r.checkSteps(); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
+		t.Run(string(c.service), func(t *testing.T) {
+			r := laidOut(&run{e: experiment(2, 1, registry.Links{})})
+			r.e.Service, r.model.Steps = c.service, c.steps
+			r.processes.trainers[0].Process = placed{contract: c.contract}
+			got := ""
+			if err := r.checkSteps(); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%+v: %q", c, got)
+			}
+		})
 	}
 }
 
@@ -158,17 +180,20 @@ func TestPartsBesideRanks(t *testing.T) {
 	for _, host := range append(slices.Clone(r.processes.servers), r.processes.data) {
 		part := host.companions[host.kind]
 		if host.Plugin.Name != registry.Builtin || part.Plugin.Name != "theirs" || part.Host != host.Name {
-			t.Errorf("%s is of plugin %s, and %s of %s beside %q", host.Name, host.Plugin.Name, part.Name, part.Plugin.Name, part.Host)
+			t.Errorf("%s is of plugin %s, and %s of %s beside %q", host.Name, host.Plugin.Name, part.Name,
+				part.Plugin.Name, part.Host)
 		}
 		if host.reportedKind() != string(host.kind) || part.reportedKind() != "part" {
-			t.Errorf("%s is reported as a %s, and %s as a %s", host.Name, host.reportedKind(), part.Name, part.reportedKind())
+			t.Errorf("%s is reported as a %s, and %s as a %s", host.Name, host.reportedKind(), part.Name,
+				part.reportedKind())
 		}
 		own, its := r.configureRequest(host), r.configureRequest(part)
 		if !own.GetServer().GetProtocol() && !own.GetData().GetProtocol() {
 			t.Errorf("%s is not told that its part is elsewhere: %v", host.Name, own)
 		}
 		if own.GetPart().GetKey() != its.GetPart().GetKey() || own.GetRank() != its.GetRank() {
-			t.Errorf("%s is %v of rank %d, and its part %v of %d", host.Name, own.GetPart(), own.GetRank(), its.GetPart(), its.GetRank())
+			t.Errorf("%s is %v of rank %d, and its part %v of %d", host.Name, own.GetPart(), own.GetRank(),
+				its.GetPart(), its.GetRank())
 		}
 		peer, pushing := r.partitionRequest().GetCompanion(), int32(4)
 		if host.kind == sdk.KindServer {
@@ -278,56 +303,62 @@ func TestConnectRequests(t *testing.T) {
 		}},
 		"no links": {&run{e: experiment(1, 1, registry.Links{})}, map[string]who{"trainer0": {Data: "data"}}},
 		"hooks that speak the protocol": {&run{e: beside(both)}, map[string]who{
-			"trainer1":      {Data: "data", Hook: "trainer1.hook", Model: "trainer1.model", Server: "server2", Ring: four[:2], Position: 1},
+			"trainer1": {Data: "data", Hook: "trainer1.hook", Model: "trainer1.model", Server: "server2",
+				Ring: four[:2], Position: 1},
 			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2", Ring: four[:2], Position: 1},
 			"server2":       {Trainers: four[:2]},
 		}},
 		"isolated hooks": {&run{e: experiment(2, 1, both, sdk.KindHook)}, map[string]who{
-			"trainer1":      {Data: "data", Hook: "trainer1.hook"},
-			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2", Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
-			"server2":       {Trainers: []string{"trainer0.hook", "trainer1.hook"}},
-			"data":          {Trainers: []string{"trainer0", "trainer1"}},
+			"trainer1": {Data: "data", Hook: "trainer1.hook"},
+			"trainer1.hook": {Trainers: []string{"trainer1"}, Server: "server2",
+				Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
+			"server2": {Trainers: []string{"trainer0.hook", "trainer1.hook"}},
+			"data":    {Trainers: []string{"trainer0", "trainer1"}},
 		}},
 		"tables, isolated hooks": {tables(&run{e: experiment(2, 3, group, sdk.KindHook)}), map[string]who{
-			"trainer1":      {Data: "data", Hook: "trainer1.hook", Tables: []string{"server2", "server3", "server4"}},
-			"trainer1.hook": {Trainers: []string{"trainer1"}, Ring: []string{"trainer0.hook", "trainer1.hook"}, Position: 1},
-			"server2":       {Trainers: four[:2]},
-			"server4":       {Trainers: four[:2]},
+			"trainer1": {Data: "data", Hook: "trainer1.hook", Tables: []string{"server2", "server3", "server4"}},
+			"trainer1.hook": {Trainers: []string{"trainer1"}, Ring: []string{"trainer0.hook", "trainer1.hook"},
+				Position: 1},
+			"server2": {Trainers: four[:2]},
+			"server4": {Trainers: four[:2]},
 		}},
 		"tables without a hook's links": {tables(&run{e: experiment(1, 2, registry.Links{})}), map[string]who{
 			"trainer0": {Data: "data", Tables: []string{"server1", "server2"}},
 			"server2":  {Trainers: four[:1]},
 		}},
 		"all isolated": {&run{e: experiment(1, 1, server, registry.Isolable...)}, map[string]who{
-			"trainer0":           {Data: "data", Hook: "trainer0.hook", Criterion: "trainer0.criterion", Model: "trainer0.model"},
+			"trainer0": {Data: "data", Hook: "trainer0.hook", Criterion: "trainer0.criterion",
+				Model: "trainer0.model"},
 			"trainer0.hook":      {Trainers: []string{"trainer0"}, Server: "server1"},
 			"trainer0.criterion": {Trainers: []string{"trainer0"}},
 			"trainer0.model":     {Trainers: []string{"trainer0"}},
 		}},
 	} {
-		r := laidOut(c.run)
-		found := 0
-		for _, s := range r.processes.all {
-			want, ok := c.want[s.Name]
-			if !ok {
-				continue
+		t.Run(name, func(t *testing.T) {
+			r := laidOut(c.run)
+			found := 0
+			for _, s := range r.processes.all {
+				want, ok := c.want[s.Name]
+				if !ok {
+					continue
+				}
+				found++
+				if d := cmp.Diff(want, whoOf(r.connectRequest(s))); d != "" {
+					t.Errorf("%s, %s: %s", name, s.Name, d)
+				}
 			}
-			found++
-			if d := cmp.Diff(want, whoOf(r.connectRequest(s))); d != "" {
-				t.Errorf("%s, %s: %s", name, s.Name, d)
+			if found != len(c.want) {
+				t.Errorf("%s: %d of %d processes exist", name, found, len(c.want))
 			}
-		}
-		if found != len(c.want) {
-			t.Errorf("%s: %d of %d processes exist", name, found, len(c.want))
-		}
-		for _, s := range r.processes.all {
-			q := r.connectRequest(s)
-			known := q.GetTrainer().GetLookup() != nil || q.GetTable().GetLookup() != nil
-			if want := (s.kind == sdk.KindTrainer || s.kind == sdk.KindServer) && r.lookup != nil; known != want {
-				t.Errorf("%s, %s knows the lookup: %v", name, s.Name, known)
+			for _, s := range r.processes.all {
+				q := r.connectRequest(s)
+				known := q.GetTrainer().GetLookup() != nil || q.GetTable().GetLookup() != nil
+				if want := (s.kind == sdk.KindTrainer || s.kind == sdk.KindServer) && r.lookup != nil; known != want {
+					t.Errorf("%s, %s knows the lookup: %v", name, s.Name, known)
+				}
+				requireAddresses(t, s.Name, r.connectRequest(s))
 			}
-			requireAddresses(t, s.Name, r.connectRequest(s))
-		}
+		})
 	}
 }
 
@@ -339,9 +370,11 @@ func requireAddresses(t *testing.T, name string, q *proto.ConnectRequest) {
 	if q.GetCompanion() != nil {
 		hook = q.GetCompanion().GetHook()
 	}
-	links := slices.Concat([]*proto.Peer{hook.GetServer()}, hook.GetGroup().GetMembers(), hook.GetDefault().GetMembers(),
+	links := slices.Concat([]*proto.Peer{hook.GetServer()}, hook.GetGroup().GetMembers(),
+		hook.GetDefault().GetMembers(),
 		trainer.GetTableServers(), q.GetServer().GetTrainers(), q.GetTable().GetTrainers())
-	others := append(slices.Collect(maps.Values(trainer.GetCompanions())), trainer.GetData(), q.GetCompanion().GetTrainer())
+	others := append(slices.Collect(maps.Values(trainer.GetCompanions())), trainer.GetData(),
+		q.GetCompanion().GetTrainer())
 	others = append(others, q.GetData().GetTrainers()...)
 	for prefix, peers := range map[string][]*proto.Peer{"tcp:": links, "unix:": others} {
 		for _, p := range peers {

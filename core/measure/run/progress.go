@@ -38,7 +38,8 @@ func (silent) Iterations(int64, float64)                 {}
 // follow has the first trainer tell how far it is, if somebody listens.
 func (r *run) follow() {
 	if r.o.Progress != Silent {
-		r.processes.trainers[0].Follower = &monitor.Follower{EpochsEvery: r.o.Progress.EpochsEvery(), Epoch: r.epoch, Iterations: r.iterated}
+		r.processes.trainers[0].Follower = &monitor.Follower{EpochsEvery: r.o.Progress.EpochsEvery(), Epoch: r.epoch,
+			Iterations: r.iterated}
 	}
 }
 
@@ -50,7 +51,8 @@ func (r *run) tell(pass record.Pass) {
 		samples += s.Samples
 	}
 	batches := r.shares[0].Batches
-	r.o.Progress.Pass(int64(r.iterations(pass, 0)), int64(batches), r.lengths[pass].Time, float64(samples)/float64(max(1, batches)))
+	r.o.Progress.Pass(int64(r.iterations(pass, 0)), int64(batches), r.lengths[pass].Time,
+		float64(samples)/float64(max(1, batches)))
 }
 
 // epoch passes on what the first trainer begins, unless it is late.

@@ -64,7 +64,8 @@ func (r *run) warnReplicas(found *result.Replicas) {
 	}
 	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf(
 		"the replicas ended unequal: %d of %s of %s, first %s, differ from those of %s%s, though hook %s exchanges gradients between them. Either it does not reduce every bucket, or the model starts from other values on each trainer. If this is meant, declare it (sdk.RanksDiffer, in Python ranks_differ = True)",
-		d.Parameters, screen.Count(d.Of, "parameter"), r.e.World.Name(d.Rank), quote.Word(d.Parameter), r.e.World.Name(d.From), others, r.e.Parts[sdk.KindHook].Key))
+		d.Parameters, screen.Count(d.Of, "parameter"), r.e.World.Name(d.Rank), quote.Word(d.Parameter),
+		r.e.World.Name(d.From), others, r.e.Parts[sdk.KindHook].Key))
 }
 
 // arrivalOrder says why the result depends on the order in which gradients arrive; "" if it does not.

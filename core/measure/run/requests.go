@@ -199,13 +199,15 @@ func (r *run) nameGroup() {
 	default:
 		r.result.Group = config.GroupByIPC
 	}
-	r.result.Warnings = append(r.result.Warnings, "the trainers' group is not NCCL's but "+r.result.Group+": "+strings.Join(why, ", and "))
+	r.result.Warnings = append(r.result.Warnings,
+		"the trainers' group is not NCCL's but "+r.result.Group+": "+strings.Join(why, ", and "))
 }
 
 func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	switch {
 	case p.host != nil:
-		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.host.Peer()), Buckets: convert.BucketsToProto(r.buckets())}
+		links := &proto.CompanionLinks{Trainer: convert.PeerToProto(p.host.Peer()),
+			Buckets: convert.BucketsToProto(r.buckets())}
 		if p.kind == sdk.KindHook {
 			links.Hook = r.hookLinks(p.rank)
 		}
@@ -224,7 +226,8 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 		}
 		links := &proto.TableLinks{Lookup: convert.LookupToProto(r.lookup)}
 		for _, rank := range r.e.World.TrainersOf(p.rank) {
-			links.Trainers = append(links.Trainers, convert.PeerToProto(r.processes.trainers[rank].LinkPeer(r.e.Fabric, p)))
+			links.Trainers = append(links.Trainers,
+				convert.PeerToProto(r.processes.trainers[rank].LinkPeer(r.e.Fabric, p)))
 		}
 		return &proto.ConnectRequest{Role: &proto.ConnectRequest_Table{Table: links}}
 	}
@@ -242,7 +245,8 @@ func (r *run) partOf(p *process) *proto.Peer {
 func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 	links := &proto.TrainerLinks{
 		Buckets: convert.BucketsToProto(r.buckets()), Model: convert.ModelToProto(r.model),
-		Data: convert.PeerToProto(r.processes.data.NearPeer(p)), Share: convert.ShareToProto(r.shares[p.rank]), Streamed: r.streamed,
+		Data: convert.PeerToProto(r.processes.data.NearPeer(p)), Share: convert.ShareToProto(r.shares[p.rank]),
+		Streamed:   r.streamed,
 		Companions: map[string]*proto.Peer{}, Lookup: convert.LookupToProto(r.lookup),
 	}
 	if r.lookup != nil {

@@ -62,7 +62,8 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	}
 	r.noise = noise.NewMeter(r.cluster.Here)
 	r.noise.Begin(noise.Before)
-	err = r.cluster.Run(ctx, cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
+	err = r.cluster.Run(ctx,
+		cluster.Life{Phases: r.phases(), Tell: o.Progress.Phase, Salvage: r.salvage, Report: r.report})
 	if r.unfit && err != nil {
 		err = &UnfitError{err}
 	}
@@ -148,7 +149,8 @@ func (r *run) report(err error) {
 		r.warnReplicas(r.result.Replicas)
 	}
 	r.result.Noise = r.noise.Intervals()
-	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(), noise.Warnings(r.result.Noise, "the measured pass"))
+	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(),
+		noise.Warnings(r.result.Noise, "the measured pass"))
 	if !r.o.Summarize { // nobody looks at the machine of a comparison
 		r.result.Environment.CaptureGPUs()
 	}

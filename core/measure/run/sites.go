@@ -18,7 +18,8 @@ import (
 func (r *run) checkSites() error {
 	origin := r.e.Origin(config.Transport)
 	for _, t := range r.processes.trainers {
-		if err := cluster.CheckReach(r.e.Fabric, origin, r.processes.data, t); err != nil { // since batches come over it, too
+		// since batches come over it, too
+		if err := cluster.CheckReach(r.e.Fabric, origin, r.processes.data, t); err != nil {
 			return err
 		}
 		for _, kind := range registry.Isolable {
@@ -50,7 +51,8 @@ func (r *run) checkTogether() error {
 		return nil
 	}
 	if !r.e.Links.Server {
-		return fmt.Errorf("aggregate is host but hook %s pushes to no server: leave it out", r.e.Parts[sdk.KindHook].Key)
+		return fmt.Errorf("aggregate is host but hook %s pushes to no server: leave it out",
+			r.e.Parts[sdk.KindHook].Key)
 	}
 	pushers, some := slices.Clone(r.processes.servers), false
 	for _, s := range r.processes.servers {

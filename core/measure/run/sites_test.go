@@ -57,23 +57,30 @@ func TestCheckSites(t *testing.T) {
 		elsewhere map[string]cluster.Site
 		want      string
 	}{
-		"one host":         {"shm", nil, ""},
-		"the data":         {"unix", map[string]cluster.Site{"data": node}, "data runs on node7 and trainer0 on the core's host, but transport unix (flag --transport) reaches no other host: leave it out, or give tcp"},
-		"a trainer's hook": {"tcp", map[string]cluster.Site{"trainer1.hook": node}, "trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
-		"a server":         {"unix", map[string]cluster.Site{"server3": node}, "trainer0 runs on the core's host and server3 on node7, but transport unix (flag --transport) reaches no other host: leave it out, or give tcp"},
-		"data over TCP":    {"tcp", map[string]cluster.Site{"data": node}, ""},
-		"by host":          {"shm+tcp", map[string]cluster.Site{"server3": node, "data": {Host: "node8", Clock: ahead}}, ""},
-		"over TCP":         {"tcp", map[string]cluster.Site{"server3": node}, ""},
-		"clocks":           {"shm", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}}, "the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
-		"clocks over TCP":  {"tcp", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}}, ""},
+		"one host": {"shm", nil, ""},
+		"the data": {"unix", map[string]cluster.Site{"data": node},
+			"data runs on node7 and trainer0 on the core's host, but transport unix (flag --transport) reaches no other host: leave it out, or give tcp"},
+		"a trainer's hook": {"tcp", map[string]cluster.Site{"trainer1.hook": node},
+			"trainer1 runs on the core's host and trainer1.hook on node7, but a trainer's hook must stay on one host"},
+		"a server": {"unix", map[string]cluster.Site{"server3": node},
+			"trainer0 runs on the core's host and server3 on node7, but transport unix (flag --transport) reaches no other host: leave it out, or give tcp"},
+		"data over TCP": {"tcp", map[string]cluster.Site{"data": node}, ""},
+		"by host": {"shm+tcp", map[string]cluster.Site{"server3": node, "data": {Host: "node8", Clock: ahead}},
+			""},
+		"over TCP": {"tcp", map[string]cluster.Site{"server3": node}, ""},
+		"clocks": {"shm", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}},
+			"the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
+		"clocks over TCP": {"tcp", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}}, ""},
 	} {
-		got := ""
-		if err := spread(t, c.transport, c.elsewhere).checkSites(); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := spread(t, c.transport, c.elsewhere).checkSites(); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -100,27 +107,34 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 		"ahead":          clocks.Of(time.Hour),
 		"drifting apart": {AtNS: 100 * second, OffsetNS: int64(time.Minute), Drift: 1e-5, BoundNS: 7},
 	} {
-		at := func(ns int64) int64 { // what the other clock reads when the core's reads ns
-			return int64(math.Round((float64(ns+e.OffsetNS) - e.Drift*float64(e.AtNS)) / (1 - e.Drift)))
-		}
-		p := &process{Member: &cluster.Member{Process: placed{site: cluster.Site{Clock: clocks.Known(e)}}}}
-		p.collected.pieces = []record.Piece{&record.Series{Type: "a", Name: "b", Measurements: packedOf(
-			packed.Measurement{A: 1, B: 2, StartNS: at(6 * second), DurationNS: 9}, packed.Measurement{A: 1, B: 3, StartNS: at(9000 * second), DurationNS: 8},
-		)}}
-		var res result.Result
-		addNumbers(&res, p)
-		want := []sdk.Measurement{{Key: sdk.Key{A: 1, B: 2}, StartNS: 6 * second, DurationNS: 9}, {Key: sdk.Key{A: 1, B: 3}, StartNS: 9000 * second, DurationNS: 8}}
-		near := cmp.Comparer(func(a, b int64) bool { return max(a-b, b-a) <= 1 }) // what was rounded
-		if d := cmp.Diff(want, slices.Collect(res.SeriesOf(0, "a", "b").All()), near); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		works := addWork(nil, p, record.Work{StartNS: at(5 * second), EndNS: at(900 * second), EvaluatedNS: 20, Samples: 30}, record.Measured)
-		works = addWork(works, p, record.Work{}, record.Measured)
-		works = addWork(works, p, record.Work{StartNS: at(5 * second)}, record.WarmUp)
-		wanted := []result.Work{{StartNS: 5 * second, EndNS: 900 * second, EvaluatedNS: 20, Samples: 30}, {StartNS: 5 * second, WarmUp: true}}
-		if d := cmp.Diff(wanted, works, near); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			at := func(ns int64) int64 { // what the other clock reads when the core's reads ns
+				return int64(math.Round((float64(ns+e.OffsetNS) - e.Drift*float64(e.AtNS)) / (1 - e.Drift)))
+			}
+			p := &process{Member: &cluster.Member{Process: placed{site: cluster.Site{Clock: clocks.Known(e)}}}}
+			p.collected.pieces = []record.Piece{&record.Series{Type: "a", Name: "b", Measurements: packedOf(
+				packed.Measurement{A: 1, B: 2, StartNS: at(6 * second), DurationNS: 9},
+				packed.Measurement{A: 1, B: 3, StartNS: at(9000 * second), DurationNS: 8},
+			)}}
+			var res result.Result
+			addNumbers(&res, p)
+			want := []sdk.Measurement{{Key: sdk.Key{A: 1, B: 2}, StartNS: 6 * second, DurationNS: 9},
+				{Key: sdk.Key{A: 1, B: 3}, StartNS: 9000 * second, DurationNS: 8}}
+			near := cmp.Comparer(func(a, b int64) bool { return max(a-b, b-a) <= 1 }) // what was rounded
+			if d := cmp.Diff(want, slices.Collect(res.SeriesOf(0, "a", "b").All()), near); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			works := addWork(nil, p,
+				record.Work{StartNS: at(5 * second), EndNS: at(900 * second), EvaluatedNS: 20, Samples: 30},
+				record.Measured)
+			works = addWork(works, p, record.Work{}, record.Measured)
+			works = addWork(works, p, record.Work{StartNS: at(5 * second)}, record.WarmUp)
+			wanted := []result.Work{{StartNS: 5 * second, EndNS: 900 * second, EvaluatedNS: 20, Samples: 30},
+				{StartNS: 5 * second, WarmUp: true}}
+			if d := cmp.Diff(wanted, works, near); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 }
 

@@ -32,7 +32,8 @@ func addWork(works []result.Work, t *process, w record.Work, pass record.Pass) [
 		w.EndNS = clock.Here(w.EndNS)
 	}
 	return append(works, result.Work{
-		WarmUp: pass == record.WarmUp, Rank: t.rank, Samples: w.Samples, StartNS: clock.Here(w.StartNS), EndNS: w.EndNS, EvaluatedNS: w.EvaluatedNS,
+		WarmUp: pass == record.WarmUp, Rank: t.rank, Samples: w.Samples, StartNS: clock.Here(w.StartNS), EndNS: w.EndNS,
+		EvaluatedNS: w.EvaluatedNS,
 	})
 }
 
@@ -55,6 +56,7 @@ func (r *run) warnIterations() {
 	if fewest == 1 {
 		iterations = "1 iteration"
 	}
-	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf("%s measured %s, fewer than %d, so that a slow one changes the means: give --iterations %d or more",
-		who, iterations, config.LeastIterations, config.LeastIterations))
+	r.result.Warnings = append(r.result.Warnings,
+		fmt.Sprintf("%s measured %s, fewer than %d, so that a slow one changes the means: give --iterations %d or more",
+			who, iterations, config.LeastIterations, config.LeastIterations))
 }

@@ -87,7 +87,8 @@ func (c *BatchUpdate) features() [][]float32 {
 func (c *BatchUpdate) Layer() config.Layer {
 	features := c.features()
 	return c.layer(map[string]any{
-		"server": c.Server, "ddp_hook": "rpc", "create_criterion": "l1", "epochs": 1, "batch_size": c.BatchSize, "model": "mlp", "data": "inline",
+		"server": c.Server, "ddp_hook": "rpc", "create_criterion": "l1", "epochs": 1, "batch_size": c.BatchSize,
+		"model": "mlp", "data": "inline",
 		"set": map[string]any{
 			"server": map[string]any{"lr": c.LR, "momentum": c.Momentum},
 			"model":  map[string]any{"sizes": c.Shape, "relu_after": []int{}},

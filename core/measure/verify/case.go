@@ -120,7 +120,8 @@ func parse(name string, raw []byte) (Case, error) {
 	switch {
 	case known:
 	case given:
-		return nil, fmt.Errorf("%s: kind is %s but psbench verifies cases of kind %s", quote.Word(name), quote.String(kind),
+		return nil, fmt.Errorf("%s: kind is %s but psbench verifies cases of kind %s", quote.Word(name),
+			quote.String(kind),
 			strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	default:
 		return nil, fmt.Errorf("%s has no kind: give %s",

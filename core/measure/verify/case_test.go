@@ -28,9 +28,11 @@ func TestEmbeddedCases(t *testing.T) {
 		}
 	}
 	for _, hook := range []string{"allreduce", "hybrid", "rpc", "sparse_rpc"} {
-		if !hooks[hook] {
-			t.Errorf("no case runs hook %s", hook)
-		}
+		t.Run(hook, func(t *testing.T) {
+			if !hooks[hook] {
+				t.Errorf("no case runs hook %s", hook)
+			}
+		})
 	}
 	if diff := cmp.Diff(map[string]int{"ddp": 9, "hybrid": 2, "batch_update": 2}, kinds); diff != "" {
 		t.Error(diff)
@@ -42,7 +44,8 @@ func TestBadCases(t *testing.T) {
 	for _, c := range []struct{ base, from, to, want string }{
 		{ddp, `"name": "allreduce_dense_t2", `, ``, "case.json has no name"},
 		{ddp, `"kind": "ddp", `, ``, "case.json has no kind: give batch_update, ddp, hybrid, recorded"},
-		{ddp, `"kind": "ddp"`, `"kind": "dpp"`, `case.json: kind is "dpp" but psbench verifies cases of kind batch_update, ddp, hybrid, recorded`},
+		{ddp, `"kind": "ddp"`, `"kind": "dpp"`,
+			`case.json: kind is "dpp" but psbench verifies cases of kind batch_update, ddp, hybrid, recorded`},
 		{ddp, `"kind": "ddp"`, `"kind": 1`, `case.json has no kind`},
 		{ddp, `"kind": "ddp"`, `"kind": "hybrid"`, `unknown key "ddp_hook"`},
 		{ddp, `"seed": 1`, `"seeed": 1`, `unknown key "seeed"; did you mean "seed"?`},
@@ -52,19 +55,30 @@ func TestBadCases(t *testing.T) {
 		{ddp, `"params": [`, `"params": [[], `, "case.json: expect has parameters of 3 trainers but ntrainer is 2"},
 		{ddp, `"lr": 2.0`, `"lr": "high"`, "case.json, line 1, column"},
 		{ddp, `"lr": 2.0`, `"lr": `, "case.json, line 1, column"},
-		{hybrid, `"ntrainer": 1`, `"ntrainer": 2`, "case.json: ntrainer is 2 but a hybrid case has 1: several trainers race"},
-		{hybrid, `"nserver": 2`, `"nserver": 0`, "case.json: expect has 12 parameters but nserver is 0: there must be one"},
-		{hybrid, `"nserver": 2`, `"nserver": 12`, "case.json: expect has 12 parameters but nserver is 12: there must be one"},
-		{hybrid, `"offsets": [0, 1, 8, 12`, `"offsets": [1, 1, 8, 12`, "case.json: batch 1 has 1 as offset 0, but offsets start at 0, do not fall and stay within the 34 indices"},
-		{hybrid, `"offsets": [0, 1, 8, 12`, `"offsets": [0, 8, 1, 12`, "case.json: batch 1 has 1 as offset 2, but offsets"},
-		{hybrid, `"offsets": [0, 1, 8, 12`, `"offsets": [0, 35, 36, 37`, "case.json: batch 1 has 35 as offset 1, but offsets"},
-		{hybrid, `"batches": [`, `"batches": [{"indices": [], "offsets": [], "targets": []}, `, "case.json: batch 0 has no bags"},
-		{update, `"nserver": 1`, `"nserver": 3`, "case.json: nserver is 3 and expect has 2 parameters, but there must be 1 server and its parameters"},
+		{hybrid, `"ntrainer": 1`, `"ntrainer": 2`,
+			"case.json: ntrainer is 2 but a hybrid case has 1: several trainers race"},
+		{hybrid, `"nserver": 2`, `"nserver": 0`,
+			"case.json: expect has 12 parameters but nserver is 0: there must be one"},
+		{hybrid, `"nserver": 2`, `"nserver": 12`,
+			"case.json: expect has 12 parameters but nserver is 12: there must be one"},
+		{hybrid, `"offsets": [0, 1, 8, 12`, `"offsets": [1, 1, 8, 12`,
+			"case.json: batch 1 has 1 as offset 0, but offsets start at 0, do not fall and stay within the 34 indices"},
+		{hybrid, `"offsets": [0, 1, 8, 12`, `"offsets": [0, 8, 1, 12`,
+			"case.json: batch 1 has 1 as offset 2, but offsets"},
+		{hybrid, `"offsets": [0, 1, 8, 12`, `"offsets": [0, 35, 36, 37`,
+			"case.json: batch 1 has 35 as offset 1, but offsets"},
+		{hybrid, `"batches": [`, `"batches": [{"indices": [], "offsets": [], "targets": []}, `,
+			"case.json: batch 0 has no bags"},
+		{update, `"nserver": 1`, `"nserver": 3`,
+			"case.json: nserver is 3 and expect has 2 parameters, but there must be 1 server and its parameters"},
 		{update, `"ntrainer": 3`, `"ntrainer": 2`, "case.json: expect has losses of 3 trainers but ntrainer is 2"},
-		{update, `"num_batches": 8`, `"num_batches": 4`, "case.json: expect has 8 losses of trainer0 but num_batches is 4"},
-		{update, `"shape": [100, 30]`, `"shape": [100]`, "case.json: shape has length 1 but must have 2 numbers: inputs and outputs"},
+		{update, `"num_batches": 8`, `"num_batches": 4`,
+			"case.json: expect has 8 losses of trainer0 but num_batches is 4"},
+		{update, `"shape": [100, 30]`, `"shape": [100]`,
+			"case.json: shape has length 1 but must have 2 numbers: inputs and outputs"},
 		{update, `"shape": [100, 30]`, `"shape": [0, 30]`, "case.json: shape[0] is 0 but must be from 1 to 16777216"},
-		{update, `"batch_size": 20`, `"batch_size": 1000000`, "case.json: 24 batches of 100000000 numbers are more than 16777216 numbers"},
+		{update, `"batch_size": 20`, `"batch_size": 1000000`,
+			"case.json: 24 batches of 100000000 numbers are more than 16777216 numbers"},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			good, err := reference.ReadFile("reference/" + c.base + ".json")
@@ -125,9 +139,11 @@ func TestHybridLayer(t *testing.T) {
 	for name, want := range map[string]string{
 		"inputs": "[[5,6],[7],[],[8],[]]", "targets": "[1,2,3,4,5]", "batches": "[2,3]",
 	} {
-		if got := string(data[name]); got != want {
-			t.Errorf("%s are %s, want %s", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := string(data[name]); got != want {
+				t.Errorf("%s are %s, want %s", name, got, want)
+			}
+		})
 	}
 	if got := string(settingsOf(t, c, "server")["embedding_dim"]); got != "256" {
 		t.Errorf("embedding_dim is %s", got)
@@ -173,15 +189,18 @@ func TestExpected(t *testing.T) {
 			"trainer0": {8, 0}, "trainer1": {8, 0}, "trainer2": {8, 0}, "server3": {0, 2},
 		}},
 	} {
-		got := map[string][2]int{}
-		for _, e := range c.Expected() {
-			got[c.Head().rankName(e.Rank)] = [2]int{len(e.Losses), len(e.Params)}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := map[string][2]int{}
+			for _, e := range c.Expected() {
+				got[c.Head().rankName(e.Rank)] = [2]int{len(e.Losses), len(e.Params)}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})
 	}
-	if e := hybrid.Expected(); &e[2].Params[0] != &hybrid.Expect.Params[1] || &e[0].Params[0] != &hybrid.Expect.Params[4] {
+	if e := hybrid.Expected(); &e[2].Params[0] != &hybrid.Expect.Params[1] ||
+		&e[0].Params[0] != &hybrid.Expect.Params[4] {
 		t.Error("the parameters of the hybrid case are not those of its servers, then of its trainer")
 	}
 }
@@ -218,10 +237,12 @@ func TestCompareMissingValues(t *testing.T) {
 		"delta_head has 0 element": func(r *result.Result) { r.Parameters[0][0].DeltaHead = nil },
 		"head[0] is NaN":           func(r *result.Result) { r.Parameters[0][0].Head[0] = math.NaN() },
 	} {
-		f := run(change)
-		if len(f) != 1 || !strings.Contains(f[0].String(), want) || !strings.HasPrefix(f[0].String(), "trainer0") {
-			t.Errorf("want %q, got %v", want, f)
-		}
+		t.Run(want, func(t *testing.T) {
+			f := run(change)
+			if len(f) != 1 || !strings.Contains(f[0].String(), want) || !strings.HasPrefix(f[0].String(), "trainer0") {
+				t.Errorf("want %q, got %v", want, f)
+			}
+		})
 	}
 }
 

@@ -18,7 +18,8 @@ func OnCUDA(cases []Case, backend string) (all []Case) {
 		for _, trainers := range parts(h.NTrainer) {
 			for _, servers := range parts(h.NServer) {
 				p := &placed{c, *h, config.World{
-					Trainers: h.NTrainer - trainers, CUDATrainers: trainers, Servers: h.NServer - servers, CUDAServers: servers,
+					Trainers: h.NTrainer - trainers, CUDATrainers: trainers, Servers: h.NServer - servers,
+					CUDAServers: servers,
 					EveryServer: h.Trainer == tableTrainer,
 				}}
 				if trainers+servers > 0 && p.possible() && (backend == config.Gloo || trainers == h.NTrainer) {
@@ -68,7 +69,8 @@ func (p *placed) on() string {
 	for _, c := range []struct {
 		count int
 		what  string
-	}{{p.world.Trainers, "trainer"}, {p.world.CUDATrainers, "CUDA trainer"}, {p.world.Servers, "server"}, {p.world.CUDAServers, "CUDA server"}} {
+	}{{p.world.Trainers, "trainer"}, {p.world.CUDATrainers, "CUDA trainer"}, {p.world.Servers, "server"},
+		{p.world.CUDAServers, "CUDA server"}} {
 		if c.count > 0 {
 			parts = append(parts, screen.Count(c.count, c.what))
 		}
@@ -84,7 +86,8 @@ func (p *placed) Layer() config.Layer {
 	l := p.Case.Layer()
 	l.Origin = "case " + p.head.title()
 	for key, count := range map[string]int{
-		"ntrainer": p.world.Trainers, "ncudatrainer": p.world.CUDATrainers, "nserver": p.world.Servers, "ncudaserver": p.world.CUDAServers,
+		"ntrainer": p.world.Trainers, "ncudatrainer": p.world.CUDATrainers, "nserver": p.world.Servers,
+		"ncudaserver": p.world.CUDAServers,
 	} {
 		l.Values[key] = count
 	}

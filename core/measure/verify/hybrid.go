@@ -93,7 +93,8 @@ func (c *Hybrid) Layer() config.Layer {
 		sizes = append(sizes, len(b.Offsets))
 	}
 	return c.layer(map[string]any{
-		"server": c.Server, "ddp_hook": "allreduce", "create_criterion": "cel", "epochs": 1, "model": "mlp", "data": "inline",
+		"server": c.Server, "ddp_hook": "allreduce", "create_criterion": "cel", "epochs": 1, "model": "mlp",
+		"data": "inline",
 		"set": map[string]any{
 			"trainer": map[string]any{"lr": c.LR},
 			"server":  map[string]any{"num_embeddings": c.NumEmbeddings, "embedding_dim": c.EmbeddingDim, "lr": c.LR},

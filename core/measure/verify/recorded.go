@@ -88,7 +88,8 @@ func Record(ctx context.Context, name string, e *config.Experiment, o run.Option
 
 // recorded is the case of a run.
 func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, error) {
-	c := &Recorded{Header: Header{Name: name, Kind: "recorded", Tolerance: recordedTolerance}, Config: config.File(e.Values)}
+	c := &Recorded{Header: Header{Name: name, Kind: "recorded", Tolerance: recordedTolerance},
+		Config: config.File(e.Values)}
 	for _, of := range []struct {
 		key string
 		to  any
@@ -104,7 +105,8 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 		delete(c.Config, of.key)
 	}
 	// Where a case runs, and with what around it, is for whoever verifies it.
-	for _, key := range []string{"registry", "no_user_registry", "transport", "listen", "insecure_network", "isolate", "rpc_timeout", "warmup"} {
+	for _, key := range []string{"registry", "no_user_registry", "transport", "listen", "insecure_network", "isolate",
+		"rpc_timeout", "warmup"} {
 		delete(c.Config, key)
 	}
 	for rank, losses := range r.Losses {
@@ -113,7 +115,8 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 				return nil, fmt.Errorf("trainer%d has the loss %v in iteration %d: that is no case", rank, loss, i)
 			}
 		}
-		c.Expect = append(c.Expect, RecordedRank{Rank: rank, Loss: losses, Params: parametersOf(element(r.Parameters, rank))})
+		c.Expect = append(c.Expect,
+			RecordedRank{Rank: rank, Loss: losses, Params: parametersOf(element(r.Parameters, rank))})
 	}
 	for i, params := range r.ServerParameters {
 		c.Expect = append(c.Expect, RecordedRank{Rank: c.NTrainer + i, Params: parametersOf(params)})
@@ -123,7 +126,8 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 
 func parametersOf(summaries []result.ParameterSummary) (params []Parameter) {
 	for _, s := range summaries {
-		params = append(params, Parameter{DeltaSum: s.DeltaSum, DeltaSumSq: s.DeltaSumSq, DeltaHead: s.DeltaHead, Head: s.Head})
+		params = append(params,
+			Parameter{DeltaSum: s.DeltaSum, DeltaSumSq: s.DeltaSumSq, DeltaHead: s.DeltaHead, Head: s.Head})
 	}
 	return params
 }

@@ -16,16 +16,20 @@ import (
 func recordedCase() *Recorded {
 	p := Parameter{DeltaSum: 1, DeltaSumSq: 2, DeltaHead: []float64{1}, Head: []float64{3}}
 	return &Recorded{
-		Header: Header{Name: "mine", Kind: "recorded", Seed: 3, Trainer: "ddp", NTrainer: 1, NServer: 1, Tolerance: recordedTolerance},
-		Config: map[string]any{"server": "median", "set": map[string]any{"model": map[string]any{"sizes": []any{json.Number("2"), json.Number("3")}}}},
-		Expect: []RecordedRank{{Rank: 0, Loss: []float64{0.1, math.Nextafter(0.1, 1)}, Params: []Parameter{p}}, {Rank: 1, Params: []Parameter{p}}},
+		Header: Header{Name: "mine", Kind: "recorded", Seed: 3, Trainer: "ddp", NTrainer: 1, NServer: 1,
+			Tolerance: recordedTolerance},
+		Config: map[string]any{"server": "median",
+			"set": map[string]any{"model": map[string]any{"sizes": []any{json.Number("2"), json.Number("3")}}}},
+		Expect: []RecordedRank{{Rank: 0, Loss: []float64{0.1, math.Nextafter(0.1, 1)}, Params: []Parameter{p}},
+			{Rank: 1, Params: []Parameter{p}}},
 	}
 }
 
 // runOf is the run that recordedCase is of.
 func runOf() (*config.Experiment, *result.Result) {
 	summary := func() []result.ParameterSummary {
-		return []result.ParameterSummary{{Name: "weight", Elements: 9, DeltaSum: 1, DeltaSumSq: 2, DeltaHead: []float64{1}, Head: []float64{3}}}
+		return []result.ParameterSummary{{Name: "weight", Elements: 9, DeltaSum: 1, DeltaSumSq: 2,
+			DeltaHead: []float64{1}, Head: []float64{3}}}
 	}
 	e := &config.Experiment{}
 	for key, value := range map[string]any{
@@ -74,7 +78,8 @@ func TestARecordedCaseIsReadBack(t *testing.T) {
 func TestARunThatIsNoCase(t *testing.T) {
 	e, r := runOf()
 	r.Losses[0][1] = math.NaN()
-	if _, err := recorded("mine", e, r); err == nil || !strings.Contains(err.Error(), "trainer0 has the loss NaN in iteration 1") {
+	if _, err := recorded("mine", e, r); err == nil ||
+		!strings.Contains(err.Error(), "trainer0 has the loss NaN in iteration 1") {
 		t.Errorf("got %v", err)
 	}
 	for want, change := range map[string]func(*Recorded){
@@ -84,10 +89,12 @@ func TestARunThatIsNoCase(t *testing.T) {
 		"expect has 0 ranks":                          func(c *Recorded) { c.Expect = nil },
 		"expect has 2 ranks, 1 of them with losses, ": func(c *Recorded) { c.NServer = 0 },
 	} {
-		c := recordedCase()
-		change(c)
-		if err := c.check("mine.json"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			c := recordedCase()
+			change(c)
+			if err := c.check("mine.json"); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
 	}
 }

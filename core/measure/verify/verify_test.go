@@ -21,12 +21,14 @@ func TestACaseThatDoesNotRun(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err = Run(t.Context(), cases[:2], Substitutes{}, killed, run.Options{}, &out)
-	if !errors.Is(err, ErrFailed) || err.Error() != "not every reference case agrees: none ran to its end, 2 of 2 failed on the way" {
+	if !errors.Is(err, ErrFailed) ||
+		err.Error() != "not every reference case agrees: none ran to its end, 2 of 2 failed on the way" {
 		t.Errorf("got %v", err)
 	}
 	lines := strings.Split(out.String(), "\n")
 	want := "  did not run: trainer0 (process 7) was killed by signal 9 during warm-up\\x1b[31m"
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], "ERROR "+cases[0].Head().Name) || !strings.HasSuffix(lines[0], want) ||
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "ERROR "+cases[0].Head().Name) ||
+		!strings.HasSuffix(lines[0], want) ||
 		lines[2] != "none of 2 cases ran to its end, 2 did not run" || strings.Contains(out.String(), "FAIL") {
 		t.Errorf("got\n%s", out.String())
 	}

@@ -22,13 +22,15 @@ func TestAggregateIsChecked(t *testing.T) {
 		"--aggregate host --trainer batch_update --server batch_update": "--aggregate is host but server batch_update is not elementwise: it takes the gradients of each trainer, not their sum",
 		"--aggregate hosts": `--aggregate is "hosts" but must be none or host`,
 	} {
-		e, err := resolve(t, nil, strings.Fields(flags))
-		switch {
-		case want == "" && err != nil, want != "" && (err == nil || err.Error() != want):
-			t.Errorf("%s: %v, want %q", flags, err, want)
-		case err == nil && e.Aggregate != (flags != ""):
-			t.Errorf("%s: aggregate is %v", flags, e.Aggregate)
-		}
+		t.Run(flags, func(t *testing.T) {
+			e, err := resolve(t, nil, strings.Fields(flags))
+			switch {
+			case want == "" && err != nil, want != "" && (err == nil || err.Error() != want):
+				t.Errorf("%s: %v, want %q", flags, err, want)
+			case err == nil && e.Aggregate != (flags != ""):
+				t.Errorf("%s: aggregate is %v", flags, e.Aggregate)
+			}
+		})
 	}
 	_, err := resolve(t, nil, []string{"--aggregate", "host", "--nserver", "0"})
 	if _, rule := errors.AsType[*RuleError](err); !rule {
@@ -38,15 +40,19 @@ func TestAggregateIsChecked(t *testing.T) {
 
 // A server that does not say that it adds is refused.
 func TestAggregateNeedsAServerThatAdds(t *testing.T) {
-	r := &resolver{Config: &Config{Options: option.Options{Aggregate: "host", NServer: 1}}, exp: &Experiment{Auto: true, Parts: map[sdk.Kind]Part{
-		sdk.KindServer: {Key: "median", Elementwise: true},
-	}}}
+	r := &resolver{Config: &Config{Options: option.Options{Aggregate: "host", NServer: 1}},
+		exp: &Experiment{Auto: true, Parts: map[sdk.Kind]Part{
+			sdk.KindServer: {Key: "median", Elementwise: true},
+		}}}
 	const want = " is host but server median does not say that it adds gradients up (sdk.Adding): it may do with a sum something else than with its parts"
 	if err := r.checkAggregate(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
-	err := CheckDeclared(registry.Item{Kind: sdk.KindServer, Key: "s", Plugin: registry.Plugin{Name: "p"}}, sdk.Part{Kind: sdk.KindServer, Key: "s", Serves: sdk.ServiceGradients, Adds: true})
-	if err == nil || err.Error() != "server s of plugin p is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding" {
+	err := CheckDeclared(registry.Item{Kind: sdk.KindServer, Key: "s", Plugin: registry.Plugin{Name: "p"}},
+		sdk.Part{Kind: sdk.KindServer, Key: "s", Serves: sdk.ServiceGradients, Adds: true})
+	if err == nil ||
+		err.Error() !=
+			"server s of plugin p is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding" {
 		t.Errorf("the error is %v", err)
 	}
 }

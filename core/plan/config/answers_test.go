@@ -17,9 +17,12 @@ func TestDeclaredAnswers(t *testing.T) {
 		"own":     "",
 		"as ours": `"as ours", but must be`,
 	} {
-		err := CheckDeclared(registry.Item{Kind: sdk.KindHook, Key: "h", Plugin: registry.Plugin{Name: "p"}}, sdk.Part{Kind: sdk.KindHook, Key: "h", Protocol: true, Answers: answers})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", answers, err, want)
-		}
+		t.Run(string(answers), func(t *testing.T) {
+			err := CheckDeclared(registry.Item{Kind: sdk.KindHook, Key: "h", Plugin: registry.Plugin{Name: "p"}},
+				sdk.Part{Kind: sdk.KindHook, Key: "h", Protocol: true, Answers: answers})
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", answers, err, want)
+			}
+		})
 	}
 }

@@ -84,7 +84,8 @@ func (c *Config) takeSettings(l layer, raw any) error {
 		if l.recorded {
 			a.of, _ = l.values[option.For(a.kind).Key].(string)
 		}
-		if i := slices.IndexFunc(c.settings, func(s assignment) bool { return s.stood == l.source && s.kind == a.kind && s.name == a.name }); i >= 0 {
+		if i := slices.IndexFunc(c.settings,
+			func(s assignment) bool { return s.stood == l.source && s.kind == a.kind && s.name == a.name }); i >= 0 {
 			return fmt.Errorf("%s and %s are both given, but are the same", quote.Word(target), c.settings[i].label)
 		}
 		c.settings = append(c.settings, a)
@@ -188,7 +189,8 @@ func parseKind(name string) (sdk.Kind, error) {
 // withBrackets says, where what follows a comma is no assignment, how a list is written that it may be of.
 func withBrackets(err error, before []assignment, item string) error {
 	kind, _, dotted := strings.Cut(item, ".")
-	if _, unknown := parseKind(strings.TrimSpace(kind)); len(before) == 0 || strings.Contains(item, "=") || dotted && unknown == nil {
+	if _, unknown := parseKind(strings.TrimSpace(kind)); len(before) == 0 || strings.Contains(item, "=") ||
+		dotted && unknown == nil {
 		return err
 	}
 	last := before[len(before)-1]

@@ -25,23 +25,26 @@ func TestParseAssignments(t *testing.T) {
 		{"data.path=a=b,data.format=", []string{"data.path=a=b", "data.format="}},
 		{"data.path=a,b.csv", []string{"error"}},
 	} {
-		got := []string(nil)
-		assignments, err := parseAssignments(test.list)
-		if err != nil {
-			got = []string{"error"}
-		} else {
-			for _, a := range assignments {
-				got = append(got, string(a.kind)+"."+a.name+"="+string(a.value.(option.Text)))
+		t.Run(test.list, func(t *testing.T) {
+			got := []string(nil)
+			assignments, err := parseAssignments(test.list)
+			if err != nil {
+				got = []string{"error"}
+			} else {
+				for _, a := range assignments {
+					got = append(got, string(a.kind)+"."+a.name+"="+string(a.value.(option.Text)))
+				}
 			}
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: %s", test.list, diff)
-		}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s: %s", test.list, diff)
+			}
+		})
 	}
 }
 
 func FuzzParseAssignments(f *testing.F) {
-	for _, seed := range []string{"model.sparse=true,trainer.lr=0.1", `data.inputs=[[1,2]],data.path="x"`, "=", "model.=", `model.x={"a":`, "a.b=,"} {
+	for _, seed := range []string{"model.sparse=true,trainer.lr=0.1", `data.inputs=[[1,2]],data.path="x"`, "=",
+		"model.=", `model.x={"a":`, "a.b=,"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, list string) {

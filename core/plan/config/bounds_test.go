@@ -21,14 +21,20 @@ func TestOneNumberSizesBoth(t *testing.T) {
 	)
 	for flags, want := range map[string][]string{
 		"--trainer hybrid": {"300 default", "300 default"},
-		"--trainer hybrid --set server.num_embeddings=1000":                               {"1000 flag --set", "1000 " + asServer + " (flag --set)"},
-		"--trainer hybrid --set data.num_embeddings=1000":                                 {"1000 " + asData + " (flag --set)", "1000 flag --set"},
-		"--trainer hybrid --set server.num_embeddings=1000 --set data.num_embeddings=300": {"1000 flag --set", "300 flag --set"},
-		"--trainer hybrid --set server.num_embeddings=5 --set data.num_embeddings=5":      {"5 flag --set", "5 flag --set"},
-		"--trainer hybrid --data-config-path sized.json --data Sized":                     {"70 " + asData + " (sized.json, Sized)", "70 sized.json, Sized"},
-		"--trainer hybrid --server-config-path server.json":                               {"90 server.json, embedding", "90 " + asServer + " (server.json, embedding)"},
-		"--trainer hybrid --data inline --set server.num_embeddings=7":                    {"7 flag --set"},
-		"--data bags --set data.num_embeddings=1000":                                      {"1000 flag --set", "1024 configs/models.json, DummyModel"},
+		"--trainer hybrid --set server.num_embeddings=1000": {"1000 flag --set",
+			"1000 " + asServer + " (flag --set)"},
+		"--trainer hybrid --set data.num_embeddings=1000": {"1000 " + asData + " (flag --set)", "1000 flag --set"},
+		"--trainer hybrid --set server.num_embeddings=1000 --set data.num_embeddings=300": {"1000 flag --set",
+			"300 flag --set"},
+		"--trainer hybrid --set server.num_embeddings=5 --set data.num_embeddings=5": {"5 flag --set",
+			"5 flag --set"},
+		"--trainer hybrid --data-config-path sized.json --data Sized": {"70 " + asData + " (sized.json, Sized)",
+			"70 sized.json, Sized"},
+		"--trainer hybrid --server-config-path server.json": {"90 server.json, embedding",
+			"90 " + asServer + " (server.json, embedding)"},
+		"--trainer hybrid --data inline --set server.num_embeddings=7": {"7 flag --set"},
+		"--data bags --set data.num_embeddings=1000": {"1000 flag --set",
+			"1024 configs/models.json, DummyModel"},
 	} {
 		var got []string
 		for _, v := range mustResolve(t, nil, strings.Fields(flags)).Values {

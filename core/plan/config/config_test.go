@@ -52,15 +52,17 @@ var builtinParts = sync.OnceValues(func() ([]sdk.Part, error) {
 		return nil, err
 	}
 	settings := map[string][]sdk.Setting{
-		"trainer ddp":         {setting("lr", "number", "0.0001"), setting("bucket_bytes", "integer", "26214400")},
-		"server average":      {setting("verbose", "bool", "false")},
-		"server embedding":    {setting("num_embeddings", "integer", "300"), setting("embedding_dim", "integer", "64"), setting("lr", "number", "0.05")},
+		"trainer ddp":    {setting("lr", "number", "0.0001"), setting("bucket_bytes", "integer", "26214400")},
+		"server average": {setting("verbose", "bool", "false")},
+		"server embedding": {setting("num_embeddings", "integer", "300"), setting("embedding_dim", "integer", "64"),
+			setting("lr", "number", "0.05")},
 		"server batch_update": {setting("momentum", "number", "0.9")},
 		"trainer hybrid":      {setting("lookup", "string", `"parallel"`), setting("lr", "number", "0.05")},
 		"data bags":           {setting("batches", "integer", "10"), setting("num_embeddings", "integer", "300")},
 		"data dense":          {setting("batches", "integer", "4"), setting("features", "integer", "100")},
 		"model dlrm": {
-			setting("dense_features", "integer", "1"), setting("table_rows", "list", "[1]"), setting("embedding_dim", "integer", "1"),
+			setting("dense_features", "integer", "1"), setting("table_rows", "list", "[1]"),
+			setting("embedding_dim", "integer", "1"),
 			setting("bottom_layers", "list", "[1]"), setting("top_layers", "list", "[1]"),
 		},
 		"model mlp": {setting("sizes", "list", "[2,2]"), setting("relu_after", "list", "[]")},
@@ -169,9 +171,11 @@ var sameFabric = cmp.Comparer(func(a, b *fabric.Fabric) bool { return a == b })
 // The options offer what placement knows, with its defaults.
 func TestChoicesOfPlacement(t *testing.T) {
 	for key, want := range map[string][]string{"place": placement.Policies, "affinity": placement.Affinities} {
-		if o, _ := option.Of(key); !slices.Equal(o.Enum, want) || o.Default != want[0] {
-			t.Errorf("--%s offers %v, %s by default, want %v", key, o.Enum, o.Default, want)
-		}
+		t.Run(key, func(t *testing.T) {
+			if o, _ := option.Of(key); !slices.Equal(o.Enum, want) || o.Default != want[0] {
+				t.Errorf("--%s offers %v, %s by default, want %v", key, o.Enum, o.Default, want)
+			}
+		})
 	}
 }
 
@@ -181,33 +185,45 @@ func TestDefaults(t *testing.T) {
 	want := &Experiment{
 		World: World{Trainers: 2, Servers: 1},
 		Parts: map[sdk.Kind]Part{
-			sdk.KindTrainer:   {Key: "ddp", Plugin: builtin, Settings: json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
-			sdk.KindServer:    {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`), Elementwise: true, OnArrival: true, Adds: true, Answers: sdk.AnswersMean},
+			sdk.KindTrainer: {Key: "ddp", Plugin: builtin,
+				Settings: json.RawMessage(`{"lr":0.0001,"bucket_bytes":26214400}`)},
+			sdk.KindServer: {Key: "average", Plugin: builtin, Settings: json.RawMessage(`{"verbose":false}`),
+				Elementwise: true, OnArrival: true, Adds: true, Answers: sdk.AnswersMean},
 			sdk.KindHook:      {Key: "rpc", Plugin: builtin, Settings: json.RawMessage(`{}`)},
 			sdk.KindCriterion: {Key: "cel", Plugin: builtin, Settings: json.RawMessage(`{}`)},
-			sdk.KindData:      {Key: "dummy", Plugin: builtin, Settings: json.RawMessage(`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
-			sdk.KindModel:     {Key: "dummy", Plugin: builtin, Settings: json.RawMessage(`{"num_embeddings":1024,"embedding_dim":1024,"dense_input_size":1024,"dense_output_size":1024,"dense_layers_count":8,"sparse":false}`)},
+			sdk.KindData: {Key: "dummy", Plugin: builtin,
+				Settings: json.RawMessage(
+					`{"max_val":100,"sample_count":100,"sample_length":100,"sparsity_percentage":20}`)},
+			sdk.KindModel: {Key: "dummy", Plugin: builtin,
+				Settings: json.RawMessage(`{"num_embeddings":1024,"embedding_dim":1024,"dense_input_size":1024,"dense_output_size":1024,"dense_layers_count":8,"sparse":false}`)},
 		},
 		InTrainer: map[sdk.Kind]string{
-			sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
+			sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic",
+			sdk.KindPreprocessData: "dummy",
 		},
 		Service: sdk.ServiceGradients,
 		Links:   registry.Links{Server: true},
 		Isolate: map[sdk.Kind]bool{},
-		Length:  stop.Length{Epochs: 5, Least: 20}, WarmUp: stop.Length{Epochs: 5, Least: 20}, BatchSize: 10, Timeout: 60 * time.Second,
-		Fabric: fabric.Default(), Auto: true, Listen: "127.0.0.1", Place: placement.Spread, Affinity: placement.Anywhere,
-		Values: exp.Values,
+		Length:  stop.Length{Epochs: 5, Least: 20}, WarmUp: stop.Length{Epochs: 5, Least: 20}, BatchSize: 10,
+		Timeout: 60 * time.Second,
+		Fabric:  fabric.Default(), Auto: true, Listen: "127.0.0.1", Place: placement.Spread,
+		Affinity: placement.Anywhere,
+		Values:   exp.Values,
 	}
 	if diff := cmp.Diff(want, exp, sameFabric); diff != "" {
 		t.Error(diff)
 	}
 	for key, want := range map[string]string{
-		"epochs": "default, or more for 20 iterations per trainer", "warmup": "default", "transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
-		"model": "default: model dummy of configs/models.json, DummyModel", "model.sparse": "configs/models.json, DummyModel", "trainer.lr": "default",
+		"epochs": "default, or more for 20 iterations per trainer", "warmup": "default",
+		"transport": "derived: everything runs on one host", "ddp_hook": "derived: there are servers",
+		"model":        "default: model dummy of configs/models.json, DummyModel",
+		"model.sparse": "configs/models.json, DummyModel", "trainer.lr": "default",
 	} {
-		if got := value(exp, key).Origin; got != want {
-			t.Errorf("%s comes from %q, want %q", key, got, want)
-		}
+		t.Run(key, func(t *testing.T) {
+			if got := value(exp, key).Origin; got != want {
+				t.Errorf("%s comes from %q, want %q", key, got, want)
+			}
+		})
 	}
 }
 
@@ -219,9 +235,14 @@ func TestLayers(t *testing.T) {
 		"mine.json": `{"Small": {"model_class": "DummyModel", "configurations": {"num_embeddings": 5, "embedding_dim": 6}}}`,
 	})
 	exp := mustResolve(t,
-		[]string{"PSBENCH_CONFIG=env.json", "PSBENCH_BATCH_SIZE=18", "PSBENCH_RPC_TIMEOUT=19", "PSBENCH_TORCH_SEED=20", "PSBENCH_JSON=", "PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, "HOME=/", "PSBENCH_SET=trainer.lr=0.8,model.sparse=true"},
-		[]string{"--config", "run.json", "--torch_seed", "18446744073709551615", "--set", "trainer.lr=0.9", "--trainer_config_path=ddp.json", "--model-config-path", "mine.json", "--model", "Small", "--isolate", "hook", "--isolate", "model"},
-		Layer{"case x", map[string]any{"rpc_timeout": 29, "torch_seed": uint64(30), "set": map[string]any{"model": map[string]any{"sparse": false}}}},
+		[]string{"PSBENCH_CONFIG=env.json", "PSBENCH_BATCH_SIZE=18", "PSBENCH_RPC_TIMEOUT=19", "PSBENCH_TORCH_SEED=20",
+			"PSBENCH_JSON=", "PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, "HOME=/",
+			"PSBENCH_SET=trainer.lr=0.8,model.sparse=true"},
+		[]string{"--config", "run.json", "--torch_seed", "18446744073709551615", "--set", "trainer.lr=0.9",
+			"--trainer_config_path=ddp.json", "--model-config-path", "mine.json", "--model", "Small", "--isolate",
+			"hook", "--isolate", "model"},
+		Layer{"case x", map[string]any{"rpc_timeout": 29, "torch_seed": uint64(30),
+			"set": map[string]any{"model": map[string]any{"sparse": false}}}},
 	)
 	for _, want := range []result.Value{
 		{Key: "ntrainer", Value: json.Number("2"), Origin: "default"},
@@ -238,9 +259,11 @@ func TestLayers(t *testing.T) {
 		{Key: "model.dense_layers_count", Value: json.Number("8"), Origin: "default"},
 		{Key: "model.sparse", Value: false, Origin: "case x"},
 	} {
-		if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
-			t.Error(diff)
-		}
+		t.Run(want.Key, func(t *testing.T) {
+			if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 	if exp.Seed != 1<<64-1 || exp.Timeout != 29*time.Second {
 		t.Errorf("seed %d, timeout %s", exp.Seed, exp.Timeout)
@@ -252,15 +275,20 @@ func TestLayers(t *testing.T) {
 
 // A setting that only one part of the run has needs no kind.
 func TestSettingWithoutKind(t *testing.T) {
-	for name, environ := range map[string][]string{"flag": nil, "environment": {"PSBENCH_SET=sparse=true,bucket_bytes=7"}} {
-		var flags []string
-		if environ == nil {
-			flags = []string{"--set=sparse=true", "--set=bucket_bytes=7"}
-		}
-		exp := mustResolve(t, environ, flags)
-		if model, trainer := string(exp.Parts[sdk.KindModel].Settings), string(exp.Parts[sdk.KindTrainer].Settings); !strings.Contains(model, `"sparse":true`) || !strings.Contains(trainer, `"bucket_bytes":7`) {
-			t.Errorf("%s: the settings are %s and %s", name, model, trainer)
-		}
+	for name, environ := range map[string][]string{"flag": nil,
+		"environment": {"PSBENCH_SET=sparse=true,bucket_bytes=7"}} {
+		t.Run(name, func(t *testing.T) {
+			var flags []string
+			if environ == nil {
+				flags = []string{"--set=sparse=true", "--set=bucket_bytes=7"}
+			}
+			exp := mustResolve(t, environ, flags)
+			if model, trainer := string(exp.Parts[sdk.KindModel].Settings),
+				string(exp.Parts[sdk.KindTrainer].Settings); !strings.Contains(model, `"sparse":true`) ||
+				!strings.Contains(trainer, `"bucket_bytes":7`) {
+				t.Errorf("%s: the settings are %s and %s", name, model, trainer)
+			}
+		})
 	}
 }
 
@@ -268,7 +296,8 @@ func TestSettingWithoutKind(t *testing.T) {
 func TestExtraLayer(t *testing.T) {
 	exp := mustResolve(t, nil, []string{"--isolate=all"}, Layer{"case x", map[string]any{
 		"nserver": 0, "data": "inline",
-		"set": map[string]any{"data": map[string]any{"inputs": [][]int64{{1, 2}}, "targets": []int64{3}}, "trainer": map[string]any{"lr": 2.0}},
+		"set": map[string]any{"data": map[string]any{"inputs": [][]int64{{1, 2}}, "targets": []int64{3}},
+			"trainer": map[string]any{"lr": 2.0}},
 	}})
 	if got := string(exp.Parts[sdk.KindData].Settings); got != `{"inputs":[[1,2]],"targets":[3]}` {
 		t.Errorf("the data's settings are %s", got)
@@ -291,7 +320,8 @@ func TestWarnings(t *testing.T) {
 		{"--nserver 0 --server average", "--server has no effect: there are no servers (--nserver)"},
 		{"--nserver 0 --place apart", "--place has no effect: there are no servers (--nserver)"},
 		{"--nserver 0 --place spread", ""},
-		{"--nserver 0 --set server.verbose=true", "--set server.verbose has no effect: there are no servers (--nserver)"},
+		{"--nserver 0 --set server.verbose=true",
+			"--set server.verbose has no effect: there are no servers (--nserver)"},
 		{"--master_addr localhost", "--master-addr has no effect: psbench tells each process where its peers are"},
 		{"--filestore /tmp/f", "--filestore has no effect: processes meet in a folder of the run's own"},
 		{"--listen 127.0.0.1", "--listen has no effect: transport shm listens on no IP address"},
@@ -305,14 +335,18 @@ func TestWarnings(t *testing.T) {
 		{"--trainer batch_update", ""},
 		{"--trainer hybrid --nserver 3 --ntrainer 2 --ddp-hook noop", ""},
 		{"--rpc_timeout 31535999", ""},
-		{"--rpc_timeout 31536000", "--rpc-timeout is 31536000 s, a year, as 0 means: a run in which a process hangs may last that long"},
-		{"--rpc_timeout 0", "--rpc-timeout is 31536000 s, a year, as 0 means: a run in which a process hangs may last that long"},
+		{"--rpc_timeout 31536000",
+			"--rpc-timeout is 31536000 s, a year, as 0 means: a run in which a process hangs may last that long"},
+		{"--rpc_timeout 0",
+			"--rpc-timeout is 31536000 s, a year, as 0 means: a run in which a process hangs may last that long"},
 		{"--cuda_seed 0", "--cuda-seed has no effect: there are no CUDA ranks"},
 	} {
-		exp := mustResolve(t, nil, strings.Fields(test.flags))
-		if got := strings.Join(exp.Warnings, "; "); got != test.want {
-			t.Errorf("%s\n got %s\nwant %s", test.flags, got, test.want)
-		}
+		t.Run(test.flags, func(t *testing.T) {
+			exp := mustResolve(t, nil, strings.Fields(test.flags))
+			if got := strings.Join(exp.Warnings, "; "); got != test.want {
+				t.Errorf("%s\n got %s\nwant %s", test.flags, got, test.want)
+			}
+		})
 	}
 }
 
@@ -330,10 +364,12 @@ func TestPluginsOfTheirOwn(t *testing.T) {
 		"--trainer batch_update --model deep": "server batch_update is of plugin builtin but model deep is of plugin other: a server of parameters holds the model, so they must be of the same plugin",
 		"--trainer far":                       "plugin other, of trainer far, cannot be asked for its parts: no such program",
 	} {
-		_, err := resolve(t, nil, append(strings.Fields(flags), "--registry", "mine.json"))
-		if err == nil || err.Error() != want {
-			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
-		}
+		t.Run(flags, func(t *testing.T) {
+			_, err := resolve(t, nil, append(strings.Fields(flags), "--registry", "mine.json"))
+			if err == nil || err.Error() != want {
+				t.Errorf("%s\n got %v\nwant %s", flags, err, want)
+			}
+		})
 	}
 }
 
@@ -353,16 +389,20 @@ func TestTrainerOfAnotherPlugin(t *testing.T) {
 		t.Errorf("hook_state is %+v", v)
 	}
 	linking := mustResolve(t, nil, []string{"--trainer=solo", "--registry=linking.json"})
-	if linking.InTrainer[sdk.KindHookState] != "basic" || !linking.Parts[sdk.KindTrainer].Plugin.Has(linking.Parts[sdk.KindHook].Plugin.Name) {
-		t.Errorf("a trainer that includes psbench's parts has %v, hook %+v", linking.InTrainer, linking.Parts[sdk.KindHook])
+	if linking.InTrainer[sdk.KindHookState] != "basic" ||
+		!linking.Parts[sdk.KindTrainer].Plugin.Has(linking.Parts[sdk.KindHook].Plugin.Name) {
+		t.Errorf("a trainer that includes psbench's parts has %v, hook %+v", linking.InTrainer,
+			linking.Parts[sdk.KindHook])
 	}
 	for flags, want := range map[string]string{
 		"--registry=alone.json --hook-state basic": "hook_state basic is of plugin builtin but trainer solo is of plugin alone: they must be of the same plugin",
 		"--registry=lying.json":                    "plugin alone does not provide ddp_model basic, though lying.json says so",
 	} {
-		_, err := resolve(t, nil, append(strings.Fields(flags), "--trainer=solo"))
-		if err == nil || err.Error() != want {
-			t.Errorf("%s\n got %v\nwant %s", flags, err, want)
-		}
+		t.Run(flags, func(t *testing.T) {
+			_, err := resolve(t, nil, append(strings.Fields(flags), "--trainer=solo"))
+			if err == nil || err.Error() != want {
+				t.Errorf("%s\n got %v\nwant %s", flags, err, want)
+			}
+		})
 	}
 }

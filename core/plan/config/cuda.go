@@ -16,7 +16,8 @@ import (
 // CUDAFinder finds what CUDA ranks need, a *cuda.Finder where it is no test.
 type CUDAFinder interface {
 	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
-	// error, where CUDA ranks are to be on other hosts. Those that so many ranks are on say how much of their memory is free.
+	// error, where CUDA ranks are to be on other hosts. Those that so many ranks are on say how much of their memory is
+	// free.
 	Devices(ctx context.Context, ranks int) (*devices.List, error)
 	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
@@ -99,10 +100,12 @@ func (r *resolver) checkBackend() error {
 		if key, count = "ntrainer", r.NTrainer; count == 0 {
 			return nil
 		}
-		return fmt.Errorf("%s is %s but %s is %d: NCCL connects CUDA trainers alone: give --ntrainer 0, or --backend gloo",
+		return fmt.Errorf(
+			"%s is %s but %s is %d: NCCL connects CUDA trainers alone: give --ntrainer 0, or --backend gloo",
 			r.name("backend"), r.Backend, r.name(key), count)
 	}
-	return fmt.Errorf("%s is %s but %s is %d: NCCL connects CUDA trainers: give --ncudatrainer 1 or more, or --backend gloo",
+	return fmt.Errorf(
+		"%s is %s but %s is %d: NCCL connects CUDA trainers: give --ncudatrainer 1 or more, or --backend gloo",
 		r.name("backend"), r.Backend, r.name(key), count)
 }
 
@@ -167,7 +170,8 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 	if r.exp.CUDA.Here() {
 		var err error
 		if served, err = r.partsOf(ctx, plugin); err != nil {
-			return fmt.Errorf("%s but %s cannot be asked for its parts: %w", r.cudaRanks(), quote.Word(plugin.Command[0]), err)
+			return fmt.Errorf("%s but %s cannot be asked for its parts: %w", r.cudaRanks(),
+				quote.Word(plugin.Command[0]), err)
 		}
 	}
 	for _, kind := range r.onDevices() {
@@ -184,13 +188,15 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
 				r.cudaRanks(), kind, c.Key, c.Plugin.Name, quote.Word(plugin.Command[0]))
 		}
-		if !r.exp.CUDA.Here() { // a rank says what its plugin lacks, and the servers of psbench-cuda take whole gradients
+		// a rank says what its plugin lacks, and the servers of psbench-cuda take whole gradients
+		if !r.exp.CUDA.Here() {
 			r.exp.CUDA.whole = r.exp.CUDA.whole || kind == sdk.KindServer
 			continue
 		}
 		i := slices.IndexFunc(served, func(p sdk.Part) bool { return p.Kind == kind && p.Key == c.Key })
 		if i < 0 {
-			return fmt.Errorf("%s but %s has no %s %s%s", r.cudaRanks(), quote.Word(plugin.Command[0]), kind, c.Key, those(served, kind))
+			return fmt.Errorf("%s but %s has no %s %s%s", r.cudaRanks(), quote.Word(plugin.Command[0]), kind, c.Key,
+				those(served, kind))
 		}
 		if kind == sdk.KindServer {
 			r.exp.CUDA.whole = served[i].Timing == 0
@@ -203,7 +209,8 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 func (r *resolver) onDevices() (kinds []sdk.Kind) {
 	for _, kind := range registry.Kinds {
 		switch {
-		case kind == sdk.KindData, kind == sdk.KindServer && r.NCUDAServer == 0, kind != sdk.KindServer && r.NCUDATrainer == 0:
+		case kind == sdk.KindData, kind == sdk.KindServer && r.NCUDAServer == 0, kind != sdk.KindServer &&
+			r.NCUDATrainer == 0:
 		default:
 			kinds = append(kinds, kind)
 		}
@@ -227,7 +234,8 @@ func those(parts []sdk.Part, kind sdk.Kind) string {
 
 // checkSeeds refuses replicas that begin with different parameters, which a group would never make equal.
 func (r *resolver) checkSeeds() error {
-	if r.exp.CUDA.Seed == r.TorchSeed || r.NTrainer == 0 || r.NCUDATrainer == 0 || !r.exp.Links.Group && !r.exp.Links.Default {
+	if r.exp.CUDA.Seed == r.TorchSeed || r.NTrainer == 0 || r.NCUDATrainer == 0 ||
+		!r.exp.Links.Group && !r.exp.Links.Default {
 		return nil
 	}
 	return fmt.Errorf("%s is %d but %s is %d, and hook %s connects the CPU and the CUDA trainers: their models must begin alike, so leave --cuda-seed out",

@@ -35,14 +35,17 @@ func (f finder) Devices(context.Context, int) (*devices.List, error) {
 }
 
 func (f finder) Plugin(context.Context, *registry.Registry, string) (registry.Plugin, error) {
-	return registry.Plugin{Name: cuda.PluginName, Command: []string{"/bin/psbench-cuda"}, Includes: []string{registry.Builtin}}, f.noPlugin
+	return registry.Plugin{Name: cuda.PluginName, Command: []string{"/bin/psbench-cuda"},
+		Includes: []string{registry.Builtin}}, f.noPlugin
 }
 
 // cards are so many that all can use.
 func cards(n int) finder {
 	f := finder{driver: 12040}
 	for i := range n {
-		f.cards = append(f.cards, devices.Device{Ordinal: i, Name: "Card", Capability: "9.0", UUID: "GPU-" + string(rune('a'+i)), Mode: devices.Shared})
+		f.cards = append(f.cards,
+			devices.Device{Ordinal: i, Name: "Card", Capability: "9.0", UUID: "GPU-" + string(rune('a'+i)),
+				Mode: devices.Shared})
 	}
 	return f
 }
@@ -76,7 +79,8 @@ func resolveCUDA(t *testing.T, f CUDAFinder, flags string, without ...string) (*
 			return parts(ctx, p)
 		}
 		own, err := builtinParts()
-		return slices.DeleteFunc(slices.Clone(own), func(d sdk.Part) bool { return slices.Contains(without, d.Key) }), err
+		return slices.DeleteFunc(slices.Clone(own), func(d sdk.Part) bool { return slices.Contains(without, d.Key) }),
+			err
 	})
 }
 
@@ -91,7 +95,8 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 		without string
 		want    string
 	}{
-		{"no driver", finder{none: errors.New("there is no CUDA driver: libcuda.so.1 cannot be loaded")}, "--ncudatrainer 1", "",
+		{"no driver", finder{none: errors.New("there is no CUDA driver: libcuda.so.1 cannot be loaded")},
+			"--ncudatrainer 1", "",
 			"--ncudatrainer is 1 but there is no CUDA driver: libcuda.so.1 cannot be loaded"},
 		{"no device, servers alone", finder{none: errors.New("the driver finds no device")}, "--ncudaserver 2", "",
 			"--ncudaserver is 2 but the driver finds no device"},
@@ -105,14 +110,18 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 			"--ncudatrainer is 1 but cuda:0 (Card) has the compute capability 6.1, but psbench's kernels need 7.0 or more: leave it out by CUDA_VISIBLE_DEVICES=GPU-b"},
 		{"a prohibited card", cards(1).with(func(d *devices.Device) { d.Mode = devices.Prohibited }), one, "",
 			"--ncudatrainer is 1 but cuda:0 (Card) is in compute mode prohibited, in which nobody may use it: nvidia-smi -i GPU-a -c DEFAULT allows it, or run on the CPU"},
-		{"an exclusive card", cards(1).with(func(d *devices.Device) { d.Mode = devices.Exclusive }), "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1", "",
+		{"an exclusive card", cards(1).with(func(d *devices.Device) { d.Mode = devices.Exclusive }),
+			"--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1", "",
 			"--ncudatrainer is 2 but cuda:0 (Card) is in compute mode exclusive, in which one process may use it, but 3 ranks share it: nvidia-smi -i GPU-a -c DEFAULT allows them, or start MPS"},
-		{"an exclusive card of two", cards(2).with(func(d *devices.Device) { d.Mode = devices.Exclusive }), "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1", "",
+		{"an exclusive card of two", cards(2).with(func(d *devices.Device) { d.Mode = devices.Exclusive }),
+			"--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1", "",
 			"--ncudatrainer is 2 but cuda:0 (Card) is in compute mode exclusive, in which one process may use it, but 2 ranks share it: nvidia-smi -i GPU-a -c DEFAULT allows them, or start MPS"},
-		{"servers without trainers", cards(1), "--ncudaserver 1", "", "--ncudaserver is 1 but --ncudatrainer is 0: servers need trainers of their kind"},
+		{"servers without trainers", cards(1), "--ncudaserver 1", "",
+			"--ncudaserver is 1 but --ncudatrainer is 0: servers need trainers of their kind"},
 		{"both kinds of trainers", cards(1), "--ncudatrainer 1", "",
 			"--ntrainer is 2 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 1 and --ncudaserver is 0"},
-		{"CPU servers of CUDA trainers", cards(1), "--ntrainer 0 --ncudatrainer 1", "", "--nserver is 1 but --ntrainer is 0: servers need trainers of their kind"},
+		{"CPU servers of CUDA trainers", cards(1), "--ntrainer 0 --ncudatrainer 1", "",
+			"--nserver is 1 but --ntrainer is 0: servers need trainers of their kind"},
 		{"an uneven share", cards(1), "--ntrainer 0 --nserver 0 --ncudatrainer 3 --ncudaserver 2", "",
 			"--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
 		{"NCCL among CPU trainers", cards(1), "--backend nccl --ncudatrainer 2 --ncudaserver 1", "",
@@ -154,14 +163,18 @@ func TestCUDARanksOfOtherHosts(t *testing.T) {
 			e.CUDA.Here(), e.PluginOf(sdk.KindTrainer, 0).Name, e.Parts[sdk.KindServer].Elementwise)
 	}
 	_, err = resolveCUDA(t, finder{}, flags+" --isolate model")
-	if want := "--isolate puts the model into a process beside its trainer"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "--isolate puts the model into a process beside its trainer"; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 func TestNobodyFindsCUDA(t *testing.T) {
 	_, err := resolveCUDA(t, nil, "--ncudatrainer 1")
-	if want := "--ncudatrainer is 1 but nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0"; err == nil || err.Error() != want {
+	if want :=
+		"--ncudatrainer is 1 but nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0"; err ==
+		nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -176,15 +189,22 @@ func TestCUDARanks(t *testing.T) {
 		{"one card", "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1 --torch-seed 7", "7 7 7", "", ""},
 		{"three cards", "--ntrainer 0 --nserver 0 --ncudatrainer 4 --ncudaserver 2", "0 0 0 0 0 0", "", ""},
 		{"beside CPU ranks", "--ncudatrainer 2 --ncudaserver 1 --cuda-seed 3 --torch-seed 7", "7 7 3 3 7 3", "", ""},
-		{"nccl", "--ntrainer 0 --nserver 0 --ncudatrainer 4 --backend nccl", "0 0 0 0", "psbench's own, in host memory over shm",
+		{"nccl", "--ntrainer 0 --nserver 0 --ncudatrainer 4 --backend nccl", "0 0 0 0",
+			"psbench's own, in host memory over shm",
 			"NCCL refuses two ranks of one card"},
-		{"multi on cards of their own", "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ddp-hook hybrid --backend multi --transport tcp", "0 0", "psbench's own, in host memory over tcp",
+		{"multi on cards of their own",
+			"--ntrainer 0 --nserver 0 --ncudatrainer 2 --ddp-hook hybrid --backend multi --transport tcp", "0 0",
+			"psbench's own, in host memory over tcp",
 			"ranks of NCCL meet in memory that all of them map"},
-		{"nccl on cards of their own", "--ntrainer 0 --nserver 0 --ncudatrainer 3 --backend nccl", "0 0 0", "psbench's own, in host memory over shm", ""},
-		{"nccl of one trainer", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --backend nccl", "0", "psbench's own, in host memory over shm",
+		{"nccl on cards of their own", "--ntrainer 0 --nserver 0 --ncudatrainer 3 --backend nccl", "0 0 0",
+			"psbench's own, in host memory over shm", ""},
+		{"nccl of one trainer", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --backend nccl", "0",
+			"psbench's own, in host memory over shm",
 			"one trainer has nobody to reduce with"},
-		{"nccl that no hook uses", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --ncudaserver 1 --backend nccl", "0 0", "", ""},
-		{"tables on the CPU", "--trainer hybrid --ntrainer 0 --nserver 8 --ncudatrainer 1", "0 0 0 0 0 0 0 0 0", "", ""},
+		{"nccl that no hook uses", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --ncudaserver 1 --backend nccl", "0 0",
+			"", ""},
+		{"tables on the CPU", "--trainer hybrid --ntrainer 0 --nserver 8 --ncudatrainer 1", "0 0 0 0 0 0 0 0 0", "",
+			""},
 		{"an isolated hook", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --isolate hook", "0", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -243,7 +263,8 @@ func TestCUDASeedIsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := value(e, "cuda_seed")
-		if _, pinned := File(e.Values)["cuda_seed"]; text(v.Value) != text(c.want) || v.Origin != c.origin || pinned != c.pinned {
+		if _, pinned := File(e.Values)["cuda_seed"]; text(v.Value) != text(c.want) || v.Origin != c.origin ||
+			pinned != c.pinned {
 			t.Errorf("%s: %v of %q, pinned %v", c.flags, v.Value, v.Origin, pinned)
 		}
 	}

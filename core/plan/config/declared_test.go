@@ -30,7 +30,8 @@ func TestConnected(t *testing.T) {
 		{registry.Links{Default: true}, true, [][]int{{0, 1, 2, 3}}},
 		{registry.Links{}, false, [][]int{{0}, {1}, {2}, {3}}},
 	} {
-		e := &Experiment{World: world, Links: c.links, Parts: map[sdk.Kind]Part{sdk.KindServer: {Asynchronous: c.asynchronous}}}
+		e := &Experiment{World: world, Links: c.links,
+			Parts: map[sdk.Kind]Part{sdk.KindServer: {Asynchronous: c.asynchronous}}}
 		if d := cmp.Diff(c.want, e.Connected()); d != "" {
 			t.Errorf("%+v: %s", c, d)
 		}
@@ -53,15 +54,20 @@ func TestAsynchronousIsChecked(t *testing.T) {
 		{nil, declared(whole), ""},
 		{&no, whole, ""},
 		{&yes, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceParameters}), ""},
-		{&yes, whole, "server s of plugin p is not asynchronous, but FILE says that it is asynchronous: leave it out of the file, or build the plugin anew"},
-		{&no, declared(whole), "server s of plugin p is asynchronous, but FILE says that it is not asynchronous: leave it out of the file, or build the plugin anew"},
+		{&yes, whole,
+			"server s of plugin p is not asynchronous, but FILE says that it is asynchronous: leave it out of the file, or build the plugin anew"},
+		{&no, declared(whole),
+			"server s of plugin p is asynchronous, but FILE says that it is not asynchronous: leave it out of the file, or build the plugin anew"},
 		{nil, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"}, ""},
-		{&no, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"}, "server s of plugin p is asynchronous or not by its setting size, but FILE says that it is not asynchronous: leave it out of the file"},
+		{&no, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"},
+			"server s of plugin p is asynchronous or not by its setting size, but FILE says that it is not asynchronous: leave it out of the file"},
 		{nil, sdk.Part{Kind: sdk.KindHook, Quorum: "size"}, strings.Replace(impossible, "server s", "hook s", 1)},
 		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceTables}), impossible},
-		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}), impossible},
+		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}),
+			impossible},
 	} {
-		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"}, File: "FILE", Asynchronous: c.said}, c.part)
+		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"},
+			File: "FILE", Asynchronous: c.said}, c.part)
 		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
 			t.Errorf("%v, %+v: %s\nwant %s", c.said, c.part, got, c.want)
 		}
@@ -80,7 +86,8 @@ func TestWhatSpeaksTheProtocol(t *testing.T) {
 		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceTables}, served},
 		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}, served},
 		{sdk.Part{Kind: sdk.KindHook}, ""},
-		{sdk.Part{Kind: sdk.KindTrainer, Needs: sdk.ServiceGradients}, "trainer s of plugin p speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go"},
+		{sdk.Part{Kind: sdk.KindTrainer, Needs: sdk.ServiceGradients},
+			"trainer s of plugin p speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go"},
 	} {
 		c.part.Protocol = true
 		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"}}, c.part)
@@ -104,7 +111,8 @@ func TestQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size, want := range map[string]bool{"0": false, "1": true, "2": true, "3": false, "4": false} {
-		configured, err := Merge(Sources{Environ: []string{"PSBENCH_REGISTRY=" + file, "PSBENCH_SERVER=some", "PSBENCH_NTRAINER=6", "PSBENCH_NSERVER=2", "PSBENCH_SET=server.size=" + size}})
+		configured, err := Merge(Sources{Environ: []string{"PSBENCH_REGISTRY=" + file, "PSBENCH_SERVER=some",
+			"PSBENCH_NTRAINER=6", "PSBENCH_NSERVER=2", "PSBENCH_SET=server.size=" + size}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,20 +144,27 @@ func TestRegistryAndPluginAgree(t *testing.T) {
 	for name, c := range map[string]struct{ server, trainer, hook, key, want string }{
 		"nothing said":  {"", "", "", "whisper", ""},
 		"the same said": {`, "serves": "tables"`, `, "needs": "tables"`, `, "links": ["group"]`, "whisper", ""},
-		"server":        {`, "serves": "gradients"`, "", "", "whisper", "server shelf of plugin builtin serves tables, but FILE says gradients: leave it out of the file, or build the plugin anew"},
-		"trainer":       {"", `, "needs": "parameters"`, "", "whisper", "trainer reader of plugin builtin needs tables, but FILE says parameters: leave it out of the file, or build the plugin anew"},
-		"hook":          {"", "", `, "links": ["server", "group"]`, "whisper", "hook whisper of plugin builtin uses the links group, but FILE says the links server, group: leave it out of the file, or build the plugin anew"},
-		"silent hook":   {"", "", `, "links": []`, "whisper", "hook whisper of plugin builtin uses the links group, but FILE says no links: leave it out of the file, or build the plugin anew"},
-		"unknown link":  {"", "", "", "odd", `hook odd of plugin builtin has the link "phone", which must be server, group or default`},
+		"server": {`, "serves": "gradients"`, "", "", "whisper",
+			"server shelf of plugin builtin serves tables, but FILE says gradients: leave it out of the file, or build the plugin anew"},
+		"trainer": {"", `, "needs": "parameters"`, "", "whisper",
+			"trainer reader of plugin builtin needs tables, but FILE says parameters: leave it out of the file, or build the plugin anew"},
+		"hook": {"", "", `, "links": ["server", "group"]`, "whisper",
+			"hook whisper of plugin builtin uses the links group, but FILE says the links server, group: leave it out of the file, or build the plugin anew"},
+		"silent hook": {"", "", `, "links": []`, "whisper",
+			"hook whisper of plugin builtin uses the links group, but FILE says no links: leave it out of the file, or build the plugin anew"},
+		"unknown link": {"", "", "", "odd",
+			`hook odd of plugin builtin has the link "phone", which must be server, group or default`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "mine.json")
-			content := `{"server_map": {"shelf": {"plugin": "builtin"` + c.server + `}}, "trainer_map": {"reader": {"plugin": "builtin"` + c.trainer +
+			content := `{"server_map": {"shelf": {"plugin": "builtin"` + c.server +
+				`}}, "trainer_map": {"reader": {"plugin": "builtin"` + c.trainer +
 				`}}, "ddp_hook_map": {"odd": {"plugin": "builtin"}, "whisper": {"plugin": "builtin"` + c.hook + `}}}`
 			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			configured, err := Merge(Sources{Environ: []string{"PSBENCH_REGISTRY=" + file, "PSBENCH_SERVER=shelf", "PSBENCH_TRAINER=reader", "PSBENCH_DDP_HOOK=" + c.key}})
+			configured, err := Merge(Sources{Environ: []string{"PSBENCH_REGISTRY=" + file, "PSBENCH_SERVER=shelf",
+				"PSBENCH_TRAINER=reader", "PSBENCH_DDP_HOOK=" + c.key}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +173,8 @@ func TestRegistryAndPluginAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			exp, err := configured.Resolve(t.Context(), reg, mine)
-			if c.want == "" && (err != nil || exp.Service != sdk.ServiceTables || exp.Links != registry.Links{Group: true}) {
+			if c.want == "" &&
+				(err != nil || exp.Service != sdk.ServiceTables || exp.Links != registry.Links{Group: true}) {
 				t.Errorf("it became %+v, %v", exp, err)
 			}
 			if c.want != "" && (err == nil || strings.ReplaceAll(err.Error(), file, "FILE") != c.want) {

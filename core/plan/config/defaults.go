@@ -64,7 +64,8 @@ func (c *Config) takeDefaults(reg *registry.Registry) error {
 }
 
 func defaultsOf(item registry.Item) layer {
-	return layer{source: source{sort: fromPart, place: fmt.Sprintf("%s %s", item.Kind, item.Key)}, values: item.Defaults}
+	return layer{source: source{sort: fromPart, place: fmt.Sprintf("%s %s", item.Kind, item.Key)},
+		values: item.Defaults}
 }
 
 // mergeDefaults makes c what the layers are with own above the lowest of them. They

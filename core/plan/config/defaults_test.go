@@ -13,7 +13,8 @@ import (
 // A trainer's defaults count where nobody gave a value, and say so.
 func TestTrainerDefaults(t *testing.T) {
 	inFolder(t, map[string]string{"run.json": `{"epochs": 7}`})
-	exp := mustResolve(t, []string{"PSBENCH_NTRAINER=5"}, []string{"--trainer", "HybridTrainer", "--config", "run.json", "--batch-size", "3"})
+	exp := mustResolve(t, []string{"PSBENCH_NTRAINER=5"},
+		[]string{"--trainer", "HybridTrainer", "--config", "run.json", "--batch-size", "3"})
 	for _, want := range []result.Value{
 		{Key: "trainer", Value: "hybrid", Origin: "flag --trainer"},
 		{Key: "ntrainer", Value: json.Number("5"), Origin: "environment PSBENCH_NTRAINER"},
@@ -22,20 +23,26 @@ func TestTrainerDefaults(t *testing.T) {
 		{Key: "batch_size", Value: json.Number("3"), Origin: "flag --batch-size"},
 		{Key: "server", Value: "embedding", Origin: "default of trainer hybrid"},
 		{Key: "ddp_hook", Value: "allreduce", Origin: "derived: the servers serve tables"},
-		{Key: "model", Value: "HybridModel", Origin: "default of trainer hybrid: model mlp of configs/models.json, HybridModel"},
+		{Key: "model", Value: "HybridModel",
+			Origin: "default of trainer hybrid: model mlp of configs/models.json, HybridModel"},
 		{Key: "create_criterion", Value: "cel", Origin: "default"},
 	} {
-		if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
-			t.Error(diff)
-		}
+		t.Run(want.Key, func(t *testing.T) {
+			if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
-	if want := (World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want || exp.Service != sdk.ServiceTables {
+	if want := (World{Trainers: 5, Servers: 8, EveryServer: true}); exp.World != want ||
+		exp.Service != sdk.ServiceTables {
 		t.Errorf("world %+v, servers of %s", exp.World, exp.Service)
 	}
 
 	exp = mustResolve(t, nil, []string{"--trainer", "batch_update"})
-	if exp.Parts[sdk.KindHook].Key != "rpc" || exp.Parts[sdk.KindCriterion].Key != "l1" || exp.BatchSize != 20 || exp.Service != sdk.ServiceParameters {
-		t.Errorf("hook %s, criterion %s, batches of %d, servers of %s", exp.Parts[sdk.KindHook].Key, exp.Parts[sdk.KindCriterion].Key, exp.BatchSize, exp.Service)
+	if exp.Parts[sdk.KindHook].Key != "rpc" || exp.Parts[sdk.KindCriterion].Key != "l1" || exp.BatchSize != 20 ||
+		exp.Service != sdk.ServiceParameters {
+		t.Errorf("hook %s, criterion %s, batches of %d, servers of %s", exp.Parts[sdk.KindHook].Key,
+			exp.Parts[sdk.KindCriterion].Key, exp.BatchSize, exp.Service)
 	}
 }
 

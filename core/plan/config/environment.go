@@ -60,7 +60,8 @@ func checkEnviron(environ []string) error {
 				return err
 			}
 		case name == host.Handshake.MagicCookieKey && value != host.Handshake.MagicCookieValue:
-			return fmt.Errorf("%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it",
+			return fmt.Errorf(
+				"%s is %s, but psbench sets this variable itself, for the processes that it starts: unset it",
 				name, quote.String(value))
 		case name == host.CUDAProductVariable && value != "cublas" && value != "kernels":
 			return fmt.Errorf("%s is %s but must be cublas or kernels", name, quote.String(value))

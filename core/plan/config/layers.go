@@ -247,7 +247,8 @@ func (c *Config) standIn(l layer, o option.Option, values map[string]any) error 
 	delete(values, o.Key)
 	if kind, name, ok := strings.Cut(o.Stands, "."); ok {
 		c.settings = append(c.settings, assignment{
-			kind: sdk.Kind(kind), name: name, value: json.Number(fmt.Sprint(value)), label: l.name(o.Key), origin: l.origin(o.Key), stood: l.source,
+			kind: sdk.Kind(kind), name: name, value: json.Number(fmt.Sprint(value)), label: l.name(o.Key),
+			origin: l.origin(o.Key), stood: l.source,
 		})
 		return nil
 	}

@@ -33,7 +33,8 @@ func (c *Config) takeInstead(l layer, values map[string]any) error {
 			}
 		}
 		if len(given) > 1 {
-			return fmt.Errorf("%s and %s are both given, but a pass has one length: leave one of them out", l.name(given[0]), l.name(given[1]))
+			return fmt.Errorf("%s and %s are both given, but a pass has one length: leave one of them out",
+				l.name(given[0]), l.name(given[1]))
 		}
 		for _, key := range keys {
 			if len(given) == 1 && key != given[0] {
@@ -92,7 +93,8 @@ func (e *Experiment) Decided(epochs int) []result.Value {
 		}
 		v.Origin = v.Origin[:len(v.Origin)-len(undecided)]
 		if epochs > e.Length.Epochs {
-			v.Value, v.Origin = json.Number(strconv.Itoa(epochs)), fmt.Sprintf("%s: %d iterations per trainer", byDefault, LeastIterations)
+			v.Value, v.Origin = json.Number(strconv.Itoa(epochs)), fmt.Sprintf("%s: %d iterations per trainer",
+				byDefault, LeastIterations)
 		}
 	}
 	return values

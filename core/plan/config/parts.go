@@ -21,7 +21,8 @@ import (
 func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, error) {
 	parts, err := r.partsOf(ctx, r.bounded(item.Plugin))
 	if err != nil {
-		return sdk.Part{}, fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, item.Kind, item.Key, err)
+		return sdk.Part{}, fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name,
+			item.Kind, item.Key, err)
 	}
 	for _, d := range parts {
 		if d.Kind == item.Kind && d.Key == item.Key {
@@ -62,7 +63,8 @@ func (r *resolver) configureParts(ctx context.Context) error {
 			return err
 		}
 		if c.Kind == sdk.KindModel && d.SmallestBatch > r.BatchSize {
-			return &RuleError{fmt.Errorf("%s is %d but model %s trains on batches of %d samples or more", r.name("batch_size"), r.BatchSize, c.Key, d.SmallestBatch)}
+			return &RuleError{fmt.Errorf("%s is %d but model %s trains on batches of %d samples or more",
+				r.name("batch_size"), r.BatchSize, c.Key, d.SmallestBatch)}
 		}
 		assignments, err := r.assignments(c, d)
 		if err != nil {
@@ -93,7 +95,8 @@ func (r *resolver) configureParts(ctx context.Context) error {
 			Targets: d.Targets,
 		}
 		for _, s := range settings {
-			r.settings = append(r.settings, result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
+			r.settings = append(r.settings,
+				result.Value{Key: fmt.Sprintf("%s.%s", c.Kind, s.name), Value: s.value, Origin: s.origin})
 		}
 	}
 	return nil
@@ -159,7 +162,9 @@ func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 	for _, a := range assignments {
 		i, ok := index[a.name]
 		if !ok {
-			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key, quote.String(a.name), spelling.Hint(a.name, names, "", fmt.Sprintf("psbench list %s shows all", d.Kind)))}
+			return nil, &UnknownSettingError{fmt.Sprintf("%s: %s %s has no setting %s%s", a.label, d.Kind, d.Key,
+				quote.String(a.name),
+				spelling.Hint(a.name, names, "", fmt.Sprintf("psbench list %s shows all", d.Kind)))}
 		}
 		value, err := option.Setting(a.label, a.value, d.Settings[i].Type)
 		if err != nil {
@@ -206,7 +211,8 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 				delete(r.chosen, kind)
 				continue
 			}
-			return &RuleError{fmt.Errorf("%s %s is of plugin %s but trainer %s is of plugin %s: they must be of the same plugin",
+			return &RuleError{fmt.Errorf(
+				"%s %s is of plugin %s but trainer %s is of plugin %s: they must be of the same plugin",
 				kind, c.Key, c.Plugin.Name, trainer.Key, trainer.Plugin.Name)}
 		}
 		if err := r.checkIncluded(ctx, c); err != nil {
@@ -250,29 +256,38 @@ func (r *resolver) finish(context.Context) error {
 			r.warn("%s has no effect: %s", r.name(o.Key), o.NoEffect)
 		}
 		if o.ZeroIsMax && values[o.Key] == json.Number(strconv.FormatUint(o.Max, 10)) {
-			r.exp.Endless = fmt.Sprintf("%s is %d s, a year, as 0 means: a run in which a process hangs may last that long", r.name(o.Key), o.Max)
+			r.exp.Endless = fmt.Sprintf(
+				"%s is %d s, a year, as 0 means: a run in which a process hangs may last that long", r.name(o.Key),
+				o.Max)
 			r.warn("%s", r.exp.Endless)
 		}
 		switch c, chosen := r.chosen[o.Kind]; {
 		case o.Stands != "" || r.replaced(o.Key):
 		case o.Key == "epochs" && r.exp.Length.Least > 0:
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key) + undecided})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key) + undecided})
 		case o.Type == option.Settings:
 			r.exp.Values = append(r.exp.Values, r.settings...)
 		case chosen:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: c.value, Origin: c.origin})
 		case o.Key == Transport && r.exp.Auto:
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Fabric.Name, Origin: derived + "everything runs on one host"})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: r.exp.Fabric.Name, Origin: derived + "everything runs on one host"})
 		case o.Key == "listen" && r.Interface != "":
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.exp.Listen, Origin: derived + "as --interface"})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: r.exp.Listen, Origin: derived + "as --interface"})
 		case o.Key == cudaSeed && r.exp.CUDA != nil && !r.given(o.Key):
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.TorchSeed, Origin: derived + "as --torch-seed"})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: r.TorchSeed, Origin: derived + "as --torch-seed"})
 		case o.Key == "report" && values[o.Key] != o.Default && !r.given(o.Key):
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: r.Report, Origin: derived + r.name("stats") + " is " + r.Stats})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: r.Report, Origin: derived + r.name("stats") + " is " + r.Stats})
 		case o.Kind == sdk.KindServer:
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "there are no servers"})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: "", Origin: derived + "there are no servers"})
 		case o.Kind != "":
-			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: "", Origin: derived + "the trainer has its own"})
+			r.exp.Values = append(r.exp.Values,
+				result.Value{Key: o.Key, Value: "", Origin: derived + "the trainer has its own"})
 		default:
 			r.exp.Values = append(r.exp.Values, result.Value{Key: o.Key, Value: values[o.Key], Origin: r.origin(o.Key)})
 		}

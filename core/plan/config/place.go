@@ -32,14 +32,16 @@ func (r *resolver) placeSettings(ctx context.Context) error {
 			if near := spelling.Nearest(a.name, names); near != "" {
 				more = fmt.Sprintf("; did you mean %q?", near)
 			}
-			return &UnknownSettingError{fmt.Sprintf("%s: no part of this run has a setting %s%s", a.label, quote.String(a.name), more)}
+			return &UnknownSettingError{fmt.Sprintf("%s: no part of this run has a setting %s%s", a.label,
+				quote.String(a.name), more)}
 		}
 		var parts, targets []string
 		for _, kind := range kinds {
 			parts = append(parts, fmt.Sprintf("%s %s", kind, r.chosen[kind].Key))
 			targets = append(targets, fmt.Sprintf("%s.%s", kind, a.name))
 		}
-		return fmt.Errorf("%s: %s have a setting %s: write %s", a.label, strings.Join(parts, " and "), a.name, strings.Join(targets, " or "))
+		return fmt.Errorf("%s: %s have a setting %s: write %s", a.label, strings.Join(parts, " and "), a.name,
+			strings.Join(targets, " or "))
 	}
 	return nil
 }

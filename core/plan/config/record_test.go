@@ -22,7 +22,8 @@ import (
 
 // drawFlags draws a command line, which may ask for what does not fit together.
 func drawFlags(t *rapid.T) []string {
-	systems := []string{"", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid", "--trainer=BatchUpdateTrainer --server=batch_update"}
+	systems := []string{"", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid",
+		"--trainer=BatchUpdateTrainer --server=batch_update"}
 	flags := strings.Fields(rapid.SampledFrom(systems).Draw(t, "system"))
 	// Of these any two exclude each other, which would leave too few that fit together.
 	for _, alternatives := range [][]string{
@@ -35,9 +36,13 @@ func drawFlags(t *rapid.T) []string {
 		"--nserver": {"0", "2"}, "--ntrainer": {"4"}, "--batch-size": {"3"},
 		"--torch-seed": {"18446744073709551615"}, "--rpc-timeout": {"7"},
 		"--transport": {"tcp", "shm", "grpc"}, "--listen": {"127.0.0.2", "127.0.0.1"},
-		"--isolate": {"hook", "all", "model,criterion"}, "--ddp-hook": {"allreduce", "noop", "rpc"}, "--model": {"Small", "DummyModelSparse", "dummy"},
-		"--data": {"DummyData2", "bags"}, "--create-criterion": {"l1"}, "--hook-state": {"basic"}, "--cuda-seed": {"3"}, "--filestore": {"f"},
-		"--trainer-config-path": {"ddp.json"}, "--json": {"out.json"}, "--stats": {"original"}, "--report": {"full"}, "--quiet": {"true"},
+		"--isolate": {"hook", "all", "model,criterion"}, "--ddp-hook": {"allreduce", "noop", "rpc"},
+		"--model": {"Small", "DummyModelSparse", "dummy"},
+		"--data":  {"DummyData2", "bags"}, "--create-criterion": {"l1"}, "--hook-state": {"basic"},
+		"--cuda-seed":           {"3"},
+		"--filestore":           {"f"},
+		"--trainer-config-path": {"ddp.json"}, "--json": {"out.json"}, "--stats": {"original"}, "--report": {"full"},
+		"--quiet":          {"true"},
 		"--set=trainer.lr": {"0.25", "1e-7"}, "--set=model.num_embeddings": {"9007199254740993"},
 	}
 	for _, flag := range slices.Sorted(maps.Keys(choices)) {
@@ -62,8 +67,11 @@ func TestFileLeadsToTheSame(t *testing.T) {
 	})
 	same := func(t *rapid.T, want, got *Experiment) {
 		// What was left to psbench is recorded as what it chose.
-		ignored := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Warnings" || p.Last().String() == ".Auto" }, cmp.Ignore())
-		origin := cmp.Options{cmpopts.IgnoreFields(result.Value{}, "Origin"), cmpopts.IgnoreFields(Experiment{}, "ListenName")}
+		ignored := cmp.FilterPath(func(p cmp.Path) bool {
+			return p.Last().String() == ".Warnings" || p.Last().String() == ".Auto"
+		}, cmp.Ignore())
+		origin := cmp.Options{cmpopts.IgnoreFields(result.Value{}, "Origin"),
+			cmpopts.IgnoreFields(Experiment{}, "ListenName")}
 		output := cmpopts.IgnoreSliceElements(func(v result.Value) bool {
 			o, _ := option.Of(v.Key)
 			return o.Group == "output" || v.Key == "config"
@@ -115,37 +123,45 @@ func TestFileLeadsToTheSame(t *testing.T) {
 
 // Another layer may choose other parts than a result, whose settings then count for nothing.
 func TestResultWithOtherParts(t *testing.T) {
-	exp := mustResolve(t, nil, []string{"--set=server.verbose=true", "--set=model.embedding_dim=7", "--set=trainer.lr=0.5"})
+	exp := mustResolve(t, nil,
+		[]string{"--set=server.verbose=true", "--set=model.embedding_dim=7", "--set=trainer.lr=0.5"})
 	whole, err := json.Marshal(result.Result{Schema: result.Schema, Config: exp.Values})
 	if err != nil {
 		t.Fatal(err)
 	}
 	inFolder(t, map[string]string{"run.json": string(whole)})
 	for flags, want := range map[string]map[string]any{
-		"":                              {"server.verbose": true, "model.embedding_dim": json.Number("7"), "trainer.lr": json.Number("0.5")},
-		"--server average_batch":        {"server": "average_batch", "model.embedding_dim": json.Number("7")},
-		"--model mlp":                   {"model": "mlp", "model.embedding_dim": nil, "trainer.lr": json.Number("0.5")},
-		"--set trainer.lr=2 --epochs 1": {"trainer.lr": json.Number("2"), "epochs": json.Number("1"), "server.verbose": true},
-		"--nserver 0 --ddp-hook noop":   {"server": "", "server.verbose": nil},
+		"": {"server.verbose": true, "model.embedding_dim": json.Number("7"),
+			"trainer.lr": json.Number("0.5")},
+		"--server average_batch": {"server": "average_batch", "model.embedding_dim": json.Number("7")},
+		"--model mlp":            {"model": "mlp", "model.embedding_dim": nil, "trainer.lr": json.Number("0.5")},
+		"--set trainer.lr=2 --epochs 1": {"trainer.lr": json.Number("2"), "epochs": json.Number("1"),
+			"server.verbose": true},
+		"--nserver 0 --ddp-hook noop": {"server": "", "server.verbose": nil},
 	} {
-		exp := mustResolve(t, nil, append(strings.Fields(flags), "--config=run.json"))
-		for key, v := range want {
-			if diff := cmp.Diff(v, value(exp, key).Value); diff != "" {
-				t.Errorf("%s: %s differs:\n%s", flags, key, diff)
+		t.Run(flags, func(t *testing.T) {
+			exp := mustResolve(t, nil, append(strings.Fields(flags), "--config=run.json"))
+			for key, v := range want {
+				if diff := cmp.Diff(v, value(exp, key).Value); diff != "" {
+					t.Errorf("%s: %s differs:\n%s", flags, key, diff)
+				}
 			}
-		}
-		if strings.Contains(strings.Join(exp.Warnings, ""), "set.server") {
-			t.Errorf("%s: warnings %q", flags, exp.Warnings)
-		}
+			if strings.Contains(strings.Join(exp.Warnings, ""), "set.server") {
+				t.Errorf("%s: warnings %q", flags, exp.Warnings)
+			}
+		})
 	}
 }
 
 func TestRecordedErrors(t *testing.T) {
-	large := `{"schema": "psbench.result/2", "config": [{"key": "epochs", "value": 3, "origin": "default"}], "series": [` + strings.Repeat(" ", 64<<20)
+	large :=
+		`{"schema": "psbench.result/2", "config": [{"key": "epochs", "value": 3, "origin": "default"}], "series": [` +
+			strings.Repeat(" ", 64<<20)
 	inFolder(t, map[string]string{
 		"comm.json": `{"schema": "psbench.comm/1", "rows": []}`, "none.json": `{"schema": "psbench.result/1"}`,
-		"odd.json": `{"config": {}, "schema": "psbench.result/1"}`, "other.json": `{"schema": "else"}`, "unknown.json": `{"schema": "psbench.result/1", "config": [{"key": "epoch", "value": 1}]}`,
-		"cut.json": `{"schema": "psbench.result/1", "conf`, "large.json": large,
+		"odd.json": `{"config": {}, "schema": "psbench.result/1"}`, "other.json": `{"schema": "else"}`,
+		"unknown.json": `{"schema": "psbench.result/1", "config": [{"key": "epoch", "value": 1}]}`,
+		"cut.json":     `{"schema": "psbench.result/1", "conf`, "large.json": large,
 	})
 	for file, want := range map[string]string{
 		"comm.json":    `--config: file comm.json has the schema "psbench.comm/1", but only results of psbench.result have a configuration`,
@@ -156,14 +172,16 @@ func TestRecordedErrors(t *testing.T) {
 		"cut.json":     "--config: cut.json, line 1, column ",
 		"large.json":   "",
 	} {
-		exp, err := resolve(t, nil, []string{"--config", file})
-		if want == "" {
-			if err != nil || exp.Length.Epochs != 3 {
-				t.Errorf("%s: %v", file, err)
+		t.Run(file, func(t *testing.T) {
+			exp, err := resolve(t, nil, []string{"--config", file})
+			if want == "" {
+				if err != nil || exp.Length.Epochs != 3 {
+					t.Errorf("%s: %v", file, err)
+				}
+			} else if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s\n got %v\nwant %s", file, err, want)
 			}
-		} else if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s\n got %v\nwant %s", file, err, want)
-		}
+		})
 	}
 }
 

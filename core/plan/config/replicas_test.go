@@ -18,17 +18,20 @@ func TestReplicasAndTheOrderOfArrival(t *testing.T) {
 		differ string
 		order  string
 	}{
-		"--ntrainer 2":                        {[][]int{{0, 1}}, "", ""},
-		"--ntrainer 3":                        {[][]int{{0, 1, 2}}, "", "server average combines gradients as they arrive"},
-		"--ntrainer 3 --server average_batch": {[][]int{{0, 1, 2}}, "", ""},
-		"--ntrainer 4 --nserver 2":            {[][]int{{0, 1}, {2, 3}}, "", ""},
-		"--ntrainer 3 --nserver 0":            {[][]int{{0, 1, 2}}, "", ""},
-		"--ntrainer 3 --ddp-hook allreduce":   {[][]int{{0, 1, 2}}, "", ""},
+		"--ntrainer 2": {[][]int{{0, 1}}, "", ""},
+		"--ntrainer 3": {[][]int{{0, 1, 2}}, "",
+			"server average combines gradients as they arrive"},
+		"--ntrainer 3 --server average_batch":                                     {[][]int{{0, 1, 2}}, "", ""},
+		"--ntrainer 4 --nserver 2":                                                {[][]int{{0, 1}, {2, 3}}, "", ""},
+		"--ntrainer 3 --nserver 0":                                                {[][]int{{0, 1, 2}}, "", ""},
+		"--ntrainer 3 --ddp-hook allreduce":                                       {[][]int{{0, 1, 2}}, "", ""},
 		"--ntrainer 4 --nserver 2 --ddp-hook sparse_rpc --model DummyModelSparse": {[][]int{{0, 1}, {2, 3}}, "", ""},
-		"--ntrainer 2 --nserver 0 --ddp-hook noop":                                {[][]int{{0}, {1}}, "hook noop uses no link", ""},
-		"--trainer batch_update --server batch_update":                            {[][]int{{0, 1, 2}}, "", ""},
-		"--trainer hybrid --ntrainer 2":                                           {[][]int{{0, 1}}, "", "server embedding applies updates of its tables as they arrive"},
-		"--trainer hybrid --ntrainer 1":                                           {[][]int{{0}}, "", ""},
+		"--ntrainer 2 --nserver 0 --ddp-hook noop": {[][]int{{0}, {1}},
+			"hook noop uses no link", ""},
+		"--trainer batch_update --server batch_update": {[][]int{{0, 1, 2}}, "", ""},
+		"--trainer hybrid --ntrainer 2": {[][]int{{0, 1}}, "",
+			"server embedding applies updates of its tables as they arrive"},
+		"--trainer hybrid --ntrainer 1": {[][]int{{0}}, "", ""},
 	} {
 		e, err := resolve(t, nil, strings.Fields(flags))
 		if err != nil {

@@ -56,7 +56,9 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 		return nil, err
 	}
 	steps := []func(context.Context) error{
-		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService), rule(r.checkHook), rule(r.checkCUDAParts), r.placeSettings, r.configureParts, rule(r.checkAggregate), r.configureInTrainer, r.checkUnused, r.finish,
+		r.needs, rule(r.checkHybrid), rule(r.checkCounts), r.chooseTransport, r.chooseParts, rule(r.checkService),
+		rule(r.checkHook), rule(r.checkCUDAParts), r.placeSettings, r.configureParts, rule(r.checkAggregate),
+		r.configureInTrainer, r.checkUnused, r.finish,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -99,13 +101,16 @@ func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolve
 		described: map[string][]sdk.Part{},
 		chosen:    map[sdk.Kind]choice{},
 		exp: &Experiment{
-			World:     World{Trainers: c.NTrainer, CUDATrainers: c.NCUDATrainer, Servers: c.NServer, CUDAServers: c.NCUDAServer},
+			World: World{Trainers: c.NTrainer, CUDATrainers: c.NCUDATrainer, Servers: c.NServer,
+				CUDAServers: c.NCUDAServer},
 			Parts:     map[sdk.Kind]Part{},
 			InTrainer: map[sdk.Kind]string{},
 			Isolate:   isolated(c.Isolate),
 			Length:    c.length(), WarmUp: c.warmUp(), BatchSize: c.BatchSize, Seed: c.TorchSeed,
 			Timeout: time.Duration(c.RPCTimeout) * time.Second,
-			Listen:  c.Listen, InsecureNetwork: c.InsecureNetwork, Interface: c.Interface, Place: placement.Policy(c.Place), Affinity: placement.Affinity(c.Affinity), FailOnNaN: c.OnNaN == "fail", Check: c.Check,
+			Listen:  c.Listen, InsecureNetwork: c.InsecureNetwork, Interface: c.Interface,
+			Place: placement.Policy(c.Place), Affinity: placement.Affinity(c.Affinity), FailOnNaN: c.OnNaN == "fail",
+			Check: c.Check,
 		},
 	}, nil
 }
@@ -176,7 +181,8 @@ func (r *resolver) chooseAddress() error {
 	ip, err := netip.ParseAddr(r.Listen)
 	switch {
 	case r.Interface != "" && r.given(key):
-		return fmt.Errorf("%s and %s are both given, but a host listens on one address: leave one of them out", r.name("interface"), r.name(key))
+		return fmt.Errorf("%s and %s are both given, but a host listens on one address: leave one of them out",
+			r.name("interface"), r.name(key))
 	case r.Interface != "":
 		key = "interface"
 		if ip, err = addressOf(r.Interface); err != nil {
@@ -286,7 +292,8 @@ func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice,
 		item, err := r.registry.Lookup(kind, name)
 		if err != nil {
 			known := append(slices.Sorted(maps.Keys(byID)), r.registry.Keys(kind)...)
-			return choice{}, fmt.Errorf("%s: unknown %s %s%s", r.name(string(kind)), kind, quote.String(name), spelling.Hint(name, known, "", fmt.Sprintf("psbench list %s shows all", kind)))
+			return choice{}, fmt.Errorf("%s: unknown %s %s%s", r.name(string(kind)), kind, quote.String(name),
+				spelling.Hint(name, known, "", fmt.Sprintf("psbench list %s shows all", kind)))
 		}
 		return choice{Item: item, value: item.Key, origin: origin}, nil
 	}

@@ -22,9 +22,12 @@ func schemas() map[string]*jsonschema.Schema {
 	return map[string]*jsonschema.Schema{
 		"registry.schema.json": titled("A registry of psbench plugins", golden.Tagged().Reflect(&registry.File{})),
 		"config.schema.json":   configSchema(),
-		"models.schema.json":   byName("Model configurations of psbench", "configurations by id", golden.Tagged().Reflect(&ModelConfiguration{})),
-		"data.schema.json":     byName("Data configurations of psbench", "configurations by id", golden.Tagged().Reflect(&DataConfiguration{})),
-		"settings.schema.json": byName("Settings of psbench's servers or trainers", "settings by key", &jsonschema.Schema{Type: "object"}),
+		"models.schema.json": byName("Model configurations of psbench", "configurations by id",
+			golden.Tagged().Reflect(&ModelConfiguration{})),
+		"data.schema.json": byName("Data configurations of psbench", "configurations by id",
+			golden.Tagged().Reflect(&DataConfiguration{})),
+		"settings.schema.json": byName("Settings of psbench's servers or trainers", "settings by key",
+			&jsonschema.Schema{Type: "object"}),
 	}
 }
 
@@ -61,7 +64,8 @@ func configSchema() *jsonschema.Schema {
 		}
 		if o.OrInteger {
 			allowed = &jsonschema.Schema{Type: p.Type}
-			p.Type, p.AnyOf = "", []*jsonschema.Schema{allowed, {Type: "string", Pattern: "^[0-9]+$"}, {Type: "integer", Minimum: number(o.Min), Maximum: number(o.Max)}}
+			p.Type, p.AnyOf = "", []*jsonschema.Schema{allowed, {Type: "string", Pattern: "^[0-9]+$"},
+				{Type: "integer", Minimum: number(o.Min), Maximum: number(o.Max)}}
 		}
 		for _, value := range o.Enum {
 			allowed.Enum = append(allowed.Enum, value)
@@ -104,13 +108,15 @@ func TestEmbeddedFilesSatisfyTheSchemas(t *testing.T) {
 		"configs/models.json": "models.schema.json",
 		"configs/data.json":   "data.schema.json",
 	} {
-		data, err := psbench.Files.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(t, schema, string(data)); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		t.Run(file, func(t *testing.T) {
+			data, err := psbench.Files.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := validate(t, schema, string(data)); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		})
 	}
 }
 
@@ -121,19 +127,23 @@ func TestSchemasRefuseWhatTheReadersRefuse(t *testing.T) {
 		{"config.schema.json", `{"isolate": ["hook"]}`, `{"isolate": ["server"]}`},
 		{"config.schema.json", `{"backend": "gloo"}`, `{"config": "other.json"}`},
 		{"registry.schema.json", `{"model_map": {"m": {"plugin": "p"}}}`, `{"models": {}}`},
-		{"registry.schema.json", `{"ddp_hook_map": {"h": {"plugin": "p", "links": ["server"]}}}`, `{"ddp_hook_map": {"h": {"plugin": "p", "links": ["net"]}}}`},
+		{"registry.schema.json", `{"ddp_hook_map": {"h": {"plugin": "p", "links": ["server"]}}}`,
+			`{"ddp_hook_map": {"h": {"plugin": "p", "links": ["net"]}}}`},
 		{"registry.schema.json", `{"ddp_hook_map": {"h": {"plugin": "p"}}}`, `{"ddp_hook_map": {"h": {"links": []}}}`},
 		{"registry.schema.json", `{"plugins": {"p": {"command": ["x"]}}}`, `{"plugins": {"p": {"command": []}}}`},
 		{"registry.schema.json", `{}`, `{"plugins": {"p": {"command": ["x"], "sha256": "12"}}}`},
-		{"models.schema.json", `{"a": {"model_class": "dummy", "configurations": {"x": 1}}}`, `{"a": {"data_class": "dummy"}}`},
+		{"models.schema.json", `{"a": {"model_class": "dummy", "configurations": {"x": 1}}}`,
+			`{"a": {"data_class": "dummy"}}`},
 		{"data.schema.json", `{"a": {"data_class": "dummy"}}`, `{"a": {"data_class": "dummy", "configuration": {}}}`},
 		{"settings.schema.json", `{"average": {"x": 1}}`, `{"average": 1}`},
 	} {
-		if err := validate(t, test.schema, test.good); err != nil {
-			t.Errorf("%s refuses %s: %v", test.schema, test.good, err)
-		}
-		if validate(t, test.schema, test.bad) == nil {
-			t.Errorf("%s accepts %s", test.schema, test.bad)
-		}
+		t.Run(test.schema, func(t *testing.T) {
+			if err := validate(t, test.schema, test.good); err != nil {
+				t.Errorf("%s refuses %s: %v", test.schema, test.good, err)
+			}
+			if validate(t, test.schema, test.bad) == nil {
+				t.Errorf("%s accepts %s", test.schema, test.bad)
+			}
+		})
 	}
 }

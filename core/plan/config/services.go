@@ -32,7 +32,8 @@ func (r *resolver) checkHybrid(context.Context) error {
 		if o.Stands != "" && !strings.Contains(o.Stands, ".") {
 			instead = ", or --" + o.Stands
 		}
-		return fmt.Errorf("%s is an option of the hybrid benchmark, but trainer %s is chosen: give --trainer hybrid%s", r.name(o.Key), r.Trainer, instead)
+		return fmt.Errorf("%s is an option of the hybrid benchmark, but trainer %s is chosen: give --trainer hybrid%s",
+			r.name(o.Key), r.Trainer, instead)
 	}
 	return nil
 }
@@ -44,14 +45,16 @@ func (r *resolver) checkService(ctx context.Context) error {
 		if trainer.needs == sdk.ServiceGradients {
 			return nil
 		}
-		return fmt.Errorf("%s is 0 but trainer %s needs %s of a server: give --nserver 1 or more", r.name("nserver"), trainer.Key, trainer.needs)
+		return fmt.Errorf("%s is 0 but trainer %s needs %s of a server: give --nserver 1 or more", r.name("nserver"),
+			trainer.Key, trainer.needs)
 	}
 	server := r.chosen[sdk.KindServer]
 	if server.serves != trainer.needs {
 		return fmt.Errorf("%s is %s, which serves %s, but trainer %s needs %s, %s",
 			r.name("server"), server.Key, server.serves, trainer.Key, trainer.needs, r.whoServes(ctx, trainer.needs))
 	}
-	if model := r.chosen[sdk.KindModel]; server.serves == sdk.ServiceParameters && !server.Plugin.Has(model.Plugin.Name) {
+	if model := r.chosen[sdk.KindModel]; server.serves == sdk.ServiceParameters &&
+		!server.Plugin.Has(model.Plugin.Name) {
 		return fmt.Errorf("server %s is of plugin %s but model %s is of plugin %s: a server of parameters holds the model, so they must be of the same plugin",
 			server.Key, server.Plugin.Name, model.Key, model.Plugin.Name)
 	}
@@ -79,7 +82,8 @@ func (r *resolver) checkHook(context.Context) error {
 	r.nameGroup()
 	switch {
 	case hook.links.Server && r.servers() == 0:
-		return fmt.Errorf("%s is %s, which needs a server, but %s is 0: give --nserver 1 or more, or --ddp-hook allreduce",
+		return fmt.Errorf(
+			"%s is %s, which needs a server, but %s is 0: give --nserver 1 or more, or --ddp-hook allreduce",
 			r.name("ddp_hook"), hook.Key, r.name("nserver"))
 	case r.exp.Service == sdk.ServiceTables && hook.links.Server:
 		return fmt.Errorf("%s is %s, which sends gradients to the server, but server %s serves tables and takes none: give --ddp-hook allreduce",

@@ -71,5 +71,6 @@ func unknownKey(s source, key string) error {
 	if s.sort == fromEnvironment {
 		return unknownVariable(s.name(key))
 	}
-	return fmt.Errorf("unknown key %s in %s%s", quote.String(key), s.place, spelling.Hint(key, option.Keys(), "keys", "psbench config shows all"))
+	return fmt.Errorf("unknown key %s in %s%s", quote.String(key), s.place,
+		spelling.Hint(key, option.Keys(), "keys", "psbench config shows all"))
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,16 +35,21 @@ func TestCheck(t *testing.T) {
 		{counts(1, 0, 0, -3), "--ncudaserver is -3 but must be 0 or more"},
 		{counts(0, 0, 0, 0), "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
 		{counts(0, 0, 1, 0), "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
-		{counts(1, 1, 0, 0), "--ntrainer is 1 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 0 and --ncudaserver is 0"},
-		{counts(2, 1, 1, 0), "--ntrainer is 2 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 1 and --ncudaserver is 0"},
+		{counts(1, 1, 0, 0),
+			"--ntrainer is 1 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 0 and --ncudaserver is 0"},
+		{counts(2, 1, 1, 0),
+			"--ntrainer is 2 and --ncudatrainer is 1: CPU and CUDA trainers together need servers of both kinds, but --nserver is 1 and --ncudaserver is 0"},
 		{counts(0, 1, 1, 0), "--nserver is 1 but --ntrainer is 0: servers need trainers of their kind"},
 		{counts(1, 0, 0, 1), "--ncudaserver is 1 but --ncudatrainer is 0: servers need trainers of their kind"},
-		{counts(3, 0, 2, 0), "--nserver is 2 but --ntrainer is 3: the count of trainers must be a multiple of the count of servers"},
-		{counts(1, 0, 2, 0), "--nserver is 2 but --ntrainer is 1: the count of trainers must be a multiple of the count of servers"},
+		{counts(3, 0, 2, 0),
+			"--nserver is 2 but --ntrainer is 3: the count of trainers must be a multiple of the count of servers"},
+		{counts(1, 0, 2, 0),
+			"--nserver is 2 but --ntrainer is 1: the count of trainers must be a multiple of the count of servers"},
 		{everyServer(3, 2), ""},
 		{everyServer(1, 8), ""},
 		{everyServer(0, 1), "--ntrainer is 0 and --ncudatrainer is 0: there must be a trainer"},
-		{counts(0, 3, 0, 2), "--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
+		{counts(0, 3, 0, 2),
+			"--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
 	} {
 		got := ""
 		if err := test.world.Check(); err != nil {
@@ -72,7 +78,8 @@ func TestRanks(t *testing.T) {
 		},
 		{
 			counts(2, 4, 1, 2),
-			[]string{"trainer0", "trainer1", "trainer2", "trainer3", "trainer4", "trainer5", "server6", "server7", "server8", "master"},
+			[]string{"trainer0", "trainer1", "trainer2", "trainer3", "trainer4", "trainer5", "server6", "server7",
+				"server8", "master"},
 			[]int{2, 3, 4, 5, 7, 8}, []int{6, 6, 7, 7, 8, 8},
 		},
 		{counts(0, 2, 0, 1), []string{"trainer0", "trainer1", "server2", "master"}, []int{0, 1, 2}, []int{2, 2}},
@@ -97,7 +104,8 @@ func TestRanks(t *testing.T) {
 			}
 			serverOf = append(serverOf, server)
 		}
-		for _, d := range []string{cmp.Diff(test.names, names), cmp.Diff(test.cuda, cuda), cmp.Diff(test.serverOf, serverOf)} {
+		for _, d := range []string{cmp.Diff(test.names, names), cmp.Diff(test.cuda, cuda),
+			cmp.Diff(test.serverOf, serverOf)} {
 			if d != "" {
 				t.Errorf("%+v: %s", w, d)
 			}
@@ -133,17 +141,21 @@ func TestEveryServer(t *testing.T) {
 func TestRanksOutsideTheWorld(t *testing.T) {
 	w := counts(2, 0, 1, 0)
 	for _, rank := range []int{-1, 4} {
-		if got := w.Name(rank); got == "master" || got == "trainer-1" {
-			t.Errorf("rank %d is called %s", rank, got)
-		}
-		if w.CUDA(rank) {
-			t.Errorf("rank %d is on a CUDA device", rank)
-		}
+		t.Run(fmt.Sprint(rank), func(t *testing.T) {
+			if got := w.Name(rank); got == "master" || got == "trainer-1" {
+				t.Errorf("rank %d is called %s", rank, got)
+			}
+			if w.CUDA(rank) {
+				t.Errorf("rank %d is on a CUDA device", rank)
+			}
+		})
 	}
 	for _, rank := range []int{-1, 2, 3} {
-		if server, ok := w.ServerOf(rank); ok {
-			t.Errorf("rank %d, no trainer, has server %d", rank, server)
-		}
+		t.Run(fmt.Sprint(rank), func(t *testing.T) {
+			if server, ok := w.ServerOf(rank); ok {
+				t.Errorf("rank %d, no trainer, has server %d", rank, server)
+			}
+		})
 	}
 }
 

@@ -70,13 +70,16 @@ func TestPlugin(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"same", `test "$1" = version && echo noise && echo "psbench-cuda ` + build + `"`, ""},
 		{"other", `echo "psbench-cuda devel, commit def, go1, linux/amd64"`,
-			" is of another build than this psbench: it is devel, commit def, go1, linux/amd64, and this is " + build + ": build both of one source, by make build cuda"},
+			" is of another build than this psbench: it is devel, commit def, go1, linux/amd64, and this is " + build +
+				": build both of one source, by make build cuda"},
 		{"stranger", "echo hello", ` is no psbench-cuda: asked for its version it says "hello"`},
-		{"broken", "echo no libcuda >&2; exit 127", `, asked for its version, ended with exit status 127, saying "no libcuda"`},
+		{"broken", "echo no libcuda >&2; exit 127",
+			`, asked for its version, ended with exit status 127, saying "no libcuda"`},
 	} {
 		path := script(c.name, c.text, 0o700)
 		file := filepath.Join(folder, c.name+".json")
-		if err := os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, path), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"plugins": {"cuda": {"command": [%q]}}}`, path),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		reg, err := registry.Load([]byte("{}"), "", file)
@@ -121,23 +124,26 @@ func TestDevicesElsewhere(t *testing.T) {
 		refusal      string
 	}{
 		{"it has none", `{"error": "there is no CUDA driver"}`, false, 0, ""},
-		{"it has two", twoCards, false, 2, program + `, asked for its version, ended with exit status 1, saying "no driver"`},
+		{"it has two", twoCards, false, 2,
+			program + `, asked for its version, ended with exit status 1, saying "no driver"`},
 		{"it is apart", twoCards, true, 0, ""},
 	} {
-		t.Setenv(testAnswer, c.answer)
-		f := Elsewhere{&Finder{}, c.apart}
-		list, err := f.Devices(t.Context(), 0)
-		if err != nil || len(list.Devices) != c.devices {
-			t.Errorf("%s: got %v, %v", c.name, list, err)
-		}
-		refusal := ""
-		p, err := f.Plugin(t.Context(), reg, "a build")
-		if err != nil {
-			refusal = err.Error()
-		}
-		if refusal != c.refusal || p.Name != PluginName || p.Command[0] != program {
-			t.Errorf("%s: got %v and %q, want %q", c.name, p, refusal, c.refusal)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(testAnswer, c.answer)
+			f := Elsewhere{&Finder{}, c.apart}
+			list, err := f.Devices(t.Context(), 0)
+			if err != nil || len(list.Devices) != c.devices {
+				t.Errorf("%s: got %v, %v", c.name, list, err)
+			}
+			refusal := ""
+			p, err := f.Plugin(t.Context(), reg, "a build")
+			if err != nil {
+				refusal = err.Error()
+			}
+			if refusal != c.refusal || p.Name != PluginName || p.Command[0] != program {
+				t.Errorf("%s: got %v and %q, want %q", c.name, p, refusal, c.refusal)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -130,7 +130,8 @@ func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 				continue
 			}
 			if guarded != nil {
-				return nil, fmt.Errorf("%s cannot be added with what stands beside it: %w", quote.Word(a.Command[0]), guarded)
+				return nil, fmt.Errorf("%s cannot be added with what stands beside it: %w", quote.Word(a.Command[0]),
+					guarded)
 			}
 			if _, err := u.entry(m, key); err != nil {
 				return nil, err
@@ -208,7 +209,8 @@ func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 	case len(shared) == 0:
 		return own, nil
 	case len(shared) < total:
-		return nil, fmt.Errorf("plugin %s has the %s %s, which is a name of one of psbench's own: give it another key", p.Name, shared[0].Kind, quote.String(shared[0].Key))
+		return nil, fmt.Errorf("plugin %s has the %s %s, which is a name of one of psbench's own: give it another key",
+			p.Name, shared[0].Kind, quote.String(shared[0].Key))
 	case len(own) == 0:
 		return nil, fmt.Errorf("plugin %s has no parts but psbench's own", p.Name)
 	}
@@ -227,7 +229,8 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 		if wanted == "" || wanted == name {
 			return name, nil
 		}
-		return "", fmt.Errorf("%s is there already, as plugin %s: psbench plugin remove %s takes it away", quote.Word(command[0]), name, name)
+		return "", fmt.Errorf("%s is there already, as plugin %s: psbench plugin remove %s takes it away",
+			quote.Word(command[0]), name, name)
 	}
 	name := wanted
 	if name == "" {
@@ -236,9 +239,12 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 	}
 	switch _, taken := u.sections[pluginSection][name]; {
 	case name == Builtin || !namePattern.MatchString(name):
-		return "", fmt.Errorf("a plugin cannot be named %s: --name must have at most 100 letters, digits, _ and -", quote.String(name))
+		return "", fmt.Errorf("a plugin cannot be named %s: --name must have at most 100 letters, digits, _ and -",
+			quote.String(name))
 	case taken:
-		return "", fmt.Errorf("plugin %s is there already, with the program %s: give this one another --name, or say psbench plugin remove %s", name, quote.Word(strings.Join(u.commandOf(name), " ")), name)
+		return "",
+			fmt.Errorf("plugin %s is there already, with the program %s: give this one another --name, or say psbench plugin remove %s",
+				name, quote.Word(strings.Join(u.commandOf(name), " ")), name)
 	}
 	return name, nil
 }
@@ -257,19 +263,25 @@ func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMe
 		}
 	}
 	u.remove(p.Name)
-	if err := u.set(pluginSection, p.Name, Program{Command: p.Command, SHA256: p.SHA256, Files: p.Files, Contract: p.Contract, Includes: p.Includes}); err != nil {
+	if err := u.set(pluginSection, p.Name,
+		Program{Command: p.Command, SHA256: p.SHA256, Files: p.Files, Contract: p.Contract,
+			Includes: p.Includes}); err != nil {
 		return err
 	}
 	for _, part := range parts {
 		section := MapName(part.Kind)
 		if section == "" {
-			return fmt.Errorf("plugin %s has %s %s, which is of no kind that psbench knows", p.Name, quote.Text(string(part.Kind)), quote.String(part.Key))
+			return fmt.Errorf("plugin %s has %s %s, which is of no kind that psbench knows", p.Name,
+				quote.Text(string(part.Kind)), quote.String(part.Key))
 		}
 		if !namePattern.MatchString(part.Key) {
-			return fmt.Errorf("plugin %s has the %s %s, but a key must be made of at most 100 letters, digits, _ and -", p.Name, part.Kind, quote.String(part.Key))
+			return fmt.Errorf("plugin %s has the %s %s, but a key must be made of at most 100 letters, digits, _ and -",
+				p.Name, part.Kind, quote.String(part.Key))
 		}
 		if other := u.pluginOf(section, part.Key); other != "" {
-			return fmt.Errorf("plugin %s has the %s %s, which is of plugin %s already: psbench plugin remove %s takes that away", p.Name, part.Kind, part.Key, quote.Word(other), quote.Word(other))
+			return fmt.Errorf(
+				"plugin %s has the %s %s, which is of plugin %s already: psbench plugin remove %s takes that away",
+				p.Name, part.Kind, part.Key, quote.Word(other), quote.Word(other))
 		}
 		entry := map[string]json.RawMessage{}
 		if text, had := kept[section+"."+part.Key]; had {

@@ -38,25 +38,33 @@ func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{"one": "the middle", "Middle": "the middle", "two": ""} {
-		if item, err := reg.Lookup(sdk.KindServer, key); err != nil || item.Description != want || item.Plugin.Name != "median" {
-			t.Errorf("server %s is %+v (%v)", key, item, err)
-		}
+		t.Run(key, func(t *testing.T) {
+			if item, err := reg.Lookup(sdk.KindServer, key); err != nil || item.Description != want ||
+				item.Plugin.Name != "median" {
+				t.Errorf("server %s is %+v (%v)", key, item, err)
+			}
+		})
 	}
 	if _, err := reg.Lookup(sdk.KindServer, "gone"); err == nil {
 		t.Error("a key that the plugin does not have is there")
 	}
-	author(`{"plugins": {"theirs": {"command": ["./median"]}}, "server_map": {"one": {"plugin": "theirs", "alias": []}}}`)
+	author(
+		`{"plugins": {"theirs": {"command": ["./median"]}}, "server_map": {"one": {"plugin": "theirs", "alias": []}}}`)
 	if err := add(t, path, mine); err == nil || !strings.Contains(err.Error(), `unknown key "alias"`) {
 		t.Errorf("what is wrong there gives %v", err)
 	}
 	author(`{"plugins": {"theirs": {"command": ["./median"]}}, "server_map": {"two": {"plugin": "theirs", "aliases": ["average"]}}}`)
-	if err := add(t, filepath.Join(t.TempDir(), "registry.json"), mine); err == nil || !strings.Contains(err.Error(), `the server name "average" is already in server_map.average of the built-in registry`) {
+	if err := add(t, filepath.Join(t.TempDir(), "registry.json"), mine); err == nil ||
+		!strings.Contains(err.Error(),
+			`the server name "average" is already in server_map.average of the built-in registry`) {
 		t.Errorf("an alias of psbench's gives %v", err)
 	}
 	if err := os.Chmod(beside, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := add(t, path, mine); err == nil || !strings.Contains(err.Error(), "median cannot be added with what stands beside it: file "+beside+" can be written by others") {
+	if err := add(t, path, mine); err == nil ||
+		!strings.Contains(err.Error(),
+			"median cannot be added with what stands beside it: file "+beside+" can be written by others") {
 		t.Errorf("what others can write there gives %v", err)
 	}
 	author(`{"of": "another program"}`)
@@ -132,23 +140,29 @@ func TestAddAndRemove(t *testing.T) {
 		a    Addition
 		want string
 	}{
-		"another's key":         {addition(t, "other", "three"), "has the server three, which is of plugin my-plugin already"},
-		"another's name":        {addition(t, "my-plugin.py", "four"), "plugin my-plugin is there already"},
-		"a key of psbench's":    {addition(t, "other", "average"), `has the server "average", which is a name of one of psbench's own`},
+		"another's key": {addition(t, "other", "three"),
+			"has the server three, which is of plugin my-plugin already"},
+		"another's name": {addition(t, "my-plugin.py", "four"), "plugin my-plugin is there already"},
+		"a key of psbench's": {addition(t, "other", "average"),
+			`has the server "average", which is a name of one of psbench's own`},
 		"an alias of psbench's": {addition(t, "other", "EmbeddingBag"), "which is a name of one of psbench's own"},
 		"a key that is none":    {addition(t, "other", "a b"), "must be made of at most 100 letters"},
 		"no part":               {addition(t, "other"), "has no parts"},
 		"no name":               {addition(t, "...", "four"), "a plugin cannot be named"},
 		"no program":            {Addition{Command: []string{"/no/such"}}, "/no/such cannot be added"},
-		"no answer":             {Addition{Command: mine.Command, Ask: func(context.Context, Plugin) (Description, error) { return Description{}, errors.New("it hangs") }}, "it hangs"},
+		"no answer": {Addition{Command: mine.Command,
+			Ask: func(context.Context, Plugin) (Description, error) { return Description{}, errors.New("it hangs") }},
+			"it hangs"},
 	} {
-		before, _ := os.ReadFile(path)
-		if err := add(t, path, c.a); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s gives %v, want %q", name, err, c.want)
-		}
-		if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
-			t.Errorf("%s changed the registry to\n%s", name, after)
-		}
+		t.Run(name, func(t *testing.T) {
+			before, _ := os.ReadFile(path)
+			if err := add(t, path, c.a); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s gives %v, want %q", name, err, c.want)
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+				t.Errorf("%s changed the registry to\n%s", name, after)
+			}
+		})
 	}
 	renamed := addition(t, "x", "one")
 	renamed.Command, renamed.Name = mine.Command, "else"
@@ -163,7 +177,8 @@ func TestAddAndRemove(t *testing.T) {
 		t.Errorf("a program that others can write gives %v", err)
 	}
 
-	if _, err := Remove(t.Context(), path, "my-plugn"); err == nil || !strings.Contains(err.Error(), `did you mean "my-plugin"?`) {
+	if _, err := Remove(t.Context(), path, "my-plugn"); err == nil ||
+		!strings.Contains(err.Error(), `did you mean "my-plugin"?`) {
 		t.Errorf("removing another gives %v", err)
 	}
 	keys, err := Remove(t.Context(), path, "my-plugin")
@@ -194,8 +209,10 @@ func TestAddAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if _, err := reg.Lookup(sdk.KindServer, "key_"+key); err != nil {
-			t.Error(err)
-		}
+		t.Run(key, func(t *testing.T) {
+			if _, err := reg.Lookup(sdk.KindServer, "key_"+key); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

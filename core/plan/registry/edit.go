@@ -38,7 +38,8 @@ func (u *userFile) unknown(name string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("there is no plugin %s: %s has none", quote.String(name), quote.Word(u.path))
 	}
-	return fmt.Errorf("there is no plugin %s%s", quote.String(name), spelling.Hint(name, names, "plugins", "psbench plugin list shows all"))
+	return fmt.Errorf("there is no plugin %s%s", quote.String(name),
+		spelling.Hint(name, names, "plugins", "psbench plugin list shows all"))
 }
 
 // remove takes the keys of a plugin away.
@@ -117,7 +118,8 @@ func lock(ctx context.Context, folder string) (unlock func(), err error) {
 			return func() { _ = f.Close() }, nil
 		case !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(late):
 			_ = f.Close()
-			return nil, fmt.Errorf("folder %s cannot be locked, another psbench may change it: %w", quote.Word(folder), err)
+			return nil, fmt.Errorf("folder %s cannot be locked, another psbench may change it: %w", quote.Word(folder),
+				err)
 		}
 		select {
 		case <-ctx.Done():

@@ -29,9 +29,11 @@ func TestMapsOfKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range Kinds {
-		if item, err := reg.Lookup(kind, "mine"); err != nil || item.Plugin.Name != Builtin {
-			t.Errorf("%s has the %s %v: %v", MapName(kind), kind, item, err)
-		}
+		t.Run(string(kind), func(t *testing.T) {
+			if item, err := reg.Lookup(kind, "mine"); err != nil || item.Plugin.Name != Builtin {
+				t.Errorf("%s has the %s %v: %v", MapName(kind), kind, item, err)
+			}
+		})
 	}
 	if name := MapName("gradient"); name != "" {
 		t.Errorf("an unknown kind has the map %s", name)

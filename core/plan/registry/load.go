@@ -123,9 +123,12 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 	shown, file := quote.String(name), quote.Word(path)
 	switch known, ok := r.plugins[name]; {
 	case ok && known.User && sameProgram(path, p, known.Plugin):
-		return fmt.Errorf("plugin %s of %s is in %s too, which every run reads: leave %s out, or give --no-user-registry", shown, file, known.file, file)
+		return fmt.Errorf(
+			"plugin %s of %s is in %s too, which every run reads: leave %s out, or give --no-user-registry",
+			shown, file, known.file, file)
 	case ok && known.User:
-		return fmt.Errorf("plugin %s of %s is already in %s: give it another name, or --no-user-registry", shown, file, known.file)
+		return fmt.Errorf("plugin %s of %s is already in %s: give it another name, or --no-user-registry", shown, file,
+			known.file)
 	case ok:
 		return fmt.Errorf("plugin %s of %s is already in %s: give it another name", shown, file, known.file)
 	case !namePattern.MatchString(name):
@@ -133,7 +136,8 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 	case len(p.Command) == 0 || p.Command[0] == "":
 		return fmt.Errorf("plugin %s of %s has no command: give the program and its arguments", shown, file)
 	case p.SHA256 != "" && !sha256Pattern.MatchString(p.SHA256):
-		return fmt.Errorf("plugin %s of %s has the sha256 %s, which must be 64 digits of 0-9 and a-f", shown, file, quote.String(p.SHA256))
+		return fmt.Errorf("plugin %s of %s has the sha256 %s, which must be 64 digits of 0-9 and a-f", shown, file,
+			quote.String(p.SHA256))
 	}
 	command := slices.Clone(p.Command)
 	var err error
@@ -146,7 +150,8 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 				shown, file, quote.String(program), quote.String(sum))
 		}
 	}
-	r.plugins[name] = plugin{Plugin{Name: name, Command: command, SHA256: p.SHA256, Files: p.Files, Includes: p.Includes, Contract: p.Contract, File: path}, file}
+	r.plugins[name] = plugin{Plugin{Name: name, Command: command, SHA256: p.SHA256, Files: p.Files,
+		Includes: p.Includes, Contract: p.Contract, File: path}, file}
 	return nil
 }
 
@@ -199,7 +204,8 @@ func (r *Registry) addItem(path string, m kindMap, key string, e entry) error {
 	names := append([]string{key}, e.Aliases...)
 	for _, name := range names {
 		if !namePattern.MatchString(name) {
-			return fmt.Errorf("%s: the name %s must be made of at most 100 letters, digits, _ and -", where, quote.String(name))
+			return fmt.Errorf("%s: the name %s must be made of at most 100 letters, digits, _ and -", where,
+				quote.String(name))
 		}
 		if other, taken := r.names[m.kind][name]; taken {
 			return fmt.Errorf("%s: the %s name %q is already in %s.%s of %s",
@@ -225,7 +231,8 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 	if name == "" {
 		return Plugin{}, fmt.Errorf("names no plugin: %s", spelling.Choices(name, known, "plugins", all))
 	}
-	return Plugin{}, fmt.Errorf("names an unknown plugin %s%s", quote.String(name), spelling.Hint(name, known, "plugins", all))
+	return Plugin{}, fmt.Errorf("names an unknown plugin %s%s", quote.String(name),
+		spelling.Hint(name, known, "plugins", all))
 }
 
 // parseLinks reads the links of a hook, nil where the file does not say.
@@ -267,7 +274,8 @@ func parseBounds(bounds map[string]string) ([]Bound, error) {
 func parseSettingName(text string) (SettingName, error) {
 	kind, name, _ := strings.Cut(text, ".")
 	if name == "" || !slices.Contains(Kinds, sdk.Kind(kind)) {
-		return SettingName{}, fmt.Errorf("has %s in bounds, which must be kind.setting, as in server.num_embeddings", quote.String(text))
+		return SettingName{}, fmt.Errorf("has %s in bounds, which must be kind.setting, as in server.num_embeddings",
+			quote.String(text))
 	}
 	return SettingName{sdk.Kind(kind), name}, nil
 }

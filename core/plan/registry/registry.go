@@ -162,7 +162,8 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 	if near := spelling.Nearest(name, r.Names(kind)); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
-	return Item{}, fmt.Errorf("unknown %s %s; %s%s", kind, quote.String(name), hint, spelling.Choices(name, r.Keys(kind), "keys", fmt.Sprintf("psbench list %s shows all", kind)))
+	return Item{}, fmt.Errorf("unknown %s %s; %s%s", kind, quote.String(name), hint,
+		spelling.Choices(name, r.Keys(kind), "keys", fmt.Sprintf("psbench list %s shows all", kind)))
 }
 
 // Break makes who looks an item up get err instead, where it is of the user's registry: err is
@@ -218,12 +219,14 @@ func (r *Registry) Items(kind sdk.Kind) []Item {
 
 // Keys lists the keys of a kind in order.
 func (r *Registry) Keys(kind sdk.Kind) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.items[kind])), func(key string) bool { return r.items[kind][key].Hidden })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.items[kind])),
+		func(key string) bool { return r.items[kind][key].Hidden })
 }
 
 // Names lists the keys and the aliases of a kind in order.
 func (r *Registry) Names(kind sdk.Kind) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.names[kind])), func(name string) bool { return r.items[kind][r.names[kind][name]].Hidden })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.names[kind])),
+		func(name string) bool { return r.items[kind][r.names[kind][name]].Hidden })
 }
 
 // Hide leaves items out of all lists. Lookup finds them.

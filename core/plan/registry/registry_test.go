@@ -52,18 +52,22 @@ func TestLookup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, key := range map[string]string{"average": "average", "AverageBatchParameterServer": "average_batch"} {
-		item, err := reg.Lookup(sdk.KindServer, name)
-		if err != nil || item.Key != key {
-			t.Errorf("%s is %q, %v", name, item.Key, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			item, err := reg.Lookup(sdk.KindServer, name)
+			if err != nil || item.Key != key {
+				t.Errorf("%s is %q, %v", name, item.Key, err)
+			}
+		})
 	}
 	for name, want := range map[string]string{
 		"avarage": `unknown server "avarage"; did you mean "average"? the keys are average, average_batch, batch_update, embedding`,
 		"zzz":     `unknown server "zzz"; the keys are average, average_batch, batch_update, embedding`,
 	} {
-		if _, err := reg.Lookup(sdk.KindServer, name); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := reg.Lookup(sdk.KindServer, name); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
 
@@ -94,10 +98,13 @@ func TestFilesAdd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"}, SHA256: sum, File: path}
-	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"}, File: path}
+	beside := Plugin{Name: "beside", Command: []string{filepath.Join(filepath.Dir(path), "bin/beside"), "-v"},
+		SHA256: sum, File: path}
+	elsewhere := Plugin{Name: "elsewhere", Command: []string{"/opt/elsewhere"}, Includes: []string{Builtin, "beside"},
+		File: path}
 	for _, want := range []Item{
-		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside, Serves: sdk.ServiceParameters, Asynchronous: new(true), File: path},
+		{Kind: sdk.KindServer, Key: "async", Aliases: []string{"Async"}, Description: "no barrier", Plugin: beside,
+			Serves: sdk.ServiceParameters, Asynchronous: new(true), File: path},
 		{
 			Kind: sdk.KindTrainer, Key: "eager", Plugin: elsewhere, Needs: sdk.ServiceTables,
 			Defaults: map[string]any{"ntrainer": json.Number("3"), "server": "async"}, File: path,
@@ -114,39 +121,64 @@ func TestFilesAdd(t *testing.T) {
 		{Kind: sdk.KindHook, Key: "plain", Plugin: beside, File: path},
 		{Kind: sdk.KindModel, Key: "cnn", Plugin: beside, File: second},
 	} {
-		got, err := reg.Lookup(want.Kind, want.Key)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Error(err, diff)
-		}
+		t.Run(string(want.Kind), func(t *testing.T) {
+			got, err := reg.Lookup(want.Kind, want.Key)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Error(err, diff)
+			}
+		})
 	}
 }
 
 func TestFileErrors(t *testing.T) {
 	for _, test := range []struct{ name, content, want string }{
-		{"malformed", "{\n x", "FILE, line 2, column 2: invalid character 'x' looking for beginning of object key string"},
-		{"unknown map", `{"servers_map": {}}`, `FILE, line 1, column 2: unknown key "servers_map"; did you mean "server_map"?`},
-		{"unknown field", `{"server_map": {"a": {"plugin": "builtin", "alias": []}}}`, `FILE, line 1, column 44: unknown key "alias" of server_map.a; did you mean "aliases"?`},
-		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`, `FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, asynchronous, description, plugin, serves`},
-		{"key taken", `{"server_map": {"average": {"plugin": "builtin"}}}`, `server_map.average of FILE: the server name "average" is already in server_map.average of the built-in registry`},
-		{"alias taken", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["AverageParameterServer"]}}}`, `server_map.a of FILE: the server name "AverageParameterServer" is already in server_map.average of the built-in registry`},
-		{"alias like own key", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["a"]}}}`, `server_map.a of FILE: the server name "a" is already in server_map.a of FILE`},
-		{"unknown plugin", `{"server_map": {"a": {"plugin": "bultin"}}}`, `server_map.a of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
+		{"malformed", "{\n x",
+			"FILE, line 2, column 2: invalid character 'x' looking for beginning of object key string"},
+		{"unknown map", `{"servers_map": {}}`,
+			`FILE, line 1, column 2: unknown key "servers_map"; did you mean "server_map"?`},
+		{"unknown field", `{"server_map": {"a": {"plugin": "builtin", "alias": []}}}`,
+			`FILE, line 1, column 44: unknown key "alias" of server_map.a; did you mean "aliases"?`},
+		{"links outside hooks", `{"server_map": {"a": {"plugin": "builtin", "links": []}}}`,
+			`FILE, line 1, column 44: unknown key "links" of server_map.a; the keys are aliases, asynchronous, description, plugin, serves`},
+		{"key taken", `{"server_map": {"average": {"plugin": "builtin"}}}`,
+			`server_map.average of FILE: the server name "average" is already in server_map.average of the built-in registry`},
+		{"alias taken", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["AverageParameterServer"]}}}`,
+			`server_map.a of FILE: the server name "AverageParameterServer" is already in server_map.average of the built-in registry`},
+		{"alias like own key", `{"server_map": {"a": {"plugin": "builtin", "aliases": ["a"]}}}`,
+			`server_map.a of FILE: the server name "a" is already in server_map.a of FILE`},
+		{"unknown plugin", `{"server_map": {"a": {"plugin": "bultin"}}}`,
+			`server_map.a of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
 		{"no plugin", `{"server_map": {"a": {}}}`, `server_map.a of FILE names no plugin: the plugins are builtin`},
-		{"plugin taken", `{"plugins": {"builtin": {"command": ["x"]}}}`, `plugin "builtin" of FILE is already in the built-in registry: give it another name`},
-		{"no command", `{"plugins": {"p": {"command": []}}}`, `plugin "p" of FILE has no command: give the program and its arguments`},
-		{"no checksum", `{"plugins": {"p": {"command": ["x"], "sha256": "abc"}}}`, `plugin "p" of FILE has the sha256 "abc", which must be 64 digits of 0-9 and a-f`},
-		{"includes what is not there", `{"plugins": {"p": {"command": ["x"], "includes": ["bultin"]}}}`, `includes of plugin "p" of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
-		{"plugin's name", `{"plugins": {"p q": {"command": ["x"]}}}`, `plugin "p q" of FILE must be named with at most 100 letters, digits, _ and -`},
-		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`, `server_map.a.b of FILE: the name "a.b" must be made of at most 100 letters, digits, _ and -`},
-		{"unknown service", `{"server_map": {"a": {"plugin": "builtin", "serves": "gradient"}}}`, `server_map.a of FILE has "gradient" in serves, which must be gradients, tables or parameters`},
-		{"unknown need", `{"trainer_map": {"a": {"plugin": "builtin", "needs": "all"}}}`, `trainer_map.a of FILE has "all" in needs, which must be gradients, tables or parameters`},
-		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`, `FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, asynchronous, description, plugin, serves`},
-		{"services of a model", `{"model_map": {"a": {"plugin": "builtin", "serves": "tables"}}}`, `FILE, line 1, column 43: unknown key "serves" of model_map.a; the keys are aliases, defaults, description, plugin`},
-		{"bound of no setting", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"rows": "server.rows"}}}}`, `trainer_map.a of FILE has "rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
-		{"limit of no kind", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "sever.rows"}}}}`, `trainer_map.a of FILE has "sever.rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
-		{"limit without a name", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "server."}}}}`, `trainer_map.a of FILE has "server." in bounds, which must be kind.setting, as in server.num_embeddings`},
-		{"defaults as a list", `{"trainer_map": {"a": {"plugin": "builtin", "defaults": [1]}}}`, `FILE, line 1, column 57: the value must be an object, not array`},
-		{"unknown link", `{"ddp_hook_map": {"h": {"plugin": "builtin", "links": ["net"]}}}`, `ddp_hook_map.h of FILE has the link "net", which must be server, group or default`},
+		{"plugin taken", `{"plugins": {"builtin": {"command": ["x"]}}}`,
+			`plugin "builtin" of FILE is already in the built-in registry: give it another name`},
+		{"no command", `{"plugins": {"p": {"command": []}}}`,
+			`plugin "p" of FILE has no command: give the program and its arguments`},
+		{"no checksum", `{"plugins": {"p": {"command": ["x"], "sha256": "abc"}}}`,
+			`plugin "p" of FILE has the sha256 "abc", which must be 64 digits of 0-9 and a-f`},
+		{"includes what is not there", `{"plugins": {"p": {"command": ["x"], "includes": ["bultin"]}}}`,
+			`includes of plugin "p" of FILE names an unknown plugin "bultin"; did you mean "builtin"?`},
+		{"plugin's name", `{"plugins": {"p q": {"command": ["x"]}}}`,
+			`plugin "p q" of FILE must be named with at most 100 letters, digits, _ and -`},
+		{"key's name", `{"server_map": {"a.b": {"plugin": "builtin"}}}`,
+			`server_map.a.b of FILE: the name "a.b" must be made of at most 100 letters, digits, _ and -`},
+		{"unknown service", `{"server_map": {"a": {"plugin": "builtin", "serves": "gradient"}}}`,
+			`server_map.a of FILE has "gradient" in serves, which must be gradients, tables or parameters`},
+		{"unknown need", `{"trainer_map": {"a": {"plugin": "builtin", "needs": "all"}}}`,
+			`trainer_map.a of FILE has "all" in needs, which must be gradients, tables or parameters`},
+		{"needs of a server", `{"server_map": {"a": {"plugin": "builtin", "needs": "tables"}}}`,
+			`FILE, line 1, column 44: unknown key "needs" of server_map.a; the keys are aliases, asynchronous, description, plugin, serves`},
+		{"services of a model", `{"model_map": {"a": {"plugin": "builtin", "serves": "tables"}}}`,
+			`FILE, line 1, column 43: unknown key "serves" of model_map.a; the keys are aliases, defaults, description, plugin`},
+		{"bound of no setting", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"rows": "server.rows"}}}}`,
+			`trainer_map.a of FILE has "rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
+		{"limit of no kind", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "sever.rows"}}}}`,
+			`trainer_map.a of FILE has "sever.rows" in bounds, which must be kind.setting, as in server.num_embeddings`},
+		{"limit without a name", `{"trainer_map": {"a": {"plugin": "builtin", "bounds": {"data.rows": "server."}}}}`,
+			`trainer_map.a of FILE has "server." in bounds, which must be kind.setting, as in server.num_embeddings`},
+		{"defaults as a list", `{"trainer_map": {"a": {"plugin": "builtin", "defaults": [1]}}}`,
+			`FILE, line 1, column 57: the value must be an object, not array`},
+		{"unknown link", `{"ddp_hook_map": {"h": {"plugin": "builtin", "links": ["net"]}}}`,
+			`ddp_hook_map.h of FILE has the link "net", which must be server, group or default`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, "mine.json", test.content)

@@ -88,7 +88,8 @@ func parseUser(path string, data []byte) (*userFile, error) {
 	delete(top, "$schema")
 	for _, name := range slices.Sorted(maps.Keys(top)) {
 		if !slices.Contains(sectionNames, name) {
-			return nil, fmt.Errorf("%s: unknown key %s; the keys are %s", quote.Word(path), quote.String(name), strings.Join(sectionNames, ", "))
+			return nil, fmt.Errorf("%s: unknown key %s; the keys are %s", quote.Word(path), quote.String(name),
+				strings.Join(sectionNames, ", "))
 		}
 		var entries map[string]json.RawMessage
 		if err := json.Unmarshal(top[name], &entries); err != nil {
@@ -170,7 +171,8 @@ func (r *Registry) takeUser(u *userFile) {
 
 func (r *Registry) addUserPlugin(path, name string, p Program) error {
 	if p.SHA256 == "" {
-		return fmt.Errorf("plugin %s of %s has no sha256, which it must have there: psbench plugin add writes it", quote.String(name), quote.Word(path))
+		return fmt.Errorf("plugin %s of %s has no sha256, which it must have there: psbench plugin add writes it",
+			quote.String(name), quote.Word(path))
 	}
 	if err := r.addPlugin(path, name, p); err != nil {
 		return err

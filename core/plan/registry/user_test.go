@@ -21,9 +21,11 @@ func TestUserFile(t *testing.T) {
 		"HOME=/h XDG_CONFIG_HOME=config": "/h/.config/psbench/registry.json",
 		"XDG_CONFIG_HOME=/c":             "/c/psbench/registry.json",
 	} {
-		if got := UserFile(strings.Fields(environ)); got != want {
-			t.Errorf("%q gives %q, want %q", environ, got, want)
-		}
+		t.Run(environ, func(t *testing.T) {
+			if got := UserFile(strings.Fields(environ)); got != want {
+				t.Errorf("%q gives %q, want %q", environ, got, want)
+			}
+		})
 	}
 }
 
@@ -32,25 +34,38 @@ var sum = strings.Repeat("0a", 32)
 // Whatever is wrong with an entry, the rest of the registry can be used; whoever uses that
 // entry hears what is wrong.
 func TestABrokenEntryHarmsNoOther(t *testing.T) {
-	good := `"plugins": {"good": {"command": ["/good"], "sha256": "` + sum + `"}, BAD}, "server_map": {"fine": {"plugin": "good"}, MINE}`
+	good := `"plugins": {"good": {"command": ["/good"], "sha256": "` + sum +
+		`"}, BAD}, "server_map": {"fine": {"plugin": "good"}, MINE}`
 	for name, c := range map[string]struct{ plugin, server, want string }{
-		"no sum":          {`"bad": {"command": ["/bad"]}`, `"mine": {"plugin": "bad"}`, "has no sha256"},
-		"short sum":       {`"bad": {"command": ["/bad"], "sha256": "12"}`, `"mine": {"plugin": "bad"}`, "must be 64 digits"},
-		"no command":      {`"bad": {"sha256": "` + sum + `"}`, `"mine": {"plugin": "bad"}`, "has no command"},
-		"relative file":   {`"bad": {"command": ["/bad"], "sha256": "` + sum + `", "files": {"sh": "` + sum + `"}}`, `"mine": {"plugin": "bad"}`, "absolute paths"},
-		"unknown field":   {`"bad": {"command": ["/bad"], "sha265": "x"}`, `"mine": {"plugin": "bad"}`, `line 1, column 153: unknown key "sha265"; did you mean "sha256"?`},
-		"no object":       {`"bad": 1`, `"mine": {"plugin": "bad"}`, "must hold an object"},
-		"included":        {`"bad": {"command": ["/bad"], "sha256": "` + sum + `", "includes": ["x"]}`, `"mine": {"plugin": "bad"}`, "names an unknown plugin"},
-		"builtin's name":  {`"builtin": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "bad"}`, `names an unknown plugin "bad"`},
-		"unknown plugin":  {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "goood"}`, `did you mean "good"?`},
-		"entry's field":   {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "good", "alias": []}`, `unknown key "alias"`},
-		"entry's value":   {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "good", "serves": "x"}`, "must be gradients, tables or parameters"},
-		"alias is taken":  {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "good", "aliases": ["average"]}`, `name "average" is already in`},
-		"alias and key":   {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "good", "aliases": ["mine"]}`, `name "mine" is already in`},
-		"builtin has key": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"average": {"plugin": "good"}`, "is already in server_map.average of the built-in registry"},
+		"no sum": {`"bad": {"command": ["/bad"]}`, `"mine": {"plugin": "bad"}`, "has no sha256"},
+		"short sum": {`"bad": {"command": ["/bad"], "sha256": "12"}`, `"mine": {"plugin": "bad"}`,
+			"must be 64 digits"},
+		"no command": {`"bad": {"sha256": "` + sum + `"}`, `"mine": {"plugin": "bad"}`, "has no command"},
+		"relative file": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `", "files": {"sh": "` + sum + `"}}`,
+			`"mine": {"plugin": "bad"}`, "absolute paths"},
+		"unknown field": {`"bad": {"command": ["/bad"], "sha265": "x"}`, `"mine": {"plugin": "bad"}`,
+			`line 1, column 153: unknown key "sha265"; did you mean "sha256"?`},
+		"no object": {`"bad": 1`, `"mine": {"plugin": "bad"}`, "must hold an object"},
+		"included": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `", "includes": ["x"]}`,
+			`"mine": {"plugin": "bad"}`, "names an unknown plugin"},
+		"builtin's name": {`"builtin": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "bad"}`,
+			`names an unknown plugin "bad"`},
+		"unknown plugin": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"mine": {"plugin": "goood"}`,
+			`did you mean "good"?`},
+		"entry's field": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`,
+			`"mine": {"plugin": "good", "alias": []}`, `unknown key "alias"`},
+		"entry's value": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`,
+			`"mine": {"plugin": "good", "serves": "x"}`, "must be gradients, tables or parameters"},
+		"alias is taken": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`,
+			`"mine": {"plugin": "good", "aliases": ["average"]}`, `name "average" is already in`},
+		"alias and key": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`,
+			`"mine": {"plugin": "good", "aliases": ["mine"]}`, `name "mine" is already in`},
+		"builtin has key": {`"bad": {"command": ["/bad"], "sha256": "` + sum + `"}`, `"average": {"plugin": "good"}`,
+			"is already in server_map.average of the built-in registry"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := write(t, "registry.json", "{"+strings.NewReplacer("BAD", c.plugin, "MINE", c.server).Replace(good)+"}")
+			path := write(t, "registry.json",
+				"{"+strings.NewReplacer("BAD", c.plugin, "MINE", c.server).Replace(good)+"}")
 			reg, err := Load(psbench.Registry, path)
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +81,8 @@ func TestABrokenEntryHarmsNoOther(t *testing.T) {
 				t.Errorf("%s gives %v, want %q", key, err, c.want)
 			}
 			if !reg.Broken(sdk.KindServer, key) || reg.Broken(sdk.KindServer, "fine") || len(reg.Faults()) == 0 {
-				t.Errorf("broken: %t, fine: %t, faults: %v", reg.Broken(sdk.KindServer, key), reg.Broken(sdk.KindServer, "fine"), reg.Faults())
+				t.Errorf("broken: %t, fine: %t, faults: %v", reg.Broken(sdk.KindServer, key),
+					reg.Broken(sdk.KindServer, "fine"), reg.Faults())
 			}
 		})
 	}
@@ -75,20 +91,25 @@ func TestABrokenEntryHarmsNoOther(t *testing.T) {
 // A registry is looked at whatever its path: what a plugin includes must be there.
 func TestIncludesOfARegistryWithAnOddPath(t *testing.T) {
 	for _, folder := range []string{"a\nb", strings.Repeat("long", 60)} {
-		path := filepath.Join(t.TempDir(), folder, "registry.json")
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(`{"plugins": {"a": {"command": ["/a"], "sha256": "`+sum+`", "includes": ["x"]}}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		reg, err := Load(psbench.Registry, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if faults := reg.Faults(); len(faults) != 1 || !strings.Contains(faults[0].Error(), `names an unknown plugin "x"`) {
-			t.Errorf("%q: the faults are %v", path, faults)
-		}
+		t.Run(folder, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), folder, "registry.json")
+			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path,
+				[]byte(`{"plugins": {"a": {"command": ["/a"], "sha256": "`+sum+`", "includes": ["x"]}}}`),
+				0o600); err != nil {
+				t.Fatal(err)
+			}
+			reg, err := Load(psbench.Registry, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if faults := reg.Faults(); len(faults) != 1 ||
+				!strings.Contains(faults[0].Error(), `names an unknown plugin "x"`) {
+				t.Errorf("%q: the faults are %v", path, faults)
+			}
+		})
 	}
 }
 
@@ -99,7 +120,8 @@ func TestBuiltinInTheUsersRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults := reg.Faults(); len(faults) != 1 || !strings.Contains(faults[0].Error(), `plugin "builtin" of `+path+` is already in the built-in registry`) {
+	if faults := reg.Faults(); len(faults) != 1 ||
+		!strings.Contains(faults[0].Error(), `plugin "builtin" of `+path+` is already in the built-in registry`) {
 		t.Errorf("the faults are %v", faults)
 	}
 }
@@ -131,33 +153,41 @@ func TestARegistryFileOfAPluginThatWasAdded(t *testing.T) {
 	}
 	author := filepath.Join(filepath.Dir(mine.Command[0]), "registry.json")
 	for program, want := range map[string]string{
-		"./median": "is in " + path + " too, which every run reads: leave " + author + " out, or give --no-user-registry",
-		"./other":  "is already in " + path + ": give it another name, or --no-user-registry",
+		"./median": "is in " + path + " too, which every run reads: leave " + author +
+			" out, or give --no-user-registry",
+		"./other": "is already in " + path + ": give it another name, or --no-user-registry",
 	} {
-		if err := os.WriteFile(author, []byte(`{"plugins": {"median": {"command": ["`+program+`"]}}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(psbench.Registry, path, author); err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s gives %v, want %q", program, err, want)
-		}
-		if _, err := Load(psbench.Registry, "", author); err != nil {
-			t.Errorf("without the user's registry: %v", err)
-		}
+		t.Run(program, func(t *testing.T) {
+			if err := os.WriteFile(author, []byte(`{"plugins": {"median": {"command": ["`+program+`"]}}}`),
+				0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(psbench.Registry, path, author); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s gives %v, want %q", program, err, want)
+			}
+			if _, err := Load(psbench.Registry, "", author); err != nil {
+				t.Errorf("without the user's registry: %v", err)
+			}
+		})
 	}
 }
 
 func TestUserFilesThatAreRefused(t *testing.T) {
-	user := `{"plugins": {"good": {"command": ["/good"], "sha256": "` + sum + `"}}, "server_map": {"mine": {"plugin": "good"}}}`
+	user := `{"plugins": {"good": {"command": ["/good"], "sha256": "` + sum +
+		`"}}, "server_map": {"mine": {"plugin": "good"}}}`
 	path := write(t, "registry.json", user)
 	for text, want := range map[string]string{
-		`{"plugins": {"good": {"command": ["/other"]}}}`:                                   "is already in " + path + ": give it another name, or --no-user-registry",
+		`{"plugins": {"good": {"command": ["/other"]}}}`: "is already in " + path +
+			": give it another name, or --no-user-registry",
 		`{"plugins": {"p": {"command": ["/p"]}}, "server_map": {"mine": {"plugin": "p"}}}`: `the server name "mine" is already in server_map.mine of ` + path,
 	} {
-		if _, err := Load(psbench.Registry, path, write(t, "other.json", text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(psbench.Registry, path, write(t, "other.json", text)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s beside the user's gives %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Load(psbench.Registry, path, write(t, "more.json", `{"server_map": {"other": {"plugin": "good"}}}`)); err != nil {
+	if _, err := Load(psbench.Registry, path,
+		write(t, "more.json", `{"server_map": {"other": {"plugin": "good"}}}`)); err != nil {
 		t.Errorf("a file that uses the user's plugin: %v", err)
 	}
 	for text, want := range map[string]string{
@@ -166,30 +196,39 @@ func TestUserFilesThatAreRefused(t *testing.T) {
 		`{"plugins": {"a": {}, "a": {}}}`: `key "plugins.a" is given twice`,
 		`{`:                               "line 1, column 2",
 	} {
-		_, err := Load(psbench.Registry, write(t, "registry.json", text))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--no-user-registry") {
-			t.Errorf("%s gives %v, want %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			_, err := Load(psbench.Registry, write(t, "registry.json", text))
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "--no-user-registry") {
+				t.Errorf("%s gives %v, want %q", text, err, want)
+			}
+		})
 	}
 	for _, open := range []string{path, filepath.Dir(path)} {
-		if err := os.Chmod(open, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(psbench.Registry, path); err == nil || !strings.Contains(err.Error(), open+" can be written by others") {
-			t.Errorf("%s of mode 0777 gives %v", open, err)
-		}
-		if err := os.Chmod(open, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(open, func(t *testing.T) {
+			if err := os.Chmod(open, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(psbench.Registry, path); err == nil ||
+				!strings.Contains(err.Error(), open+" can be written by others") {
+				t.Errorf("%s of mode 0777 gives %v", open, err)
+			}
+			if err := os.Chmod(open, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	pipe := filepath.Join(t.TempDir(), "registry.json")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, "/dev/null", t.TempDir()} {
-		if _, err := Load(psbench.Registry, path); err == nil || !strings.HasSuffix(err.Error(), ": "+path+" is no regular file") {
-			t.Errorf("%s gives %v", path, err)
-		}
+		t.Run(path, func(t *testing.T) {
+			if _, err := Load(psbench.Registry, path); err == nil ||
+				!strings.HasSuffix(err.Error(), ": "+path+" is no regular file") {
+				t.Errorf("%s gives %v", path, err)
+			}
+		})
 	}
 	if _, err := Load(psbench.Registry, filepath.Join(t.TempDir(), "absent.json")); err != nil {
 		t.Errorf("without a registry: %v", err)

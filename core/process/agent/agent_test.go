@@ -73,7 +73,8 @@ func serve(t *testing.T, timeout time.Duration) *served {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{l.Addr().String(), cancel, make(chan struct{}), make(chan error, 1)}
-	o := Options{Identity: identityOf(t, ours), Host: placement.Host{Name: "its own name", GPUs: 3}, Listen: "127.0.0.2", Plugin: builtin, Timeout: timeout, Gone: s.gone}
+	o := Options{Identity: identityOf(t, ours), Host: placement.Host{Name: "its own name", GPUs: 3},
+		Listen: "127.0.0.2", Plugin: builtin, Timeout: timeout, Gone: s.gone}
 	go func() { s.ended <- Serve(ctx, l, o, 10*time.Millisecond) }()
 	t.Cleanup(cancel)
 	return s
@@ -192,7 +193,8 @@ func TestLinksOfHosts(t *testing.T) {
 	if err := second.end(t); err == nil {
 		t.Error("the agent ended well")
 	}
-	if _, err := measurer.MeasureLinks(t.Context(), 30*time.Millisecond); err == nil || !strings.Contains(err.Error(), "node3") {
+	if _, err := measurer.MeasureLinks(t.Context(), 30*time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "node3") {
 		t.Errorf("to a host that is gone: %v", err)
 	}
 }
@@ -208,9 +210,12 @@ func TestHostsApartFromTheCore(t *testing.T) {
 	}
 	defer func() { _ = s.Close(true) }()
 	for name, host := range map[string]string{"trainer0": "node1", "trainer1": "node2"} {
-		if p := start(t, s, name); p.Site().Host != host || p.Site().Clock == nil || p.Site().Listen != "127.0.0.2" {
-			t.Errorf("%s is on %+v", name, p.Site())
-		}
+		t.Run(name, func(t *testing.T) {
+			if p := start(t, s, name); p.Site().Host != host || p.Site().Clock == nil ||
+				p.Site().Listen != "127.0.0.2" {
+				t.Errorf("%s is on %+v", name, p.Site())
+			}
+		})
 	}
 	links, err := s.(cluster.LinkMeasurer).MeasureLinks(t.Context(), 30*time.Millisecond)
 	if err != nil || len(links) != 1 || links[0].From != "node1" || links[0].To != "node2" || links[0].OutGBps <= 0 {
@@ -259,21 +264,26 @@ func TestProcessesOfTwoHosts(t *testing.T) {
 				t.Errorf("on %s it provides %v, %v", host, reply, err)
 			}
 			if p.Site().Host != host || p.PID() == 0 || p.StartTook() <= 0 || p.Contract() == "" {
-				t.Errorf("on %s: %+v, process %d, %v, contract %q", host, p.Site(), p.PID(), p.StartTook(), p.Contract())
+				t.Errorf("on %s: %+v, process %d, %v, contract %q", host, p.Site(), p.PID(), p.StartTook(),
+					p.Contract())
 			}
 			if _, err := os.Stat(p.Site().Directory); err != nil {
 				t.Error(err)
 			}
 		}
-		if here.Site().Listen != "127.0.0.1" || there.Site().Listen != "127.0.0.2" || here.Site().Directory == there.Site().Directory {
+		if here.Site().Listen != "127.0.0.1" || there.Site().Listen != "127.0.0.2" ||
+			here.Site().Directory == there.Site().Directory {
 			t.Errorf("the sites are %+v and %+v", here.Site(), there.Site())
 		}
 		if err := syscall.Kill(there.PID(), syscall.SIGSEGV); err != nil {
 			t.Fatal(err)
 		}
 		exited(t, there)
-		want := fmt.Sprintf("on node2 trainer1 (process %d) ended with exit status 2 during a test; its last words: SIGSEGV: segmentation violation", there.PID())
-		if err := there.Death("a test"); !strings.HasPrefix(err.Error(), want) || !errors.As(err, new(*launch.DeathError)) {
+		want :=
+			fmt.Sprintf("on node2 trainer1 (process %d) ended with exit status 2 during a test; its last words: SIGSEGV: segmentation violation",
+				there.PID())
+		if err := there.Death("a test"); !strings.HasPrefix(err.Error(), want) ||
+			!errors.As(err, new(*launch.DeathError)) {
 			t.Errorf("it died so: %v, want %s", err, want)
 		}
 		if err := syscall.Kill(here.PID(), syscall.SIGKILL); err != nil {
@@ -281,7 +291,8 @@ func TestProcessesOfTwoHosts(t *testing.T) {
 		}
 		exited(t, here)
 		want = fmt.Sprintf("on node1 trainer0 (process %d) was killed by signal 9 during a test", here.PID())
-		if err := here.Death("a test"); !strings.HasPrefix(err.Error(), want) || !errors.As(err, new(*launch.DeathError)) {
+		if err := here.Death("a test"); !strings.HasPrefix(err.Error(), want) ||
+			!errors.As(err, new(*launch.DeathError)) {
 			t.Errorf("it died so: %v, want %s", err, want)
 		}
 		if err := s.Close(true); err != nil {
@@ -293,7 +304,8 @@ func TestProcessesOfTwoHosts(t *testing.T) {
 				t.Errorf("%s is left: %v", p.Site().Directory, err)
 			}
 		}
-		if text, err := os.ReadFile(filepath.Join(logs, "trainer1.log")); err != nil || !strings.Contains(string(text), "SIGSEGV") {
+		if text, err := os.ReadFile(filepath.Join(logs, "trainer1.log")); err != nil ||
+			!strings.Contains(string(text), "SIGSEGV") {
 			t.Errorf("the log is %q, %v", text, err)
 		}
 	}
@@ -318,9 +330,13 @@ func TestRefusals(t *testing.T) {
 		spec launch.Spec
 		want string
 	}{
-		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: "mine", Command: []string{script}}}, "on node2 there is no plugin mine"},
-		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin, Command: []string{script}}}, "is another one here than on the core's host: SHA-256 none and "},
-		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin}, Env: []string{"LD_PRELOAD=/tmp/x.so"}}, `on node2 the variable "LD_PRELOAD" is none that a core gives to a process`},
+		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: "mine", Command: []string{script}}},
+			"on node2 there is no plugin mine"},
+		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin, Command: []string{script}}},
+			"is another one here than on the core's host: SHA-256 none and "},
+		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin},
+			Env: []string{"LD_PRELOAD=/tmp/x.so"}},
+			`on node2 the variable "LD_PRELOAD" is none that a core gives to a process`},
 	} {
 		if _, err := s.Start(t.Context(), c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("it said %v, want %s", err, c.want)
@@ -340,7 +356,9 @@ func TestRefusals(t *testing.T) {
 // Who does not know the secret is not heard, and holds nobody up.
 func TestStrangers(t *testing.T) {
 	agent := serve(t, patience)
-	if _, err := Dial(t.Context(), "node1", "node2", agent.address, identityOf(t, theirs), time.Second); err == nil || !strings.HasPrefix(err.Error(), "the agent on node2 does not say what its host is: ") || strings.Contains(err.Error(), "transport") {
+	if _, err := Dial(t.Context(), "node1", "node2", agent.address, identityOf(t, theirs), time.Second); err == nil ||
+		!strings.HasPrefix(err.Error(), "the agent on node2 does not say what its host is: ") ||
+		strings.Contains(err.Error(), "transport") {
 		t.Errorf("a stranger is told %v", err)
 	}
 	var silent []net.Conn
@@ -369,10 +387,12 @@ func TestLoss(t *testing.T) {
 		lose func(*served, *Host)
 		says string // the agent
 	}{
-		"the agent ends":        {func(s *served, _ *Host) { s.cancel() }, "context canceled"},
-		"the connection breaks": {func(_ *served, h *Host) { _ = h.conn.Close() }, "the connection to the core, rank 0 on node1, has ended"},
-		"the core is not heard": {func(_ *served, h *Host) { h.stop() }, "nothing has come from the core, rank 0 on node1, for 1 s"},
-		"the core is gone":      {func(s *served, _ *Host) { close(s.gone) }, "the core, rank 0 on node1, is gone"},
+		"the agent ends": {func(s *served, _ *Host) { s.cancel() }, "context canceled"},
+		"the connection breaks": {func(_ *served, h *Host) { _ = h.conn.Close() },
+			"the connection to the core, rank 0 on node1, has ended"},
+		"the core is not heard": {func(_ *served, h *Host) { h.stop() },
+			"nothing has come from the core, rank 0 on node1, for 1 s"},
+		"the core is gone": {func(s *served, _ *Host) { close(s.gone) }, "the core, rank 0 on node1, is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := serve(t, time.Second)
@@ -381,7 +401,9 @@ func TestLoss(t *testing.T) {
 			p := start(t, s, "trainer1")
 			c.lose(agent, h)
 			exited(t, p)
-			if err := p.Death("a test"); !strings.Contains(err.Error(), fmt.Sprintf("on node2 trainer1 (process %d) was lost during a test: %s", p.PID(), "the agent on node2 is gone")) || !errors.As(err, new(*cluster.LostError)) {
+			if err := p.Death("a test"); !strings.Contains(err.Error(),
+				fmt.Sprintf("on node2 trainer1 (process %d) was lost during a test: %s", p.PID(),
+					"the agent on node2 is gone")) || !errors.As(err, new(*cluster.LostError)) {
 				t.Errorf("it said %v", err)
 			}
 			if err := agent.end(t); err == nil || err.Error() != c.says {

@@ -13,7 +13,8 @@ import (
 // called dials an agent as a run that the core conducts does.
 func called(t *testing.T, s *served) *Host {
 	t.Helper()
-	text, err := (&Meeting{Secret: []byte(ours), Tasks: []rollcall.Task{{Host: "node1"}, {Host: "node2", Address: s.address}}}).Call()
+	text, err := (&Meeting{Secret: []byte(ours),
+		Tasks: []rollcall.Task{{Host: "node1"}, {Host: "node2", Address: s.address}}}).Call()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestConductedRuns(t *testing.T) {
 		h := called(t, agent)
 		s := starterOf(t, h, launch.Output{})
 		p := start(t, s, "trainer1")
-		if _, err := open(h, 1, patience, launch.Output{}); err == nil || err.Error() != "the agent on node2 cannot begin: a run is open already" {
+		if _, err := open(h, 1, patience, launch.Output{}); err == nil ||
+			err.Error() != "the agent on node2 cannot begin: a run is open already" {
 			t.Errorf("%s: a second run of one caller: %v", c.name, err)
 		}
 		next := called(t, agent)
@@ -132,8 +134,10 @@ func TestAbsent(t *testing.T) {
 // What is no call is refused, and not told: there is a secret in it.
 func TestCallsThatAreNone(t *testing.T) {
 	for _, text := range []string{"a secret", `{"secret": "YSBzZWNyZXQ="}`, `{"hosts": [{"host": "node1"}]}`, "{"} {
-		if _, err := Called(text); err == nil || strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := Called(text); err == nil || strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v", text, err)
+			}
+		})
 	}
 }

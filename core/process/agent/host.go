@@ -43,12 +43,14 @@ type Host struct {
 
 // Dial reaches, from the host of the core, the agent at an address, IP and port, whose host is called so. From
 // now on each shows the other that it is there; one that is silent for three quarters of the timeout is lost.
-func Dial(ctx context.Context, core, name, address string, id *identity.Identity, timeout time.Duration) (*Host, error) {
+func Dial(ctx context.Context, core, name, address string, id *identity.Identity,
+	timeout time.Duration) (*Host, error) {
 	h := &Host{address: address, identity: id, timeout: timeout}
 	h.life, h.die = context.WithCancelCause(context.Background())
 	h.Name = name
 	var dialed sync.Once
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(),
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDisableServiceConfig(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			err := errors.New("its connection has ended") // and what ran there with it
 			var conn net.Conn
@@ -187,8 +189,10 @@ func (h *Host) alive(ctx context.Context) (context.Context, context.CancelFunc) 
 
 // reach is a client of a process on the host, by a tunnel.
 func (h *Host) reach(name string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+name, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes)),
+	return grpc.NewClient("passthrough:///"+name, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.MaxMessageBytes),
+			grpc.MaxCallSendMsgSize(host.MaxMessageBytes)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			conn, err := h.dial(ctx, tunnelProtocol)
 			if err != nil {

@@ -33,7 +33,8 @@ const (
 // Join has the tasks of a launcher without PMI-1 tell each other who and where they are, as Meet does: rank 0 listens
 // at the address of the core, HOST:PORT, and the others call it, over TLS with a key of the secret that the user has
 // given to all. No task waits for longer than the timeout.
-func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, listen netip.Addr, timeout time.Duration) (*Meeting, error) {
+func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, listen netip.Addr,
+	timeout time.Duration) (*Meeting, error) {
 	id, err := identity.Of(secret, Purpose)
 	if err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	for err != nil { // the core may begin to listen later
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("rank %d on %s has not reached the core at %s within %.0f s: %w", me.Rank, quote.Word(me.Host), quote.Word(core), timeout.Seconds(), err)
+			return fmt.Errorf("rank %d on %s has not reached the core at %s within %.0f s: %w", me.Rank,
+				quote.Word(me.Host), quote.Word(core), timeout.Seconds(), err)
 		case <-time.After(dialAgain):
 		}
 		var again error
@@ -84,7 +86,8 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("rank %d on %s has told the core at %s who it is, but got no answer: %w", me.Rank, quote.Word(me.Host), quote.Word(core), err)
+		return fmt.Errorf("rank %d on %s has told the core at %s who it is, but got no answer: %w", me.Rank,
+			quote.Word(me.Host), quote.Word(core), err)
 	case text != goOn+"\n":
 		return ErrFailed
 	}
@@ -105,7 +108,8 @@ func isTimeout(err error) bool {
 }
 
 // receive has the agents of all other ranks come, and tells them whether all fits together.
-func receive(ctx context.Context, id *identity.Identity, core string, me rollcall.Task, listen netip.Addr, timeout time.Duration) ([]rollcall.Task, error) {
+func receive(ctx context.Context, id *identity.Identity, core string, me rollcall.Task, listen netip.Addr,
+	timeout time.Duration) ([]rollcall.Task, error) {
 	host, port, err := net.SplitHostPort(core)
 	if err != nil {
 		return nil, fmt.Errorf("the address of the core is %s but must be HOST:PORT", quote.Word(core))
@@ -116,7 +120,8 @@ func receive(ctx context.Context, id *identity.Identity, core string, me rollcal
 	l, err := net.Listen("tcp", net.JoinHostPort(listen.String(), port))
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("rank 0 on %s is the core but %s is no address of its host: it must run there", quote.Word(me.Host), quote.Word(listen.String()))
+		return nil, fmt.Errorf("rank 0 on %s is the core but %s is no address of its host: it must run there",
+			quote.Word(me.Host), quote.Word(listen.String()))
 	case err != nil:
 		return nil, fmt.Errorf("rank 0 is the core but cannot listen at %s: %w", quote.Word(core), err)
 	}
@@ -219,7 +224,8 @@ func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Dur
 		case g := <-m.come:
 			guests = append(guests, g)
 			if g.err != nil {
-				return guests, fmt.Errorf("what the agent at %s has told cannot be read: %w", g.conn.RemoteAddr(), g.err)
+				return guests, fmt.Errorf("what the agent at %s has told cannot be read: %w", g.conn.RemoteAddr(),
+					g.err)
 			}
 			if i := slices.IndexFunc(tasks, func(t rollcall.Task) bool { return t.Rank == g.task.Rank }); i >= 0 {
 				return guests, rollcall.Twice(tasks[i], g.task)

@@ -27,7 +27,8 @@ func freeAddress(t *testing.T) string {
 }
 
 func taskOf(rank, size int) rollcall.Task {
-	return rollcall.Task{Rank: rank, Size: size, Local: 0, Host: fmt.Sprintf("node%d", rank), Version: "v1", Binary: "00112233445566"}
+	return rollcall.Task{Rank: rank, Size: size, Local: 0, Host: fmt.Sprintf("node%d", rank), Version: "v1",
+		Binary: "00112233445566"}
 }
 
 // joined is what a task gets.
@@ -70,7 +71,8 @@ func TestTasksJoinAtTheCore(t *testing.T) {
 		}
 	}
 	tasks := all[0].meeting.Tasks
-	if len(tasks) != 3 || tasks[1].Address != all[2].meeting.Listener.Addr().String() || tasks[2].Address != all[1].meeting.Listener.Addr().String() {
+	if len(tasks) != 3 || tasks[1].Address != all[2].meeting.Listener.Addr().String() ||
+		tasks[2].Address != all[1].meeting.Listener.Addr().String() {
 		t.Errorf("the core has %+v", tasks)
 	}
 }
@@ -86,10 +88,12 @@ func TestTasksThatDoNotFitDoNotJoin(t *testing.T) {
 		tasks []rollcall.Task
 		want  string
 	}{
-		"size":   {other(func(t *rollcall.Task) { t.Size = 3 }), "rank 1 on node1 counts 3 tasks, but rank 0 on node0 counts 2"},
-		"binary": {other(func(t *rollcall.Task) { t.Binary = "ff" }), "rank 1 on node1 has another psbench than rank 0 on node0"},
-		"host":   {other(func(t *rollcall.Task) { t.Host, t.Local = "node0", 1 }), "ranks 0 and 1 both run on node0"},
-		"twice":  {[]rollcall.Task{taskOf(0, 3), taskOf(1, 3), taskOf(1, 3)}, "two tasks are rank 1"},
+		"size": {other(func(t *rollcall.Task) { t.Size = 3 }),
+			"rank 1 on node1 counts 3 tasks, but rank 0 on node0 counts 2"},
+		"binary": {other(func(t *rollcall.Task) { t.Binary = "ff" }),
+			"rank 1 on node1 has another psbench than rank 0 on node0"},
+		"host":  {other(func(t *rollcall.Task) { t.Host, t.Local = "node0", 1 }), "ranks 0 and 1 both run on node0"},
+		"twice": {[]rollcall.Task{taskOf(0, 3), taskOf(1, 3), taskOf(1, 3)}, "two tasks are rank 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := joinAll(t, 3*time.Second, c.tasks)
@@ -118,7 +122,8 @@ func TestWhoIsMissingIsNamed(t *testing.T) {
 // Who has another secret is not heard, and does not hear the core.
 func TestAnotherSecretDoesNotJoin(t *testing.T) {
 	all := joinAll(t, time.Second, []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}, ours, theirs)
-	told := regexp.MustCompile(`nothing has come from rank 1 within 1 s; a caller at 127\.0\.0\.1:[0-9]+ has another secret$`)
+	told := regexp.MustCompile(
+		`nothing has come from rank 1 within 1 s; a caller at 127\.0\.0\.1:[0-9]+ has another secret$`)
 	if err := all[0].err; err == nil || !told.MatchString(err.Error()) {
 		t.Errorf("the core says %v", err)
 	}
@@ -135,7 +140,8 @@ func TestTellsMore(t *testing.T) {
 		want          bool
 	}{
 		{stranger, refused, true}, {refused, refused, true}, {stranger, stranger, true},
-		{refused, stranger, false}, {context.DeadlineExceeded, refused, false}, {context.DeadlineExceeded, stranger, false},
+		{refused, stranger, false}, {context.DeadlineExceeded, refused, false},
+		{context.DeadlineExceeded, stranger, false},
 	} {
 		if got := tellsMore(test.again, test.before); got != test.want {
 			t.Errorf("%v after %v tells more: %t", test.again, test.before, got)
@@ -149,7 +155,8 @@ func TestStrangersDoNotKeepTasksApart(t *testing.T) {
 	join := func(rank int) chan joined {
 		result := make(chan joined, 1)
 		go func() {
-			m, err := Join(context.Background(), []byte(ours), core, taskOf(rank, 2), netip.MustParseAddr("127.0.0.1"), patience)
+			m, err := Join(context.Background(), []byte(ours), core, taskOf(rank, 2), netip.MustParseAddr("127.0.0.1"),
+				patience)
 			result <- joined{m, err}
 		}()
 		return result

@@ -53,7 +53,8 @@ func serveLink(secure net.Conn) {
 }
 
 // measureLink measures the link to the agent at an address. It ends when ctx does.
-func measureLink(ctx context.Context, id *identity.Identity, address string, during time.Duration) (l limits.Link, err error) {
+func measureLink(ctx context.Context, id *identity.Identity, address string,
+	during time.Duration) (l limits.Link, err error) {
 	var connections []net.Conn
 	end := func() {
 		for _, c := range connections {
@@ -83,7 +84,8 @@ func measureLink(ctx context.Context, id *identity.Identity, address string, dur
 
 // MeasureLink implements proto.AgentServer.
 func (a *agent) MeasureLink(ctx context.Context, req *proto.MeasureLinkRequest) (*proto.MeasureLinkReply, error) {
-	l, err := measureLink(ctx, a.options.Identity, req.GetAddress(), min(time.Duration(req.GetDuringNs()), a.options.Timeout))
+	l, err := measureLink(ctx, a.options.Identity, req.GetAddress(),
+		min(time.Duration(req.GetDuringNs()), a.options.Timeout))
 	if err != nil {
 		return nil, asStatus(err)
 	}
@@ -130,6 +132,7 @@ func (s *starter) measureLink(ctx context.Context, from, to int, during time.Dur
 	if err != nil {
 		return l, h.explain("cannot measure its link to "+l.To, err)
 	}
-	l.Link = limits.Link{OutGBps: reply.GetOutGbps(), BackGBps: reply.GetBackGbps(), RoundTripUS: reply.GetRoundTripUs()}
+	l.Link = limits.Link{OutGBps: reply.GetOutGbps(), BackGBps: reply.GetBackGbps(),
+		RoundTripUS: reply.GetRoundTripUs()}
 	return l, nil
 }

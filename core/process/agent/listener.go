@@ -47,7 +47,8 @@ type listener struct {
 }
 
 func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net.Conn, error)) *listener {
-	t := &listener{Listener: l, config: id.Server(), tunnel: tunnel, calls: make(chan net.Conn), done: make(chan struct{}), conns: map[net.Conn]bool{}}
+	t := &listener{Listener: l, config: id.Server(), tunnel: tunnel, calls: make(chan net.Conn),
+		done: make(chan struct{}), conns: map[net.Conn]bool{}}
 	t.config.NextProtos = []string{callsProtocol, linkProtocol, tunnelProtocol}
 	t.working.Go(t.take)
 	return t

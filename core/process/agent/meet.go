@@ -75,7 +75,8 @@ func apart(tasks []rollcall.Task) error {
 			if !slices.ContainsFunc(tasks, func(o rollcall.Task) bool { return o.Host != t.Host }) {
 				instead = fmt.Sprintf("type it without the launcher, as in psbench run --ntrainer %d", len(tasks))
 			}
-			return fmt.Errorf("ranks %d and %d both run on %s, but psbench has one task on each host, which starts all processes there: %s", other.Rank, t.Rank, quote.Word(t.Host), instead)
+			return fmt.Errorf("ranks %d and %d both run on %s, but psbench has one task on each host, which starts all processes there: %s",
+				other.Rank, t.Rank, quote.Word(t.Host), instead)
 		}
 		first[t.Host] = t
 	}

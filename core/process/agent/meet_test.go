@@ -41,7 +41,8 @@ func meet(t *testing.T, size int, timeout time.Duration, tasks ...rollcall.Task)
 func twoTasks() []rollcall.Task {
 	var tasks []rollcall.Task
 	for rank := range 2 {
-		tasks = append(tasks, rollcall.Task{Rank: rank, Size: 2, Host: fmt.Sprintf("node%d", 1+rank), PID: 100 + rank, Version: "v1", Binary: strings.Repeat("0a", 32)})
+		tasks = append(tasks, rollcall.Task{Rank: rank, Size: 2, Host: fmt.Sprintf("node%d", 1+rank), PID: 100 + rank,
+			Version: "v1", Binary: strings.Repeat("0a", 32)})
 	}
 	return tasks
 }
@@ -66,15 +67,20 @@ func TestTasksThatDoNotFitDoNotMeet(t *testing.T) {
 		change func([]rollcall.Task)
 		want   string
 	}{
-		"another binary": {func(tasks []rollcall.Task) { tasks[1].Binary = strings.Repeat("ff", 32) }, "rank 1 on node2 has another psbench than rank 0 on node1"},
-		"one host":       {func(tasks []rollcall.Task) { tasks[1].Host, tasks[1].Local = "node1", 1 }, "ranks 0 and 1 both run on node1"},
+		"another binary": {func(tasks []rollcall.Task) { tasks[1].Binary = strings.Repeat("ff", 32) },
+			"rank 1 on node2 has another psbench than rank 0 on node1"},
+		"one host": {func(tasks []rollcall.Task) { tasks[1].Host, tasks[1].Local = "node1", 1 },
+			"ranks 0 and 1 both run on node1"},
 	} {
-		tasks := twoTasks()
-		c.change(tasks)
-		met, errs := meet(t, 2, 10*time.Second, tasks...)
-		if errs[0] == nil || !strings.HasPrefix(errs[0].Error(), c.want) || !errors.Is(errs[1], ErrFailed) || met[0] != nil || met[1] != nil {
-			t.Errorf("%s: they say %v", name, errs)
-		}
+		t.Run(name, func(t *testing.T) {
+			tasks := twoTasks()
+			c.change(tasks)
+			met, errs := meet(t, 2, 10*time.Second, tasks...)
+			if errs[0] == nil || !strings.HasPrefix(errs[0].Error(), c.want) || !errors.Is(errs[1], ErrFailed) ||
+				met[0] != nil || met[1] != nil {
+				t.Errorf("%s: they say %v", name, errs)
+			}
+		})
 	}
 }
 

@@ -35,7 +35,9 @@ func compare(p registry.Plugin, core []string) error {
 		return err
 	}
 	if !slices.Equal(here, core) {
-		return fmt.Errorf("plugin %s is another one here than on the core's host: SHA-256 %s and %s; give all hosts the same files", p.Name, begin(here), begin(core))
+		return fmt.Errorf(
+			"plugin %s is another one here than on the core's host: SHA-256 %s and %s; give all hosts the same files",
+			p.Name, begin(here), begin(core))
 	}
 	return nil
 }

@@ -88,5 +88,8 @@ func (p *process) Death(phase string) error {
 	if lost := h.lost(); lost != nil {
 		why = lost.Error()
 	}
-	return &cluster.LostError{Err: launch.DeathElsewhere(h.Name, fmt.Sprintf("%s (process %d) was lost during %s: %s", p.name, p.pid, phase, why))}
+	return &cluster.LostError{
+		Err: launch.DeathElsewhere(h.Name,
+			fmt.Sprintf("%s (process %d) was lost during %s: %s", p.name, p.pid, phase, why)),
+	}
 }

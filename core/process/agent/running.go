@@ -180,7 +180,10 @@ func (r *running) close(gently bool) error {
 	r.over = true
 	if r.lost > 0 {
 		select {
-		case r.events <- &proto.Event{Process: "psbench", What: &proto.Event_Line{Line: fmt.Sprintf("%d lines that processes printed came too fast and are lost", r.lost)}}:
+		case r.events <- &proto.Event{Process: "psbench",
+			What: &proto.Event_Line{
+				Line: fmt.Sprintf("%d lines that processes printed came too fast and are lost", r.lost),
+			}}:
 		default:
 		}
 	}

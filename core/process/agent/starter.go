@@ -36,7 +36,8 @@ type starter struct {
 
 // Starter is for cluster.Options.Open. The hosts are those of the layout after the first, which is the
 // core's, or all of them, where the core's takes no part. Processes of the core's host listen on the given IP address.
-func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout time.Duration, output launch.Output) (cluster.Starter, error) {
+func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout time.Duration,
+	output launch.Output) (cluster.Starter, error) {
 	first := len(layout.Hosts) - len(hosts) // in the layout
 	counts := make([]int, len(layout.Hosts))
 	for _, p := range layout.Processes {
@@ -75,7 +76,8 @@ func (s *starter) Site(name string) cluster.Site {
 		site.Listen = s.listen
 		return site
 	}
-	return cluster.Site{Host: r.host.Name, Directory: r.directory, Listen: r.host.Listen, Cores: r.host.CPUs, CPUs: s.layout.CPUs(name), Clock: r.clock}
+	return cluster.Site{Host: r.host.Name, Directory: r.directory, Listen: r.host.Listen, Cores: r.host.CPUs,
+		CPUs: s.layout.CPUs(name), Clock: r.clock}
 }
 
 // Start implements cluster.Starter.
@@ -178,7 +180,8 @@ func (h *Host) unopened(err error) error {
 	case h.lost() != nil:
 		return h.lost()
 	case status.Code(err) == codes.DeadlineExceeded:
-		return fmt.Errorf("the agent on %s cannot begin within %.0f s: a run before has not ended", h.Name, (h.timeout + closeSlack).Seconds())
+		return fmt.Errorf("the agent on %s cannot begin within %.0f s: a run before has not ended", h.Name,
+			(h.timeout + closeSlack).Seconds())
 	}
 	return h.explain("cannot begin", err)
 }
@@ -243,7 +246,8 @@ func (r *remote) start(ctx context.Context, spec launch.Spec, site cluster.Site)
 	if err != nil {
 		return nil, err
 	}
-	req := &proto.StartRequest{Name: spec.Name, Plugin: spec.Plugin.Name, Sha256: files, Memory: spec.Plugin.Memory, Env: spec.Env}
+	req := &proto.StartRequest{Name: spec.Name, Plugin: spec.Plugin.Name, Sha256: files, Memory: spec.Plugin.Memory,
+		Env: spec.Env}
 	for _, cpu := range site.CPUs {
 		req.Cpus = append(req.Cpus, int32(cpu)) // #nosec G115 -- a CPU
 	}
@@ -259,7 +263,8 @@ func (r *remote) start(ctx context.Context, spec launch.Spec, site cluster.Site)
 		}
 		return nil, r.host.explain("does not start "+spec.Name, err)
 	}
-	p := &process{remote: r, name: spec.Name, site: site, pid: int(reply.GetPid()), took: time.Duration(reply.GetTookNs()), contract: reply.GetContract(), exited: make(chan struct{})}
+	p := &process{remote: r, name: spec.Name, site: site, pid: int(reply.GetPid()),
+		took: time.Duration(reply.GetTookNs()), contract: reply.GetContract(), exited: make(chan struct{})}
 	if p.conn, err = r.host.reach(spec.Name); err != nil {
 		return nil, err
 	}

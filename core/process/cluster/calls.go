@@ -62,7 +62,8 @@ func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do 
 	errs := make(chan error, len(members))
 	for _, m := range members {
 		go func() {
-			errs <- c.monitor.Call(ctx, m.base().Name, wait.Limit, wait.For, func(ctx context.Context) error { return do(ctx, m) })
+			errs <- c.monitor.Call(ctx, m.base().Name, wait.Limit, wait.For,
+				func(ctx context.Context) error { return do(ctx, m) })
 		}()
 	}
 	var first error
@@ -100,7 +101,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 
 // Configure has each process become its part. The request says what part that is; who it
 // is, where, and in which run is added to it.
-func Configure[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConfigureRequest, done func(M, *proto.ConfigureReply)) error {
+func Configure[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConfigureRequest,
+	done func(M, *proto.ConfigureReply)) error {
 	return Each(ctx, c, members, Wait{c.timeout, "loading"}, func(ctx context.Context, m M) error {
 		b := m.base()
 		reply, err := b.Configure(ctx, c.identify(b, request(m)))
@@ -124,7 +126,8 @@ func (c *Cluster) identify(m *Member, req *proto.ConfigureRequest) *proto.Config
 }
 
 // Connect has each process join its links.
-func Connect[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConnectRequest, done func(M, *proto.ConnectReply)) error {
+func Connect[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConnectRequest, done func(M,
+	*proto.ConnectReply)) error {
 	return Each(ctx, c, members, Wait{2 * c.timeout, "its links"}, func(ctx context.Context, m M) error {
 		reply, err := m.base().Connect(ctx, request(m))
 		if err == nil {
@@ -156,8 +159,10 @@ func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	case err == nil, status.Code(err) == codes.Unimplemented: // by who knows of none
 		return nil
 	case ctx.Err() != nil:
-		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts", Seconds: limit.Seconds()}
-	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.Canceled: // it died of them, which is told soon, or is lost
+		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts",
+			Seconds: limit.Seconds()}
+	// it died of them, which is told soon, or is lost
+	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.Canceled:
 		select {
 		case <-m.Exited():
 			return m.Death("closing")

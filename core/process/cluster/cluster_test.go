@@ -37,11 +37,13 @@ type fake struct {
 func (f *fake) Site() Site              { return f.site }
 func (f *fake) Exited() <-chan struct{} { return nil }
 
-func (f *fake) Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+func (f *fake) Watch(context.Context, *proto.WatchRequest,
+	...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
 	return nil, errors.New("nobody watches")
 }
 
-func (f *fake) Configure(_ context.Context, req *proto.ConfigureRequest, _ ...grpc.CallOption) (*proto.ConfigureReply, error) {
+func (f *fake) Configure(_ context.Context, req *proto.ConfigureRequest,
+	_ ...grpc.CallOption) (*proto.ConfigureReply, error) {
 	f.configured = req
 	return &proto.ConfigureReply{Address: "unix:" + req.GetName(), LinkAddress: "tcp:" + req.GetName()}, nil
 }
@@ -111,12 +113,15 @@ func TestConfigure(t *testing.T) {
 		t.Error(d)
 	}
 	for name, listen := range map[string]string{"trainer0": "127.0.0.1", "trainer1": "::1"} {
-		want := &proto.ConfigureRequest{
-			Name: name, Rank: 7, Directory: sites[name].Directory, Listen: listen, TimeoutNs: int64(time.Minute), Secret: c.secret,
-		}
-		if got := s.made[name].configured; got.String() != want.String() {
-			t.Errorf("%s is told %v, want %v", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			want := &proto.ConfigureRequest{
+				Name: name, Rank: 7, Directory: sites[name].Directory, Listen: listen, TimeoutNs: int64(time.Minute),
+				Secret: c.secret,
+			}
+			if got := s.made[name].configured; got.String() != want.String() {
+				t.Errorf("%s is told %v, want %v", name, got, want)
+			}
+		})
 	}
 	if len(c.secret) != wire.SecretSize || slices.Max(c.secret) == 0 {
 		t.Errorf("the secret is %x", c.secret)
@@ -141,10 +146,13 @@ func TestPeers(t *testing.T) {
 		{"tcp", "tcp:a", "tcp:a"},
 		{"shm+tcp", "unix:a", "tcp:a"},
 	} {
-		f := fabricOf(t, want.fabric)
-		if beside, elsewhere := a.LinkPeer(f, b).Address, a.LinkPeer(f, c).Address; beside != want.beside || elsewhere != want.elsewhere {
-			t.Errorf("over %s a is at %s for b and at %s for c", want.fabric, beside, elsewhere)
-		}
+		t.Run(want.fabric, func(t *testing.T) {
+			f := fabricOf(t, want.fabric)
+			if beside, elsewhere := a.LinkPeer(f, b).Address, a.LinkPeer(f, c).Address; beside != want.beside ||
+				elsewhere != want.elsewhere {
+				t.Errorf("over %s a is at %s for b and at %s for c", want.fabric, beside, elsewhere)
+			}
+		})
 	}
 	if near, far := a.NearPeer(b).Address, a.NearPeer(c).Address; near != "unix:a" || far != "tcp:a" {
 		t.Errorf("what is not measured finds a at %s and %s", near, far)
@@ -210,13 +218,15 @@ func TestFailureThatIsToldLate(t *testing.T) {
 func TestNothingStarts(t *testing.T) {
 	why := errors.New("there is no host")
 	layout := &placement.Layout{}
-	c := New(time.Minute, []*Member{{Name: "trainer0"}}, Options{Layout: layout, Open: func(l *placement.Layout, _ time.Duration, _ launch.Output) (Starter, error) {
-		if l != layout {
-			t.Errorf("the layout is %v", l)
-		}
-		return nil, why
-	}})
-	if err := c.Run(t.Context(), Life{Report: func(error) { t.Error("there is nothing to report") }}); !errors.Is(err, why) {
+	c := New(time.Minute, []*Member{{Name: "trainer0"}},
+		Options{Layout: layout, Open: func(l *placement.Layout, _ time.Duration, _ launch.Output) (Starter, error) {
+			if l != layout {
+				t.Errorf("the layout is %v", l)
+			}
+			return nil, why
+		}})
+	if err := c.Run(t.Context(), Life{Report: func(error) { t.Error("there is nothing to report") }}); !errors.Is(err,
+		why) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -256,18 +266,22 @@ func TestCheckLinks(t *testing.T) {
 		{"shm+tcp", Site{Host: "node7", Clock: ahead.Clock}, ""},
 		{"shm+tcp", ahead, strings.Replace(clocks, "shm", "shm+tcp", 1)},
 	} {
-		got := ""
-		if err := CheckLinks(fabricOf(t, c.transport), "c.json", []*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%s to %+v: %q, want %q", c.transport, c.site, got, c.want)
-		}
+		t.Run(c.transport, func(t *testing.T) {
+			got := ""
+			if err := CheckLinks(fabricOf(t, c.transport), "c.json",
+				[]*Member{at("trainer0", here), at("server1", c.site)}); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s to %+v: %q, want %q", c.transport, c.site, got, c.want)
+			}
+		})
 	}
 }
 
 func TestAtCore(t *testing.T) {
-	all := []*Member{at("a", Site{Host: "node7"}), at("b", Site{Host: CoreHost, Clock: clocks.Known(clocks.Of(1))}), at("c", Site{Host: CoreHost})}
+	all := []*Member{at("a", Site{Host: "node7"}), at("b", Site{Host: CoreHost, Clock: clocks.Known(clocks.Of(1))}),
+		at("c", Site{Host: CoreHost})}
 	if got := strings.Join(Names(AtCore(all)), " "); got != "b c" {
 		t.Errorf("at the core are %s", got)
 	}
@@ -275,7 +289,8 @@ func TestAtCore(t *testing.T) {
 
 // Those of a host share its cores, and those of others do not.
 func TestShare(t *testing.T) {
-	a, b, c := at("a", Site{Host: "node7", Cores: 12}), at("b", Site{Host: "node7", Cores: 12}), at("c", Site{Host: CoreHost, Cores: 3})
+	a, b, c := at("a", Site{Host: "node7", Cores: 12}), at("b", Site{Host: "node7", Cores: 12}), at("c",
+		Site{Host: CoreHost, Cores: 3})
 	planned := &Member{Name: "d", site: Site{Host: CoreHost, Cores: 3}}
 	all := []*Member{a, b, c, planned}
 	for of, want := range map[*Member]int{a: 6, b: 6, c: 1, planned: 1} {
@@ -312,7 +327,8 @@ func TestClocksOfHosts(t *testing.T) {
 	for name, why := range map[string]error{"all answer": nil, "none answers": errors.New("no route to host")} {
 		gone, asked = why, map[string]int{}
 		one, two := clockOf("node1"), clockOf("node2")
-		sites := map[string]Site{"trainer0": {Host: "node1", Clock: one}, "trainer1": {Host: "node1", Clock: one}, "server2": {Host: "node2", Clock: two}}
+		sites := map[string]Site{"trainer0": {Host: "node1", Clock: one}, "trainer1": {Host: "node1", Clock: one},
+			"server2": {Host: "node2", Clock: two}}
 		c, s, _ := clusterOf(Options{}, sites, "trainer0", "trainer1", "server2", "data")
 		began := 0
 		err := c.Run(t.Context(), Life{
@@ -325,7 +341,8 @@ func TestClocksOfHosts(t *testing.T) {
 			Tell: func(string) {}, Report: func(error) {},
 		})
 		if why != nil {
-			if err == nil || !strings.HasSuffix(err.Error(), "cannot be read: no route to host") || !strings.HasPrefix(err.Error(), "the clock of node") || len(s.made) > 0 {
+			if err == nil || !strings.HasSuffix(err.Error(), "cannot be read: no route to host") ||
+				!strings.HasPrefix(err.Error(), "the clock of node") || len(s.made) > 0 {
 				t.Errorf("%s: %v, with %d processes", name, err, len(s.made))
 			}
 			continue
@@ -333,7 +350,8 @@ func TestClocksOfHosts(t *testing.T) {
 		if err != nil || began == 0 || asked["node1"] <= began || asked["node2"] != asked["node1"] {
 			t.Errorf("%s: %v, %d questions before the work, %v in all", name, err, began, asked)
 		}
-		if e := one.Estimate(); e != one.Estimate() || e.BoundNS > 1e9 || e.OffsetNS < 1e9-e.BoundNS || e.OffsetNS > 1e9+e.BoundNS {
+		if e := one.Estimate(); e != one.Estimate() || e.BoundNS > 1e9 || e.OffsetNS < 1e9-e.BoundNS ||
+			e.OffsetNS > 1e9+e.BoundNS {
 			t.Errorf("%s: the clock of node1 is %+v, and a moment later %+v", name, e, one.Estimate())
 		}
 	}

@@ -34,7 +34,8 @@ func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
 	if SameHost(x, y) || !fabric.OnOneHost() {
 		return nil
 	}
-	return fmt.Errorf("%s, but transport %s (%s) reaches no other host: leave it out, or give tcp", whereabouts(x, y), fabric.Name, origin)
+	return fmt.Errorf("%s, but transport %s (%s) reaches no other host: leave it out, or give tcp", whereabouts(x, y),
+		fabric.Name, origin)
 }
 
 // Joined are the links that a fabric carries, by which of its transports each goes.

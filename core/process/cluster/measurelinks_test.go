@@ -48,7 +48,8 @@ func TestMeasureLinks(t *testing.T) {
 	}
 	c.starter = linked{s, errors.New("no route to host")}
 	links, warning := c.MeasureLinks(t.Context())
-	if len(links) != 1 || links[0].OutGBps != linkTime.Seconds() || warning != "not all links between the hosts could be measured: no route to host" {
+	if len(links) != 1 || links[0].OutGBps != linkTime.Seconds() ||
+		warning != "not all links between the hosts could be measured: no route to host" {
 		t.Errorf("between two hosts there are %v (%s)", links, warning)
 	}
 }

@@ -110,7 +110,8 @@ func Share[M member](of M, among []M) int {
 // all of their sites have addresses of their own. Name is how the user gave the address, as in --listen.
 func CheckListen[M member](name, address string, members []M) (warning string, err error) {
 	if !slices.ContainsFunc(members, func(m M) bool { return m.base().Site().Listen == "" }) {
-		return name + " has no effect: each host of the run listens on an address of its own, which --interface can choose", nil
+		return name +
+			" has no effect: each host of the run listens on an address of its own, which --interface can choose", nil
 	}
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

@@ -15,17 +15,21 @@ func TestCheckListen(t *testing.T) {
 		warning, err string
 	}{
 		"one of this host": {"127.0.0.1", []*Member{here}, "", ""},
-		"one of another":   {"203.0.113.77", []*Member{here}, "", "listen in c.json is 203.0.113.77, which is no address of this host: there are "},
-		"some sites":       {"203.0.113.77", []*Member{sited, here}, "", "listen in c.json is 203.0.113.77, which is no address of this host: there are "},
-		"all sites":        {"203.0.113.77", []*Member{sited}, elsewhere, ""},
+		"one of another": {"203.0.113.77", []*Member{here}, "",
+			"listen in c.json is 203.0.113.77, which is no address of this host: there are "},
+		"some sites": {"203.0.113.77", []*Member{sited, here}, "",
+			"listen in c.json is 203.0.113.77, which is no address of this host: there are "},
+		"all sites": {"203.0.113.77", []*Member{sited}, elsewhere, ""},
 	} {
-		warning, err := CheckListen("listen in c.json", c.address, c.members)
-		said := ""
-		if err != nil {
-			said = err.Error()
-		}
-		if warning != c.warning || !strings.HasPrefix(said, c.err) || (said == "") != (c.err == "") {
-			t.Errorf("%s: the warning is %q, the error %q", name, warning, said)
-		}
+		t.Run(name, func(t *testing.T) {
+			warning, err := CheckListen("listen in c.json", c.address, c.members)
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			if warning != c.warning || !strings.HasPrefix(said, c.err) || (said == "") != (c.err == "") {
+				t.Errorf("%s: the warning is %q, the error %q", name, warning, said)
+			}
+		})
 	}
 }

@@ -16,7 +16,8 @@ func (c *Cluster) introduce(err error, names []string) error {
 	named := func(name string) bool { return slices.Contains(names, name) || err != nil && speaks(name, err.Error()) }
 	var told []string
 	for _, m := range c.members {
-		if len(m.Plugin.Command) == 0 || !named(m.Name) && (m.Host == "" || !named(m.Host)) || len(told) == mostSuspects {
+		if len(m.Plugin.Command) == 0 || !named(m.Name) && (m.Host == "" || !named(m.Host)) ||
+			len(told) == mostSuspects {
 			continue
 		}
 		text := m.introduction()
@@ -55,7 +56,8 @@ func (m *Member) introduction() string {
 // sentence for processes of the same part.
 func (c *Cluster) Warnings() (warnings []string) {
 	if c.options.Apart {
-		warnings = append(warnings, "no process ran on the core's host, but machine, noise and variables of the result are of that one")
+		warnings = append(warnings,
+			"no process ran on the core's host, but machine, noise and variables of the result are of that one")
 	}
 	type part struct{ plugin, title string }
 	var told []part
@@ -65,7 +67,9 @@ func (c *Cluster) Warnings() (warnings []string) {
 			continue
 		}
 		told = append(told, p)
-		warnings = append(warnings, fmt.Sprintf("%s, and leaves running what its Close, or the end of its pass, must end: %s", m.introduction(), m.left))
+		warnings = append(warnings,
+			fmt.Sprintf("%s, and leaves running what its Close, or the end of its pass, must end: %s", m.introduction(),
+				m.left))
 	}
 	return warnings
 }

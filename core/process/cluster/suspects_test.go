@@ -11,8 +11,10 @@ func TestSpeaks(t *testing.T) {
 		"server2: bad data: not this; data: the file is gone": true,
 		"nobody": false,
 	} {
-		if speaks("data", text) != want {
-			t.Errorf("%q: %v, want %v", text, !want, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if speaks("data", text) != want {
+				t.Errorf("%q: %v, want %v", text, !want, want)
+			}
+		})
 	}
 }

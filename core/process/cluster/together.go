@@ -11,7 +11,8 @@ import (
 )
 
 // ErrAggregateOnOneHost refuses to aggregate where nothing would be.
-var ErrAggregateOnOneHost = errors.New("aggregate is host but all processes run on one host, which no push leaves: leave it out, or run on several")
+var ErrAggregateOnOneHost = errors.New(
+	"aggregate is host but all processes run on one host, which no push leaves: leave it out, or run on several")
 
 // NothingTogether is the warning where no host has trainers that could push as one.
 const NothingTogether = "aggregate host has no effect: no server has two trainers on a host that is not its own"

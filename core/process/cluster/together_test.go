@@ -25,48 +25,54 @@ func TestTogether(t *testing.T) {
 		{"1212", true, "[t0 t2] [t1 t3]", "shm t0-t2, t1-t3; tcp t0-server9, t1-server9"},
 		{"00", true, "[t0] [t1]", "shm t0-server9, t1-server9"},
 	} {
-		var trainers []*Member
-		for i, host := range c.on {
-			trainers = append(trainers, at(fmt.Sprint("t", i), Site{Host: "node" + string(host)}))
-		}
-		lists := Together(server, trainers, c.aggregate)
-		var told []string
-		for _, list := range lists {
-			told = append(told, "["+strings.Join(Names(list), " ")+"]")
-		}
-		if got := strings.Join(told, " "); got != c.want {
-			t.Errorf("on %s, aggregate %v: %s, want %s", c.on, c.aggregate, got, c.want)
-		}
-		f := fabricOf(t, "shm+tcp")
-		joined := NewJoined(f)
-		AddTogether(joined, server, lists)
-		var links []string
-		for _, l := range joined.List() {
-			var pairs []string
-			for _, p := range l.Pairs {
-				pairs = append(pairs, p[0]+"-"+p[1])
+		t.Run(c.on, func(t *testing.T) {
+			var trainers []*Member
+			for i, host := range c.on {
+				trainers = append(trainers, at(fmt.Sprint("t", i), Site{Host: "node" + string(host)}))
 			}
-			slices.Sort(pairs)
-			links = append(links, l.Transport+" "+strings.Join(pairs, ", "))
-		}
-		if got := strings.Join(links, "; "); got != c.links {
-			t.Errorf("on %s, aggregate %v, the links are %s, want %s", c.on, c.aggregate, got, c.links)
-		}
-		for _, list := range lists {
-			for place, m := range list {
-				group := TogetherWith(f, lists, m)
-				if (group != nil) != (len(list) > 1) || group != nil && (group.Position != place || len(group.Members) != len(list) || group.Members[place].Name != m.Name) {
-					t.Errorf("on %s: %s is told of %v", c.on, m.Name, group)
+			lists := Together(server, trainers, c.aggregate)
+			var told []string
+			for _, list := range lists {
+				told = append(told, "["+strings.Join(Names(list), " ")+"]")
+			}
+			if got := strings.Join(told, " "); got != c.want {
+				t.Errorf("on %s, aggregate %v: %s, want %s", c.on, c.aggregate, got, c.want)
+			}
+			f := fabricOf(t, "shm+tcp")
+			joined := NewJoined(f)
+			AddTogether(joined, server, lists)
+			var links []string
+			for _, l := range joined.List() {
+				var pairs []string
+				for _, p := range l.Pairs {
+					pairs = append(pairs, p[0]+"-"+p[1])
+				}
+				slices.Sort(pairs)
+				links = append(links, l.Transport+" "+strings.Join(pairs, ", "))
+			}
+			if got := strings.Join(links, "; "); got != c.links {
+				t.Errorf("on %s, aggregate %v, the links are %s, want %s", c.on, c.aggregate, got, c.links)
+			}
+			for _, list := range lists {
+				for place, m := range list {
+					group := TogetherWith(f, lists, m)
+					if (group != nil) != (len(list) > 1) ||
+						group != nil &&
+							(group.Position != place || len(group.Members) != len(list) ||
+								group.Members[place].Name != m.Name) {
+						t.Errorf("on %s: %s is told of %v", c.on, m.Name, group)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
 // On one host nothing leaves it, and an older plugin cannot do it.
 func TestCheckTogether(t *testing.T) {
 	here, there := at("trainer0", Site{Host: CoreHost}), at("server2", Site{Host: "node1"})
-	if err := CheckTogether([]*Member{here, at("server1", Site{Host: CoreHost})}); !errors.Is(err, ErrAggregateOnOneHost) {
+	if err := CheckTogether([]*Member{here, at("server1", Site{Host: CoreHost})}); !errors.Is(err,
+		ErrAggregateOnOneHost) {
 		t.Errorf("on one host: %v", err)
 	}
 	for contract, want := range map[string]string{
@@ -74,7 +80,8 @@ func TestCheckTogether(t *testing.T) {
 		"2.3": "trainer0 of plugin mine speaks version 2.3 of psbench's contract with plugins, and aggregate host came with 2.4: build the plugin with the sdk of this psbench",
 	} {
 		here.Plugin.Name = "mine"
-		here.Process, there.Process = &versioned{fake{site: here.Site()}, contract}, &versioned{fake{site: there.Site()}, "2.4"}
+		here.Process, there.Process = &versioned{fake{site: here.Site()},
+			contract}, &versioned{fake{site: there.Site()}, "2.4"}
 		if err := CheckTogether([]*Member{here, there}); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("of contract %s: %v", contract, err)
 		}

@@ -14,9 +14,11 @@ func TestBase(t *testing.T) {
 		"/tmp/a\x1bb":            "/tmp",
 		strings.Repeat("/d", 21): "/tmp",
 	} {
-		t.Setenv("TMPDIR", dir)
-		if got := base(); got != want {
-			t.Errorf("TMPDIR %q: %q", dir, got)
-		}
+		t.Run(dir, func(t *testing.T) {
+			t.Setenv("TMPDIR", dir)
+			if got := base(); got != want {
+				t.Errorf("TMPDIR %q: %q", dir, got)
+			}
+		})
 	}
 }

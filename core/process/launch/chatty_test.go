@@ -22,7 +22,9 @@ func TestHandshakeAmongWords(t *testing.T) {
 		"without its end":    {"hello\n" + hands, "", "hello\n" + hands},
 		"not at all":         {"hello\nwor", "", "hello\nwor"},
 		"of another version": {"1||unix|/s|grpc\n", "1||unix|/s|grpc\n", ""},
-		"too late":           {strings.Repeat(long+"\n", mostBefore/len(long)+1) + hands + "\n", "it printed more than 4 MiB without a handshake\n", strings.Repeat(long+"\n", mostBefore/len(long)+1) + hands + "\n"},
+		"too late": {strings.Repeat(long+"\n", mostBefore/len(long)+1) + hands + "\n",
+			"it printed more than 4 MiB without a handshake\n",
+			strings.Repeat(long+"\n", mostBefore/len(long)+1) + hands + "\n"},
 	} {
 		for way, reader := range map[string]func(io.Reader) io.Reader{"whole": same, "in bytes": iotest.OneByteReader} {
 			if way == "in bytes" && len(c.printed) > mostBefore {
@@ -43,7 +45,8 @@ func TestHandshakeAmongWords(t *testing.T) {
 				}()
 				told, err := io.ReadAll(h)
 				if err != nil || string(told) != c.told || words.String() != c.words {
-					t.Errorf("go-plugin reads %q, %v, want %q; words are %.200q, want %.200q", told, err, c.told, words.String(), c.words)
+					t.Errorf("go-plugin reads %q, %v, want %q; words are %.200q, want %.200q", told, err, c.told,
+						words.String(), c.words)
 				}
 			})
 		}
@@ -53,7 +56,8 @@ func TestHandshakeAmongWords(t *testing.T) {
 // A plugin that prints without end is given up.
 func TestFloodWithoutHandshake(t *testing.T) {
 	_, err := launcher(t).Start(t.Context(), Spec{Name: "trainer0", Plugin: program(t, "exec yes $(printf %01000d 0)")})
-	if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: it is no psbench plugin, for it printed more than 4 MiB without a handshake; its last words: 000") {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		"trainer0 did not start: it is no psbench plugin, for it printed more than 4 MiB without a handshake; its last words: 000") {
 		t.Errorf("the start gave %v", err)
 	}
 }

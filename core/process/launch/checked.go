@@ -48,7 +48,8 @@ func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
 		return nil, nil
 	}
 	if sum, err := hex.DecodeString(plugin.SHA256); err != nil || len(sum) != sha256.Size {
-		return nil, fmt.Errorf("plugin %s: sha256 %q is not a hexadecimal number of %d digits", plugin.Name, plugin.SHA256, 2*sha256.Size)
+		return nil, fmt.Errorf("plugin %s: sha256 %q is not a hexadecimal number of %d digits", plugin.Name,
+			plugin.SHA256, 2*sha256.Size)
 	}
 	c := &checked{plugin: plugin}
 	var err error
@@ -102,7 +103,8 @@ func (c *checked) compareBeside(command *exec.Cmd) error {
 		case known && want != sum:
 			return c.changed(path, sum, want)
 		case !known && c.plugin.User:
-			return fmt.Errorf("plugin %s: %s runs %s, with the sha256 %s, which it did not when it was added%s", c.plugin.Name, command.Path, path, sum, c.remedy())
+			return fmt.Errorf("plugin %s: %s runs %s, with the sha256 %s, which it did not when it was added%s",
+				c.plugin.Name, command.Path, path, sum, c.remedy())
 		case c.plugin.User:
 			err = c.guard(path)
 		}
@@ -180,7 +182,8 @@ func (c *checked) compare(file *os.File, path string) error {
 }
 
 func (c *checked) changed(path, sum, want string) error {
-	return fmt.Errorf("plugin %s: %s does not have the sha256 %s that the registry gives for it, but %s%s", c.plugin.Name, path, want, sum, c.remedy())
+	return fmt.Errorf("plugin %s: %s does not have the sha256 %s that the registry gives for it, but %s%s",
+		c.plugin.Name, path, want, sum, c.remedy())
 }
 
 // remedy is what accepts a change of a plugin that the user added.

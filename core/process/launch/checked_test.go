@@ -77,8 +77,9 @@ func TestAChangedScriptIsRefused(t *testing.T) {
 		command []string
 		want    string
 	}{
-		"a script":                   {[]string{script}, "does not have the sha256"},
-		"a script of an interpreter": {[]string{"/bin/sh", "-e", script}, script + " was changed while the plugin started"},
+		"a script": {[]string{script}, "does not have the sha256"},
+		"a script of an interpreter": {[]string{"/bin/sh", "-e", script},
+			script + " was changed while the plugin started"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			replaceFile(t, script, "#!/bin/sh\n"+text)

@@ -48,7 +48,8 @@ type child struct {
 var _ runner.Runner = (*child)(nil)
 
 func newChild(l *Launcher, spec Spec, words *words) *child {
-	return &child{name: spec.Name, memory: spec.Plugin.Memory, cpus: spec.CPUs, input: spec.Input, launcher: l, words: words, exited: make(chan struct{})}
+	return &child{name: spec.Name, memory: spec.Plugin.Memory, cpus: spec.CPUs, input: spec.Input, launcher: l,
+		words: words, exited: make(chan struct{})}
 }
 
 // Start implements runner.Runner.
@@ -265,7 +266,8 @@ func (c *child) PluginToHost(network, address string) (string, string, error) {
 	inside, err := filepath.Rel(c.launcher.directory, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(inside) {
 		at := network + ":" + address
-		return "", "", fmt.Errorf("it asks to be called at %s, which is no Unix socket in the run's folder %s", quote.String(at), c.launcher.directory)
+		return "", "", fmt.Errorf("it asks to be called at %s, which is no Unix socket in the run's folder %s",
+			quote.String(at), c.launcher.directory)
 	}
 	return network, address, nil
 }

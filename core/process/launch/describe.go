@@ -34,9 +34,11 @@ func Describe(ctx context.Context, pl registry.Plugin) (said registry.Descriptio
 	case ctx.Err() != nil:
 		return said, context.Cause(ctx)
 	case limited.Err() != nil:
-		return said, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts", Seconds: handshakeTimeout.Seconds()}
+		return said, &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "the list of its parts",
+			Seconds: handshakeTimeout.Seconds()}
 	default:
-		return said, fmt.Errorf("plugin %s does not say what it provides: %s%s", pl.Name, p.unanswered(err), p.lastWords())
+		return said, fmt.Errorf("plugin %s does not say what it provides: %s%s", pl.Name, p.unanswered(err),
+			p.lastWords())
 	}
 	said.Contract = p.Contract()
 	for _, d := range reply.GetParts() {
@@ -55,7 +57,8 @@ func checkParts(plugin string, parts []sdk.Part) error {
 	for _, p := range parts {
 		n := name{p.Kind, p.Key}
 		if declared[n] {
-			return fmt.Errorf("plugin %s declares %s %q twice: a plugin has one part of each kind and key", plugin, n.kind, n.key)
+			return fmt.Errorf("plugin %s declares %s %q twice: a plugin has one part of each kind and key", plugin,
+				n.kind, n.key)
 		}
 		declared[n] = true
 	}

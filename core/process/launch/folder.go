@@ -49,7 +49,8 @@ const longestBase = 40
 // between bars, so the path must not have any of these.
 func base() string {
 	dir := os.TempDir()
-	if len(dir) > longestBase || strings.ContainsFunc(dir, func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }) {
+	if len(dir) > longestBase ||
+		strings.ContainsFunc(dir, func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }) {
 		return "/tmp"
 	}
 	return dir

@@ -36,7 +36,9 @@ func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	l := launcher(t)
 	liar := program(t, `echo "1|2000|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
 	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
-	if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: its handshake has a certificate as its sixth word, but psbench asks for none") {
+	if err == nil ||
+		!strings.HasPrefix(err.Error(),
+			"trainer0 did not start: its handshake has a certificate as its sixth word, but psbench asks for none") {
 		t.Errorf("the start gave %v", err)
 	}
 }
@@ -51,22 +53,25 @@ func TestHandshakesThatCannotBeUsed(t *testing.T) {
 		"1|" + version:    none,
 		"|||||||":         none,
 		"\\x00\\xff\\x7f": none,
-		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s":                                          "plugin p did not start: its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|" + version + "|unix|SOCKET|grpc",
-		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|netrpc":                                   "plugin p did not start: its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|" + version + "|unix|SOCKET|grpc",
-		"1|" + version + "|unix|":                                                               `plugin p did not start: it asks to be called at "unix:", which is no Unix socket in the run's folder /`,
-		"1|" + version + "|tcp|nonsense|grpc":                                                   `plugin p did not start: it asks to be called at "tcp:nonsense", which is no Unix socket in the run's folder /`,
-		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc|" + strings.Repeat("not base64 ", 9): "plugin p did not start: its handshake has a certificate as its sixth word, but psbench asks for none",
-		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc":                                     "plugin p does not say what it provides: nothing answers calls at /",
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s":        "plugin p did not start: its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|" + version + "|unix|SOCKET|grpc",
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|netrpc": "plugin p did not start: its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|" + version + "|unix|SOCKET|grpc",
+		"1|" + version + "|unix|":                             `plugin p did not start: it asks to be called at "unix:", which is no Unix socket in the run's folder /`,
+		"1|" + version + "|tcp|nonsense|grpc":                 `plugin p did not start: it asks to be called at "tcp:nonsense", which is no Unix socket in the run's folder /`,
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc|" + strings.Repeat("not base64 ",
+			9): "plugin p did not start: its handshake has a certificate as its sixth word, but psbench asks for none",
+		"1|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc": "plugin p does not say what it provides: nothing answers calls at /",
 	} {
-		then := "exec sleep 1000"
-		if want == none {
-			then = "exit 0" // of what is no handshake it waits for more
-		}
-		pl := program(t, `printf '%b\n' "`+said+`"; `+then)
-		pl.Name = "p"
-		if _, err := Describe(t.Context(), pl); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s gave\n%v, want\n%s", said, err, want)
-		}
+		t.Run(said, func(t *testing.T) {
+			then := "exec sleep 1000"
+			if want == none {
+				then = "exit 0" // of what is no handshake it waits for more
+			}
+			pl := program(t, `printf '%b\n' "`+said+`"; `+then)
+			pl.Name = "p"
+			if _, err := Describe(t.Context(), pl); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s gave\n%v, want\n%s", said, err, want)
+			}
+		})
 	}
 }
 
@@ -103,7 +108,8 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 			l := launcher(t)
 			liar := program(t, `echo "1|2000|`+at+`|grpc"; exec sleep 1000`)
 			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: liar})
-			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: it asks to be called at \"") || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 did not start: it asks to be called at \"") ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("the start gave %v", err)
 			}
 			if n := calls.Load(); n > 0 {
@@ -116,10 +122,12 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 // A plugin of another version of the contract is refused in a sentence, whether it goes on
 // or ends.
 func TestPluginsOfOtherVersions(t *testing.T) {
-	const old, newer = "build the plugin with the sdk of this psbench", "update psbench, or build the plugin with the sdk of this psbench"
+	const old, newer = "build the plugin with the sdk of this psbench",
+		"update psbench, or build the plugin with the sdk of this psbench"
 	contract := host.Contract.String()
 	next := host.Version{Major: host.Contract.Major, Minor: host.Contract.Minor + 1}
-	none := " as its version of psbench's contract with plugins, which is none; this psbench speaks " + contract + ": " + old
+	none := " as its version of psbench's contract with plugins, which is none; this psbench speaks " + contract +
+		": " + old
 	for number, want := range map[string]string{
 		"abc":  `names "abc"` + none,
 		"":     `names ""` + none,
@@ -127,14 +135,19 @@ func TestPluginsOfOtherVersions(t *testing.T) {
 		"1":    "speaks version 0.1 of psbench's contract with plugins, this psbench " + contract + ": " + old,
 		"3000": "speaks version 3.0 of psbench's contract with plugins, this psbench " + contract + ": " + newer,
 
-		strconv.Itoa(1000*next.Major + next.Minor): "speaks version " + next.String() + " of psbench's contract with plugins, this psbench " + contract + ": " + newer,
+		strconv.Itoa(1000*next.Major + next.Minor): "speaks version " + next.String() +
+			" of psbench's contract with plugins, this psbench " + contract + ": " + newer,
 	} {
-		for _, then := range []string{"exec sleep 1000", "exit 1"} {
-			l := launcher(t)
-			_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: program(t, `echo "1|`+number+`|unix|$PSBENCH_PLUGIN_DIR/s|grpc"; `+then)})
-			if err == nil || err.Error() != "trainer0 did not start: it "+want {
-				t.Errorf("a plugin of version %s gave %v", number, err)
+		t.Run(number, func(t *testing.T) {
+			for _, then := range []string{"exec sleep 1000", "exit 1"} {
+				l := launcher(t)
+				_, err := l.Start(t.Context(),
+					Spec{Name: "trainer0",
+						Plugin: program(t, `echo "1|`+number+`|unix|$PSBENCH_PLUGIN_DIR/s|grpc"; `+then)})
+				if err == nil || err.Error() != "trainer0 did not start: it "+want {
+					t.Errorf("a plugin of version %s gave %v", number, err)
+				}
 			}
-		}
+		})
 	}
 }

@@ -16,7 +16,8 @@ import (
 // processes of psbench. The supervisor is started with them blocked, which its threads
 // inherit, and never ends by one.
 var shielded = []os.Signal{
-	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE,
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
+	unix.SIGPIPE,
 }
 
 // shieldedMask is shielded as a thread's mask.

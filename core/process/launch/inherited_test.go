@@ -49,9 +49,11 @@ func TestCPUsOfAProcess(t *testing.T) {
 	}
 	free := started(t, l, "free")
 	for pid, want := range map[int]string{p.PID(): last.String(), free.PID(): machine.Read(nil).Affinity} {
-		if got := allowed(t, pid); got != want {
-			t.Errorf("process %d may run on %s, want %s", pid, got, want)
-		}
+		t.Run(fmt.Sprint(pid), func(t *testing.T) {
+			if got := allowed(t, pid); got != want {
+				t.Errorf("process %d may run on %s, want %s", pid, got, want)
+			}
+		})
 	}
 }
 
@@ -63,9 +65,11 @@ func TestCPUsThatAreNotThere(t *testing.T) {
 		fmt.Sprintf("it cannot run on all of the CPUs %d,1000", first):        {first, 1000},
 		fmt.Sprintf("it cannot run on all of the CPUs %d,%d", first, 1000000): {first, 1000000},
 	} {
-		_, err := l.Start(context.Background(), Spec{Name: "trainer0", CPUs: cpus})
-		if err == nil || !strings.Contains(err.Error(), "trainer0 cannot be started: "+text) {
-			t.Errorf("on CPUs %s: %v", cpus, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			_, err := l.Start(context.Background(), Spec{Name: "trainer0", CPUs: cpus})
+			if err == nil || !strings.Contains(err.Error(), "trainer0 cannot be started: "+text) {
+				t.Errorf("on CPUs %s: %v", cpus, err)
+			}
+		})
 	}
 }

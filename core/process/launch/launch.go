@@ -145,7 +145,8 @@ func (l *Launcher) greet() error {
 	err := gob.NewDecoder(l.orders).Decode(&g)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &comm.WaitError{Waiter: "the core", For: []string{"its supervisor"}, What: "a folder for sockets", Seconds: l.patience().Seconds()}
+		return &comm.WaitError{Waiter: "the core", For: []string{"its supervisor"}, What: "a folder for sockets",
+			Seconds: l.patience().Seconds()}
 	case err != nil:
 		return errors.New("the supervisor process ended at its start")
 	case g.Error != "":
@@ -277,7 +278,8 @@ func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable, "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+		case host.Handshake.MagicCookieKey, host.DirectoryVariable, host.CUDADeviceVariable, "PLUGIN_CLIENT_CERT",
+			"PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
 			"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", plugin.EnvUnixSocketDir, plugin.EnvUnixSocketGroup:
 			return true
 		}

@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -34,7 +35,8 @@ func TestDescribeRefusesAPartDeclaredTwice(t *testing.T) {
 	if _, err := Describe(t.Context(), registry.Plugin{Name: "twice"}); err == nil || err.Error() != want {
 		t.Errorf("it gave %v, want %s", err, want)
 	}
-	if said, err := Describe(t.Context(), registry.Plugin{Name: "once"}); err != nil || len(said.Parts) != 1 || said.Contract != host.Contract.String() {
+	if said, err := Describe(t.Context(), registry.Plugin{Name: "once"}); err != nil || len(said.Parts) != 1 ||
+		said.Contract != host.Contract.String() {
 		t.Errorf("a plugin with one part gave %v and %v", said, err)
 	}
 }
@@ -45,13 +47,18 @@ func TestDeath(t *testing.T) {
 		signal   syscall.Signal
 		want     string // of the sentence after the name and process number
 	}{
-		"killed":         {signal: syscall.SIGKILL, want: "was killed by signal 9 during warm-up (possibly out of memory)"},
-		"signalled":      {signal: syscall.SIGTERM, want: "was killed by signal 15 (terminated) during warm-up"},
-		"exit":           {settings: `{"exit": 3}`, want: "ended with exit status 3 during warm-up"},
-		"last words":     {settings: `{"say": "one\ntwo\n", "exit": 1}`, want: "ended with exit status 1 during warm-up; its last words: one | two"},
-		"only the end":   {settings: `{"say": "1\n2\n3\n4\n5\n6\n7\n", "exit": 1}`, want: "ended with exit status 1 during warm-up; its last words: 3 | 4 | 5 | 6 | 7"},
-		"panic":          {settings: `{"say": "before\n", "panic": "out of range"}`, want: "ended with exit status 2 during warm-up; its last words: panic: out of range"},
-		"long last line": {settings: `{"say": "` + strings.Repeat("x", 5000) + `", "exit": 1}`, want: "ended with exit status 1 during warm-up; its last words: " + strings.Repeat("x", tailBytes)},
+		"killed": {signal: syscall.SIGKILL,
+			want: "was killed by signal 9 during warm-up (possibly out of memory)"},
+		"signalled": {signal: syscall.SIGTERM, want: "was killed by signal 15 (terminated) during warm-up"},
+		"exit":      {settings: `{"exit": 3}`, want: "ended with exit status 3 during warm-up"},
+		"last words": {settings: `{"say": "one\ntwo\n", "exit": 1}`,
+			want: "ended with exit status 1 during warm-up; its last words: one | two"},
+		"only the end": {settings: `{"say": "1\n2\n3\n4\n5\n6\n7\n", "exit": 1}`,
+			want: "ended with exit status 1 during warm-up; its last words: 3 | 4 | 5 | 6 | 7"},
+		"panic": {settings: `{"say": "before\n", "panic": "out of range"}`,
+			want: "ended with exit status 2 during warm-up; its last words: panic: out of range"},
+		"long last line": {settings: `{"say": "` + strings.Repeat("x", 5000) + `", "exit": 1}`,
+			want: "ended with exit status 1 during warm-up; its last words: " + strings.Repeat("x", tailBytes)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := launcher(t)
@@ -76,22 +83,24 @@ func TestDeath(t *testing.T) {
 
 func TestCloseEndsStoppedProcesses(t *testing.T) {
 	for _, gently := range []bool{false, true} {
-		l := launcher(t)
-		p := started(t, l, "trainer0")
-		started(t, l, "server1")
-		if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-		// go-plugin would wait 2 s for an answer after its question, and for
-		// ever for the question to get through.
-		begun := time.Now()
-		if err := l.Close(gently); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(begun); took > stopTimeout+time.Second {
-			t.Errorf("closing (gently: %v) took %v", gently, took)
-		}
-		requireGone(t, l.Directory())
+		t.Run(fmt.Sprint(gently), func(t *testing.T) {
+			l := launcher(t)
+			p := started(t, l, "trainer0")
+			started(t, l, "server1")
+			if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			// go-plugin would wait 2 s for an answer after its question, and for
+			// ever for the question to get through.
+			begun := time.Now()
+			if err := l.Close(gently); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begun); took > stopTimeout+time.Second {
+				t.Errorf("closing (gently: %v) took %v", gently, took)
+			}
+			requireGone(t, l.Directory())
+		})
 	}
 }
 
@@ -105,7 +114,8 @@ func TestCloseGentlyLetsProcessesEndThemselves(t *testing.T) {
 	if p.child.ended == nil || p.child.ended.Status != 0 {
 		t.Errorf("a process that was asked to end %s", p.child.status("its end"))
 	}
-	if _, err := l.Start(t.Context(), Spec{Name: "late"}); err == nil || !strings.Contains(err.Error(), "the run is over") {
+	if _, err := l.Start(t.Context(), Spec{Name: "late"}); err == nil ||
+		!strings.Contains(err.Error(), "the run is over") {
 		t.Errorf("a start after Close gave %v", err)
 	}
 }
@@ -187,19 +197,26 @@ func TestStartRefuses(t *testing.T) {
 		plugin registry.Plugin
 		want   string
 	}{
-		"ends at once":     {program(t, "exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake"},
-		"fails at once":    {program(t, "echo no such library >&2; exit 7"), "ended with exit status 7 during its start; its last words: no such library"},
-		"says nonsense":    {program(t, "echo oops >&2; echo garbage; exec sleep 1000"), "the core waited 0.3 s for its start from trainer0; its last words: "},
-		"ends in the line": {program(t, "printf model >&2; printf garbage; exit 0"), "trainer0 did not start: it is no psbench plugin, for it ended without a handshake; its last words: "},
-		"hangs":            {program(t, "exec sleep 1000"), "the core waited 0.3 s for its start from trainer0"},
-		"stops at birth":   {program(t, "kill -STOP $$"), "the core waited 0.3 s for its start from trainer0"},
-		"stops later":      {stopsAfterItsHandshake(t), "the core waited 0.3 s for its start from trainer0"},
-		"ends its output":  {program(t, "exec >&-; exec sleep 1000"), "trainer0 did not start: it is no psbench plugin, for it ended its output without a handshake"},
-		"kills itself":     {program(t, "kill -9 $$"), "was killed by signal 9 during its start (possibly out of memory)"},
-		"missing":          {registry.Plugin{Name: "foreign", Command: []string{"/no/such/program"}}, "plugin foreign cannot be started: "},
-		"wrong sum":        {wrong, "program does not have the sha256 abab"},
-		"no sum":           {noNumber, `plugin foreign: sha256 "xyz" is not a hexadecimal number of 64 digits`},
-		"short sum":        {short, `plugin foreign: sha256 "abab" is not a hexadecimal number of 64 digits`},
+		"ends at once": {program(t, "exit 0"),
+			"trainer0 did not start: it is no psbench plugin, for it ended without a handshake"},
+		"fails at once": {program(t, "echo no such library >&2; exit 7"),
+			"ended with exit status 7 during its start; its last words: no such library"},
+		"says nonsense": {program(t, "echo oops >&2; echo garbage; exec sleep 1000"),
+			"the core waited 0.3 s for its start from trainer0; its last words: "},
+		"ends in the line": {program(t, "printf model >&2; printf garbage; exit 0"),
+			"trainer0 did not start: it is no psbench plugin, for it ended without a handshake; its last words: "},
+		"hangs":          {program(t, "exec sleep 1000"), "the core waited 0.3 s for its start from trainer0"},
+		"stops at birth": {program(t, "kill -STOP $$"), "the core waited 0.3 s for its start from trainer0"},
+		"stops later":    {stopsAfterItsHandshake(t), "the core waited 0.3 s for its start from trainer0"},
+		"ends its output": {program(t, "exec >&-; exec sleep 1000"),
+			"trainer0 did not start: it is no psbench plugin, for it ended its output without a handshake"},
+		"kills itself": {program(t, "kill -9 $$"),
+			"was killed by signal 9 during its start (possibly out of memory)"},
+		"missing": {registry.Plugin{Name: "foreign", Command: []string{"/no/such/program"}},
+			"plugin foreign cannot be started: "},
+		"wrong sum": {wrong, "program does not have the sha256 abab"},
+		"no sum":    {noNumber, `plugin foreign: sha256 "xyz" is not a hexadecimal number of 64 digits`},
+		"short sum": {short, `plugin foreign: sha256 "abab" is not a hexadecimal number of 64 digits`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := launcher(t)
@@ -220,7 +237,8 @@ func TestFailedStartsLeakNoDescriptors(t *testing.T) {
 		if err := os.WriteFile(pl.Command[0], []byte("no program at all"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: pl}); err == nil || !strings.Contains(err.Error(), "trainer0 cannot be started") {
+		if _, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: pl}); err == nil ||
+			!strings.Contains(err.Error(), "trainer0 cannot be started") {
 			t.Fatalf("a file that is no program gave %v", err)
 		}
 	}

@@ -152,7 +152,8 @@ func stopsAfterItsHandshake(t *testing.T) registry.Plugin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program(t, "sh -c 'echo $$; exec "+exe+" "+BuiltinArgument+" trainer0' | { read pid; read line; kill -STOP $pid; until grep -q T..stopped /proc/$pid/status; do :; done; echo \"$line\"; exec sleep 1000; }")
+	return program(t, "sh -c 'echo $$; exec "+exe+" "+BuiltinArgument+
+		" trainer0' | { read pid; read line; kill -STOP $pid; until grep -q T..stopped /proc/$pid/status; do :; done; echo \"$line\"; exec sleep 1000; }")
 }
 
 func awaitExit(t *testing.T, p *Process) {

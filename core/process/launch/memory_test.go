@@ -25,7 +25,8 @@ func growing(t *testing.T, bytes int64) registry.Plugin {
 func TestMemoryIsBounded(t *testing.T) {
 	l := launcher(t)
 	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: growing(t, 64<<20)})
-	if err == nil || !strings.Contains(err.Error(), " during its start, as it wants more than the 64MiB of --plugin-memory") {
+	if err == nil ||
+		!strings.Contains(err.Error(), " during its start, as it wants more than the 64MiB of --plugin-memory") {
 		t.Errorf("the start gave %v", err)
 	}
 	if err := l.Close(false); err != nil {
@@ -43,7 +44,8 @@ func TestBoundedProcessesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := launcher(t)
-	mine := registry.Plugin{Name: "mine", Command: []string{self, BuiltinArgument, "one"}, SHA256: sumText(t, self), Memory: 1 << 50}
+	mine := registry.Plugin{Name: "mine", Command: []string{self, BuiltinArgument, "one"}, SHA256: sumText(t, self),
+		Memory: 1 << 50}
 	p, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: mine})
 	if err != nil {
 		t.Fatal(err)
@@ -61,12 +63,15 @@ func TestMemoryWithoutACgroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, group := range []string{"", empty} {
-		path, args := wrap(limit.Memory{Bytes: 64 << 20, Group: group}, "/bin/sh", []string{"sh", "-c", "ulimit -d"})
-		cmd := &exec.Cmd{Path: path, Args: args}
-		out, err := cmd.Output()
-		if err != nil || strings.TrimSpace(string(out)) != "65536" {
-			t.Errorf("a limit of 64 MiB is %q KiB (%v)", out, err)
-		}
+		t.Run(group, func(t *testing.T) {
+			path, args := wrap(limit.Memory{Bytes: 64 << 20, Group: group}, "/bin/sh",
+				[]string{"sh", "-c", "ulimit -d"})
+			cmd := &exec.Cmd{Path: path, Args: args}
+			out, err := cmd.Output()
+			if err != nil || strings.TrimSpace(string(out)) != "65536" {
+				t.Errorf("a limit of 64 MiB is %q KiB (%v)", out, err)
+			}
+		})
 	}
 	if _, err := os.Stat(empty); !os.IsNotExist(err) {
 		t.Errorf("the cgroup that cannot be joined is there: %v", err)
@@ -83,10 +88,12 @@ func TestWantOfMemory(t *testing.T) {
 		want  bool
 	}{
 		{"fatal error: runtime: out of memory\n\nruntime stack:\n", end{Status: failed}, true},
-		{"runtime: out of memory: cannot allocate 4194304-byte block (1 in use)\nfatal error: out of memory\n", end{Status: failed}, true},
+		{"runtime: out of memory: cannot allocate 4194304-byte block (1 in use)\nfatal error: out of memory\n",
+			end{Status: failed}, true},
 		{"sh: 1: Cannot allocate memory\n", end{Status: failed}, true},
 		{"bash: xrealloc: cannot allocate 18446744071562068096 bytes\n", end{Status: failed}, true},
-		{"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n", end{Status: failed}, true},
+		{"terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n",
+			end{Status: failed}, true},
 		{"Traceback (most recent call last):\nMemoryError\n", end{Status: failed}, true},
 		{"numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8. EiB\n", end{Status: failed}, true},
 		{"memory allocation of 1099511627776 bytes failed\n", end{Status: failed}, true},

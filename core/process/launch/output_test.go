@@ -32,9 +32,10 @@ func (h *heard) all() []string {
 func TestOutput(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "logs", "run")
 	for name, c := range map[string]struct{ settings, told, logged string }{
-		"lines":           {`{"say": "one\ntwo\n\nthree", "exit": 1}`, "one|two||three", "one\ntwo\n\nthree\n"},
-		"panic":           {`{"say": "before\n", "panic": "boom"}`, "before", "before\npanic: boom"},
-		"a very long one": {`{"say": "` + strings.Repeat("x", longestPiece+1) + `", "exit": 1}`, strings.Repeat("x", longestPiece+1), strings.Repeat("x", 100)},
+		"lines": {`{"say": "one\ntwo\n\nthree", "exit": 1}`, "one|two||three", "one\ntwo\n\nthree\n"},
+		"panic": {`{"say": "before\n", "panic": "boom"}`, "before", "before\npanic: boom"},
+		"a very long one": {`{"say": "` + strings.Repeat("x", longestPiece+1) + `", "exit": 1}`,
+			strings.Repeat("x", longestPiece+1), strings.Repeat("x", 100)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h heard
@@ -79,7 +80,8 @@ func TestLogsThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(patience, Output{Folder: file}); err == nil || !strings.Contains(err.Error(), "the folder for logs cannot be made: mkdir "+file) {
+	if _, err := New(patience, Output{Folder: file}); err == nil ||
+		!strings.Contains(err.Error(), "the folder for logs cannot be made: mkdir "+file) {
 		t.Errorf("a file as folder of logs gave %v", err)
 	}
 	full := t.TempDir()
@@ -97,7 +99,9 @@ func TestLogsThatCannotBe(t *testing.T) {
 	if err := l.Close(false); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(h.all(), "|"); !strings.HasPrefix(got, "trainer0: one|psbench: the log of trainer0 ends here: write ") || !strings.HasSuffix(got, "|trainer0: two") {
+	if got := strings.Join(h.all(),
+		"|"); !strings.HasPrefix(got, "trainer0: one|psbench: the log of trainer0 ends here: write ") ||
+		!strings.HasSuffix(got, "|trainer0: two") {
 		t.Errorf("a full device gave %q", got)
 	}
 }
@@ -116,10 +120,12 @@ func TestLogsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	const last = "the log of data ends here: it has 64 MiB"
-	if text, err := os.ReadFile(filepath.Join(folder, "data.log")); err != nil || string(text) != "one\ntwo\npsbench: "+last+"\n" {
+	if text, err := os.ReadFile(filepath.Join(folder, "data.log")); err != nil ||
+		string(text) != "one\ntwo\npsbench: "+last+"\n" {
 		t.Errorf("the log has %q (%v)", text, err)
 	}
-	if got, want := strings.Join(h.all(), "|"), "data: one|data: two|data: three|psbench: "+last+"|data: four"; got != want {
+	if got, want := strings.Join(h.all(), "|"), "data: one|data: two|data: three|psbench: "+last+
+		"|data: four"; got != want {
 		t.Errorf("it told %q, want %q", got, want)
 	}
 }

@@ -148,11 +148,13 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 		return err
 	case silent:
 		timeout := p.child.launcher.timeout
-		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start", Seconds: timeout.Seconds()}, p.lastWords())
+		return fmt.Errorf("%w%s", &comm.WaitError{Waiter: "the core", For: []string{p.Name}, What: "its start",
+			Seconds: timeout.Seconds()}, p.lastWords())
 	case refusal(err) != "":
 		return fmt.Errorf("%s did not start: %s", p.Name, refusal(err))
 	case p.child.succeeded() && !spoke(err):
-		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name, p.lastWords())
+		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name,
+			p.lastWords())
 	case p.child.diedAlone() && !spoke(err):
 		if fault := p.child.fault(); fault != "" {
 			return fmt.Errorf("%s did not start: %s", p.Name, fault)
@@ -204,7 +206,8 @@ func reason(err error) string {
 	case strings.HasPrefix(line, "timeout"):
 		return "no handshake came in time"
 	case strings.HasPrefix(line, "unsupported plugin protocol"):
-		return fmt.Sprintf("its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|%d|unix|SOCKET|grpc", host.Handshake.ProtocolVersion)
+		return fmt.Sprintf("its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|%d|unix|SOCKET|grpc",
+			host.Handshake.ProtocolVersion)
 	case strings.HasPrefix(line, "plugin exited"):
 		return "it ended before its handshake"
 	case strings.HasPrefix(line, "error parsing server cert"):

@@ -25,17 +25,20 @@ func TestPythonPath(t *testing.T) {
 			t.Setenv("XDG_CACHE_HOME", c.cache)
 			t.Setenv(pythonVariable, c.own)
 			l := launcher(t)
-			cmd, err := l.command(Spec{Name: "trainer0", Plugin: registry.Plugin{Name: "mine", Command: []string{"true"}}})
+			cmd, err := l.command(Spec{Name: "trainer0",
+				Plugin: registry.Plugin{Name: "mine", Command: []string{"true"}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			// Of two variables of a name Python takes the first.
-			set := slices.DeleteFunc(cmd.Env, func(variable string) bool { return !strings.HasPrefix(variable, pythonVariable+"=") })
+			set := slices.DeleteFunc(cmd.Env,
+				func(variable string) bool { return !strings.HasPrefix(variable, pythonVariable+"=") })
 			if len(set) != 1 {
 				t.Fatalf("the variable is set %d times: %q", len(set), set)
 			}
 			last := strings.TrimPrefix(set[0], pythonVariable+"=")
-			if begins := strings.Replace(c.begins, "RUN", l.Directory(), 1); !strings.HasPrefix(last, begins) || !strings.HasSuffix(last, c.ends) {
+			if begins := strings.Replace(c.begins, "RUN", l.Directory(), 1); !strings.HasPrefix(last, begins) ||
+				!strings.HasSuffix(last, c.ends) {
 				t.Errorf("the path is %s, want %s...%s", last, begins, c.ends)
 			}
 			first, _, _ := strings.Cut(last, ":")
@@ -44,7 +47,8 @@ func TestPythonPath(t *testing.T) {
 			}
 		})
 	}
-	if cmd, err := launcher(t).command(Spec{Name: "trainer0"}); err != nil || strings.HasPrefix(cmd.Env[len(cmd.Env)-1], pythonVariable) {
+	if cmd, err := launcher(t).command(Spec{Name: "trainer0"}); err != nil ||
+		strings.HasPrefix(cmd.Env[len(cmd.Env)-1], pythonVariable) {
 		t.Errorf("psbench's own processes have %v", err)
 	}
 }

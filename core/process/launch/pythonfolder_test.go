@@ -113,7 +113,8 @@ func TestPythonFolderThatIsNotUsed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := cachedPython(cache, pythonFiles); err == nil || !strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+",") {
+			if _, err := cachedPython(cache, pythonFiles); err == nil ||
+				!strings.HasSuffix(err.Error(), c.want) && !strings.Contains(err.Error(), c.want+",") {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -123,7 +124,8 @@ func TestPythonFolderThatIsNotUsed(t *testing.T) {
 // Another package is in another folder.
 func TestContentsNameThePythonFolder(t *testing.T) {
 	names := map[string]bool{}
-	for _, f := range []fstest.MapFS{pythonFiles, {"psbench/__init__.py": {}}, {"psbench/__init__": {Data: []byte("py")}}, {}} {
+	for _, f := range []fstest.MapFS{pythonFiles, {"psbench/__init__.py": {}},
+		{"psbench/__init__": {Data: []byte("py")}}, {}} {
 		name, err := pythonName(f)
 		if err != nil || names[name] {
 			t.Errorf("%s again, %v", name, err)

@@ -33,7 +33,9 @@ func newFamily(t *testing.T) family {
 
 // settings have an actor start the family, with its output elsewhere.
 func (f family) settings(more string) string {
-	spawn := strings.ReplaceAll(`exec >/dev/null 2>&1; s=$(command -v sleep); $s T & setsid $s T & env -i setsid $(command -v sh) -c \"$s T &\"`, "T", f.time)
+	spawn :=
+		strings.ReplaceAll(`exec >/dev/null 2>&1; s=$(command -v sleep); $s T & setsid $s T & env -i setsid $(command -v sh) -c \"$s T &\"`,
+			"T", f.time)
 	return fmt.Sprintf(`{"spawn": "%s"%s}`, spawn, more)
 }
 
@@ -110,7 +112,8 @@ func TestNothingThatPluginsStartOutlivesTheCore(t *testing.T) {
 func TestForkingPluginIsEnded(t *testing.T) {
 	l, f := launcher(t), newFamily(t)
 	p := started(t, l, "trainer0")
-	again := fmt.Sprintf(`{"spawn": "setsid sh -c 'while :; do sleep %s & sleep 0.01; done' >/dev/null 2>&1 &"}`, f.time)
+	again := fmt.Sprintf(`{"spawn": "setsid sh -c 'while :; do sleep %s & sleep 0.01; done' >/dev/null 2>&1 &"}`,
+		f.time)
 	if err := act(l, p, again); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +247,9 @@ func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 		"PSBENCH_PLUGIN", "PSBENCH_PLUGIN_DIR", "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
 		"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "PLUGIN_UNIX_SOCKET_GROUP",
 	} {
-		t.Setenv(variable, mine)
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv(variable, mine)
+		})
 	}
 	l := launcher(t)
 	started(t, l, "trainer0")
@@ -279,25 +284,27 @@ func TestDeathsBeforeTheHandshake(t *testing.T) {
 // Who is dying already was not killed by whoever kills it then.
 func TestKilledIsWhoWasAlive(t *testing.T) {
 	for command, alive := range map[string]bool{"exec sleep 1000": true, "exit 3": false} {
-		dying := exec.Command("sh", "-c", command)
-		dying.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := dying.Start(); err != nil {
-			t.Fatal(err)
-		}
-		pid := dying.Process.Pid
-		for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
-			if now, ok := statOf(pid); !ok || now.Exiting || time.Now().After(end) {
-				break // it has ended, and nobody waits for it yet
+		t.Run(command, func(t *testing.T) {
+			dying := exec.Command("sh", "-c", command)
+			dying.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			if err := dying.Start(); err != nil {
+				t.Fatal(err)
 			}
-		}
-		p := &supervised{pid: pid}
-		(&supervisor{plugins: map[int]*supervised{pid: p}}).kill(p)
-		if p.killed != alive {
-			t.Errorf("%s: killed alive is %v", command, p.killed)
-		}
-		if err := dying.Wait(); err == nil || alive != (dying.ProcessState.ExitCode() == -1) {
-			t.Errorf("%s ended with %v", command, err)
-		}
+			pid := dying.Process.Pid
+			for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
+				if now, ok := statOf(pid); !ok || now.Exiting || time.Now().After(end) {
+					break // it has ended, and nobody waits for it yet
+				}
+			}
+			p := &supervised{pid: pid}
+			(&supervisor{plugins: map[int]*supervised{pid: p}}).kill(p)
+			if p.killed != alive {
+				t.Errorf("%s: killed alive is %v", command, p.killed)
+			}
+			if err := dying.Wait(); err == nil || alive != (dying.ProcessState.ExitCode() == -1) {
+				t.Errorf("%s ended with %v", command, err)
+			}
+		})
 	}
 }
 

@@ -29,7 +29,8 @@ const mostFrames = 3
 
 // endings begin the line that says why a process ends. A thread or memory that cannot be
 // had is told by the runtime before it says that this is fatal.
-var endings = []string{"panic: ", "fatal error: ", "runtime: failed to create new OS thread", "runtime/cgo: ", "SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGILL: ", "SIGFPE: "}
+var endings = []string{"panic: ", "fatal error: ", "runtime: failed to create new OS thread", "runtime/cgo: ",
+	"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGILL: ", "SIGFPE: "}
 
 // isEnding says whether a line, or the first part of one, says why a process ends.
 func isEnding(line string) bool {

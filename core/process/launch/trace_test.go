@@ -40,7 +40,8 @@ runtime.panicmem(...)
 	runtime/panic.go:262
 github.com/psbench/psbench/plugins/servers.(*average).Reset(0x0)
 	github.com/psbench/psbench/plugins/servers/average.go:9 +0x1
-`, "panic: runtime error: invalid memory address or nil pointer dereference (SIGSEGV: segmentation violation), in servers.(*average).Reset (average.go:9)"},
+`,
+			"panic: runtime error: invalid memory address or nil pointer dereference (SIGSEGV: segmentation violation), in servers.(*average).Reset (average.go:9)"},
 		"psbench itself": {`panic: boom
 goroutine 7 [running]:
 github.com/psbench/psbench/sdk.f()
@@ -52,7 +53,10 @@ google.golang.org/grpc.g()
 runtime: may need to increase max user processes (ulimit -u)
 fatal error: newosproc
 `, "runtime: failed to create new OS thread (have 5 already; errno=11)"},
-		"a signal": {"SIGABRT: abort\nPC=0x1 m=0 sigcode=0\n\ngoroutine 1 [running]:\nmain.f()\n\t/x/main.go:1 +0x1\n\nrax 0x1\n", "SIGABRT: abort, in main.f (main.go:1)"},
+		"a signal": {
+			"SIGABRT: abort\nPC=0x1 m=0 sigcode=0\n\ngoroutine 1 [running]:\nmain.f()\n\t/x/main.go:1 +0x1\n\nrax 0x1\n",
+			"SIGABRT: abort, in main.f (main.go:1)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got trace

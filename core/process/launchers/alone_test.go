@@ -10,16 +10,19 @@ import (
 // Whichever one variable is missing, a task of several runs alone only where others set what is left as well.
 func TestOneVariableIsMissing(t *testing.T) {
 	archives := recorded(t)
-	for _, name := range []string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "prterun", "hydra", "leaderworkerset", "job_tasks", "jobset"} {
-		s := system(archives["testdata/"+name+".txtar"])
-		all := s.Environ
-		for i, pair := range all {
-			variable, _, _ := strings.Cut(pair, "=")
-			s.Environ = append(append([]string{}, all[:i]...), all[i+1:]...)
-			if f := Look(s); f.Refusal() == nil && variable != "PRTE_LAUNCHED" { // PMIX_RANK is set by srun, too
-				t.Errorf("%s without %s runs alone:\n%s", name, variable, told(f))
+	for _, name := range []string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "prterun", "hydra",
+		"leaderworkerset", "job_tasks", "jobset"} {
+		t.Run(name, func(t *testing.T) {
+			s := system(archives["testdata/"+name+".txtar"])
+			all := s.Environ
+			for i, pair := range all {
+				variable, _, _ := strings.Cut(pair, "=")
+				s.Environ = append(append([]string{}, all[:i]...), all[i+1:]...)
+				if f := Look(s); f.Refusal() == nil && variable != "PRTE_LAUNCHED" { // PMIX_RANK is set by srun, too
+					t.Errorf("%s without %s runs alone:\n%s", name, variable, told(f))
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -53,7 +56,8 @@ func TestSignsOfOthers(t *testing.T) {
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1":                  "",
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1 PSBENCH_SECRET=x": "by Kubernetes Job this process is rank 0 of tasks that it does not count (JOB_COMPLETION_INDEX=0)",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here", ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+		f := Look(System{Environ: strings.Fields(environ), Host: "here",
+			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
 		err := f.Refusal()
 		if strings.Contains(told(f), "SECRET=x") || strings.Contains(fmt.Sprint(f.Views), "{PSBENCH_SECRET") {
 			t.Errorf("%s: the secret is shown:\n%s", environ, told(f))

@@ -26,7 +26,8 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 	if core := value(option.CoreVariable); core != "" {
 		return core, option.CoreVariable
 	}
-	leader := map[string]string{"torchrun": "MASTER_ADDR", torchVariables: "MASTER_ADDR", "LeaderWorkerSet": "LWS_LEADER_ADDRESS"}[f.Launcher]
+	leader := map[string]string{"torchrun": "MASTER_ADDR", torchVariables: "MASTER_ADDR",
+		"LeaderWorkerSet": "LWS_LEADER_ADDRESS"}[f.Launcher]
 	if leader == "" || value(leader) == "" {
 		return "", ""
 	}
@@ -36,7 +37,8 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 // Stranded says that this task cannot find the others, and what to type instead.
 func (f *Finding) Stranded() error {
 	v := f.view()
-	return fmt.Errorf("by %s this process is %s (%s), which have no way to find each other: %s; %s=1 if this process is to run alone",
+	return fmt.Errorf(
+		"by %s this process is %s (%s), which have no way to find each other: %s; %s=1 if this process is to run alone",
 		v.Launcher, f.Place.words(), v.sources(), f.meeting(), option.OverrideVariable)
 }
 
@@ -50,12 +52,14 @@ func (f *Finding) meeting() string {
 		return fmt.Sprintf("type %s=$(%s) mpirun -x %s -x %s=%s -n %d --map-by ppr:1:node psbench ...",
 			option.SecretVariable, drawn, option.SecretVariable, option.CoreVariable, f.first(), f.Place.Size)
 	case "torchrun":
-		return "make a secret, " + drawn + " >key && chmod 600 key, copy the file to all hosts, and type torchrun ... psbench run --secret-file key"
+		return "make a secret, " + drawn +
+			" >key && chmod 600 key, copy the file to all hosts, and type torchrun ... psbench run --secret-file key"
 	case kubernetes, "LeaderWorkerSet", torchVariables:
 		return fmt.Sprintf("the manifest must give all pods a secret by %s, as deploy/job.yaml does",
 			option.SecretVariable)
 	}
-	return fmt.Sprintf("start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret by --secret-file or %s",
+	return fmt.Sprintf(
+		"start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret by --secret-file or %s",
 		option.SecretVariable)
 }
 

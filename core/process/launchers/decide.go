@@ -18,7 +18,8 @@ import (
 // as srun does those of torchrun; then the inner one decides.
 func (f *Finding) decide(r *reader) {
 	f.reader = r
-	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1, Host: r.Host}, "no launcher has started this process as one of several"
+	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1,
+		Host: r.Host}, "no launcher has started this process as one of several"
 	if value, set := r.text(option.OverrideVariable); set {
 		if value == "1" {
 			f.Why = option.OverrideVariable + " is 1"
@@ -47,8 +48,9 @@ func (f *Finding) decide(r *reader) {
 	case decides != nil:
 		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
 	case given != "": // whoever gives it means others to come
-		f.Err = fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone",
-			given, f.Why, option.OverrideVariable)
+		f.Err =
+			fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone",
+				given, f.Why, option.OverrideVariable)
 		return
 	}
 	if !f.Place.Several() {
@@ -145,7 +147,8 @@ func (c *Contradiction) Error() string {
 func (f *Finding) Refusal() error {
 	const override = option.OverrideVariable + "=1 if this process is to run alone all the same"
 	// A file that the user gave is mended by the user; what a launcher says may be wrong.
-	launched := slices.ContainsFunc(f.Views, func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
+	launched := slices.ContainsFunc(f.Views,
+		func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
 	switch {
 	case f.Err != nil && launched:
 		return fmt.Errorf("%w\nset %s", f.Err, override)
@@ -205,7 +208,8 @@ func (f *Finding) SpeaksPMIx() bool {
 // process as the rank that was decided, "" where there is none.
 func (f *Finding) Connection() (variable, value string) {
 	for _, v := range f.Views {
-		if v.Launcher != hydra || v.Place == nil || f.Launcher == Alone || !same(v.Place, &f.Place) || v.Place.Size != f.Place.Size {
+		if v.Launcher != hydra || v.Place == nil || f.Launcher == Alone || !same(v.Place, &f.Place) ||
+			v.Place.Size != f.Place.Size {
 			continue
 		}
 		for _, read := range v.Read {

@@ -43,9 +43,9 @@ const (
 )
 
 // ParseHosts reads a file of hosts: one a line, as in "node1 psbench=/opt/psbench". It takes the files of launchers,
-// too: those of Open MPI and DeepSpeed (node1 slots=4), MPICH, Intel MPI and Horovod (node1:4, with commas between), Slurm
-// (node[01-04,7]) and PBS (a line for each slot of a host). A word that begins with # begins a comment. An error begins
-// with the number of its line.
+// too: those of Open MPI and DeepSpeed (node1 slots=4), MPICH, Intel MPI and Horovod (node1:4, with commas between),
+// Slurm (node[01-04,7]) and PBS (a line for each slot of a host). A word that begins with # begins a comment. An error
+// begins with the number of its line.
 func ParseHosts(text string) ([]Host, error) {
 	hosts, _, err := parseHosts(text)
 	return hosts, err
@@ -70,7 +70,8 @@ func parseHosts(text string) (hosts []Host, slots int, err error) {
 				lines[h.Name] = n
 				hosts = append(hosts, h)
 			} else if !slices.Contains(hosts, h) {
-				return nil, 0, fmt.Errorf("%d: %s is in line %d already, with another user or psbench=", n, h.Name, first)
+				return nil, 0, fmt.Errorf("%d: %s is in line %d already, with another user or psbench=", n, h.Name,
+					first)
 			}
 		}
 		if len(hosts) > mostHosts {
@@ -127,7 +128,8 @@ var ignored = map[string]bool{
 
 // parseOptions reads what follows a host: its user and psbench there, and how many slots it has.
 func parseOptions(words []string) (of Host, slots int, err error) {
-	if len(words) >= 2 && isCount(words[0]) && strings.Contains(words[1], "@") { // Grid Engine: slots queue@host processors
+	// Grid Engine: slots queue@host processors
+	if len(words) >= 2 && isCount(words[0]) && strings.Contains(words[1], "@") {
 		slots, _ = strconv.Atoi(words[0])
 		return Host{}, slots, nil
 	}
@@ -148,7 +150,9 @@ func parseOptions(words []string) (of Host, slots int, err error) {
 		case (key == "user" || key == "username") && isUser(value):
 			of.User = value
 		default:
-			return of, 0, fmt.Errorf("%s follows the host but only psbench=/PATH, user=NAME and slots=N from 1 to %d may; hosts have a line each, or commas between", quote.String(word), mostSlots)
+			return of, 0,
+				fmt.Errorf("%s follows the host but only psbench=/PATH, user=NAME and slots=N from 1 to %d may; hosts have a line each, or commas between",
+					quote.String(word), mostSlots)
 		}
 		given[key] = true
 	}
@@ -195,7 +199,8 @@ func expandRanges(word string) ([]string, error) {
 		first, wrong := strconv.ParseUint(low, 10, 32)
 		last, alsoWrong := strconv.ParseUint(cmp.Or(high, low), 10, 32)
 		if !closed || wrong != nil || alsoWrong != nil || last < first || last-first >= mostHosts {
-			return nil, fmt.Errorf("%s is no list of hosts as Slurm writes them, such as node[01-03,7]", quote.String(word))
+			return nil, fmt.Errorf("%s is no list of hosts as Slurm writes them, such as node[01-03,7]",
+				quote.String(word))
 		}
 		for n := first; n <= last && len(names) <= mostHosts; n++ {
 			for _, end := range ends {
@@ -206,8 +211,8 @@ func expandRanges(word string) ([]string, error) {
 	return names, nil
 }
 
-// parseHost reads NAME, with USER@ before it and :SLOTS after it if these are given. An address of IPv6 with slots is in
-// brackets.
+// parseHost reads NAME, with USER@ before it and :SLOTS after it if these are given. An address of IPv6 with slots is
+// in brackets.
 func parseHost(text string) (h Host, slots int, err error) {
 	wrong := fmt.Errorf("%s is no name and no address of a host", quote.String(text))
 	name := text
@@ -234,7 +239,9 @@ func parseHost(text string) (h Host, slots int, err error) {
 	case !isHost(name):
 		return h, 0, wrong
 	case count != "" && !isCount(count):
-		return h, 0, fmt.Errorf("%s has %s after the colon, but only a count of slots from 1 to %d may stand there; ports are those of ~/.ssh/config", quote.String(text), quote.String(count), mostSlots)
+		return h, 0,
+			fmt.Errorf("%s has %s after the colon, but only a count of slots from 1 to %d may stand there; ports are those of ~/.ssh/config",
+				quote.String(text), quote.String(count), mostSlots)
 	}
 	h.Name = name
 	slots, _ = strconv.Atoi(count)
@@ -251,10 +258,12 @@ const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 
 
 // isHost is for what goes on command lines: nothing that begins with a dash.
 func isHost(name string) bool {
-	return name != "" && len(name) <= 253 && strings.Trim(name, letters+digits+".:_-") == "" && strings.Trim(name[:1], letters+digits+":") == ""
+	return name != "" && len(name) <= 253 && strings.Trim(name, letters+digits+".:_-") == "" &&
+		strings.Trim(name[:1], letters+digits+":") == ""
 }
 
 // isUser is isHost for the name of a user.
 func isUser(name string) bool {
-	return name != "" && len(name) <= 64 && strings.Trim(name, letters+digits+"._-") == "" && strings.Trim(name[:1], letters+digits+"_") == ""
+	return name != "" && len(name) <= 64 && strings.Trim(name, letters+digits+"._-") == "" &&
+		strings.Trim(name[:1], letters+digits+"_") == ""
 }

@@ -37,7 +37,8 @@ func hostsFile(r *reader) (*Place, string, error) {
 		case h.Name != r.Host && (r.IsHere == nil || !r.IsHere(h.Name)):
 			p.Others = append(p.Others, h)
 		case here != "":
-			return nil, "", fmt.Errorf("%s: %s and %s both are this host, %s: leave one out", quote.Word(r.HostsFile), here, h.Name, r.Host)
+			return nil, "", fmt.Errorf("%s: %s and %s both are this host, %s: leave one out", quote.Word(r.HostsFile),
+				here, h.Name, r.Host)
 		default:
 			here = h.Name
 		}

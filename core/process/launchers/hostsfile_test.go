@@ -9,8 +9,10 @@ import (
 )
 
 func TestParseHosts(t *testing.T) {
-	got, err := ParseHosts("# rack 1\n\nnode1  slots=4\r\n\tnode-2.example.org psbench=/opt/psbench\n10.0.0.3\nfd00::3 slots=2 psbench=/b")
-	want := []Host{{Name: "node1"}, {Name: "node-2.example.org", Program: "/opt/psbench"}, {Name: "10.0.0.3"}, {Name: "fd00::3", Program: "/b"}}
+	got, err := ParseHosts(
+		"# rack 1\n\nnode1  slots=4\r\n\tnode-2.example.org psbench=/opt/psbench\n10.0.0.3\nfd00::3 slots=2 psbench=/b")
+	want := []Host{{Name: "node1"}, {Name: "node-2.example.org", Program: "/opt/psbench"}, {Name: "10.0.0.3"},
+		{Name: "fd00::3", Program: "/b"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -48,9 +50,11 @@ func TestParseHosts(t *testing.T) {
 		strings.Repeat("a", 254): "is no name and no address of a host",
 		numbered(mostHosts + 1):  "16385: there are more than 16384 hosts",
 	} {
-		if _, err := ParseHosts(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q gives %v, which does not say %s", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := ParseHosts(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.40q gives %v, which does not say %s", text, err, want)
+			}
+		})
 	}
 }
 
@@ -60,27 +64,34 @@ func TestHostsOfLaunchers(t *testing.T) {
 		text, want string
 		slots      int
 	}{
-		"Open MPI":                  {"# cluster\nnode1 slots=4 max_slots=8\nnode2 slots = 4 max-slots=8 # the second\nu@node3\n", "node1 node2 u@node3", 9},
+		"Open MPI": {
+			"# cluster\nnode1 slots=4 max_slots=8\nnode2 slots = 4 max-slots=8 # the second\nu@node3\n",
+			"node1 node2 u@node3", 9,
+		},
 		"Open MPI, a line per slot": {"node1\nnode1\nnode2\nnode1\n", "node1 node2", 4},
 		"MPICH":                     {"node1:2\nnode2:4 ifname=eth1\nnode3 user=u\n", "node1 node2 u@node3", 7},
 		"Horovod":                   {"host1:2,host2:2", "host1 host2", 4},
 		"with spaces":               {"host1:2, host2:2 ,host3,\n", "host1 host2 host3", 5},
 		"DeepSpeed":                 {"worker-1 slots=4\r\nworker-2 slots=4\r\n", "worker-1 worker-2", 8},
-		"Slurm":                     {"node[01-03,7],login,gpu[9-11]-ib", "node01 node02 node03 node7 login gpu9-ib gpu10-ib gpu11-ib", 8},
-		"Slurm, two ranges":         {"r[1-2]n[08-09]", "r1n08 r1n09 r2n08 r2n09", 4},
-		"Slurm, with slots":         {"node[1-2] slots=4", "node1 node2", 8},
-		"PBS":                       {"n1.cluster\nn1.cluster\nn2.cluster\nn2.cluster\n", "n1.cluster n2.cluster", 4},
-		"Grid Engine":               {"node1 4 all.q@node1 UNDEFINED\nnode2 4 all.q@node2 <NULL>\n", "node1 node2", 8},
-		"addresses":                 {"\ufefffd00::3\n[fd00::4]:2\n[fd00::5]\n10.0.0.1:3\t\n", "fd00::3 fd00::4 fd00::5 10.0.0.1", 7},
+		"Slurm": {"node[01-03,7],login,gpu[9-11]-ib",
+			"node01 node02 node03 node7 login gpu9-ib gpu10-ib gpu11-ib", 8},
+		"Slurm, two ranges": {"r[1-2]n[08-09]", "r1n08 r1n09 r2n08 r2n09", 4},
+		"Slurm, with slots": {"node[1-2] slots=4", "node1 node2", 8},
+		"PBS":               {"n1.cluster\nn1.cluster\nn2.cluster\nn2.cluster\n", "n1.cluster n2.cluster", 4},
+		"Grid Engine":       {"node1 4 all.q@node1 UNDEFINED\nnode2 4 all.q@node2 <NULL>\n", "node1 node2", 8},
+		"addresses": {"\ufefffd00::3\n[fd00::4]:2\n[fd00::5]\n10.0.0.1:3\t\n",
+			"fd00::3 fd00::4 fd00::5 10.0.0.1", 7},
 	} {
-		hosts, slots, err := parseHosts(c.text)
-		var got []string
-		for _, h := range hosts {
-			got = append(got, h.String())
-		}
-		if strings.Join(got, " ") != c.want || slots != c.slots || err != nil {
-			t.Errorf("%s: %q, %d slots, %v, want %q, %d", name, got, slots, err, c.want, c.slots)
-		}
+		t.Run(name, func(t *testing.T) {
+			hosts, slots, err := parseHosts(c.text)
+			var got []string
+			for _, h := range hosts {
+				got = append(got, h.String())
+			}
+			if strings.Join(got, " ") != c.want || slots != c.slots || err != nil {
+				t.Errorf("%s: %q, %d slots, %v, want %q, %d", name, got, slots, err, c.want, c.slots)
+			}
+		})
 	}
 }
 
@@ -88,10 +99,11 @@ func TestHostsOfLaunchers(t *testing.T) {
 func TestThisHostInAFile(t *testing.T) {
 	s := System{Host: "node2", HostsFile: "hosts.txt", IsHere: func(name string) bool { return name == "10.0.0.2" }}
 	for text, want := range map[string]Place{
-		"node1\nnode2\nnode3":     {Size: 3, Others: []Host{{Name: "node1"}, {Name: "node3"}}},
-		"10.0.0.2\nnode1":         {Size: 2, Others: []Host{{Name: "node1"}}},
-		"node1 psbench=/p\nnode3": {Size: 3, Others: []Host{{Name: "node1", Program: "/p"}, {Name: "node3"}}, Apart: true},
-		"node2":                   {Size: 1},
+		"node1\nnode2\nnode3": {Size: 3, Others: []Host{{Name: "node1"}, {Name: "node3"}}},
+		"10.0.0.2\nnode1":     {Size: 2, Others: []Host{{Name: "node1"}}},
+		"node1 psbench=/p\nnode3": {Size: 3, Others: []Host{{Name: "node1", Program: "/p"}, {Name: "node3"}},
+			Apart: true},
+		"node2": {Size: 1},
 	} {
 		s.ReadFile = func(string) ([]byte, error) { return []byte(text), nil }
 		f := Look(s)
@@ -101,7 +113,8 @@ func TestThisHostInAFile(t *testing.T) {
 		}
 	}
 	s.ReadFile = func(string) ([]byte, error) { return []byte("node2\n10.0.0.2"), nil }
-	if err := Look(s).Err; err == nil || !strings.Contains(err.Error(), "hosts.txt: node2 and 10.0.0.2 both are this host, node2: leave one out") {
+	if err := Look(s).Err; err == nil ||
+		!strings.Contains(err.Error(), "hosts.txt: node2 and 10.0.0.2 both are this host, node2: leave one out") {
 		t.Error(err)
 	}
 }

@@ -31,8 +31,9 @@ func job(r *reader) (*Place, string, error) {
 	case err != nil && cluster:
 		return nil, "", err
 	case size > 1 && (err != nil || rank < 0):
-		return nil, "", fmt.Errorf("%s is %d but %s, which tells them apart, is not set: the Job must have completionMode Indexed",
-			option.TasksVariable, size, index)
+		return nil, "",
+			fmt.Errorf("%s is %d but %s, which tells them apart, is not set: the Job must have completionMode Indexed",
+				option.TasksVariable, size, index)
 	case size > 1 && !cluster:
 		return nil, "", fmt.Errorf("%s is %d but KUBERNETES_SERVICE_HOST is not set, as it is in a pod",
 			option.TasksVariable, size)
@@ -62,7 +63,8 @@ func job(r *reader) (*Place, string, error) {
 		p.Size, p.Rank, p.From = 1, 0, Sources{}
 		why += ", whose pods have no names for each other, so that each works alone"
 	case subdomain == "" && !core:
-		why += fmt.Sprintf(", which have a secret to meet by, %s; how many there are is not told: its manifest can by %s",
+		why += fmt.Sprintf(
+			", which have a secret to meet by, %s; how many there are is not told: its manifest can by %s",
 			option.SecretVariable, option.TasksVariable)
 	case subdomain == "":
 		why += fmt.Sprintf(", which are to meet at %s; how many there are is not told: its manifest can by %s",

@@ -124,14 +124,17 @@ func TestOnlyKnownVariablesCount(t *testing.T) {
 func TestPartsOfEnvironments(t *testing.T) {
 	archives := recorded(t)
 	// What each launcher is known by: without these it is not there.
-	marks := []string{"SLURM_STEP_ID", "SLURM_JOB_ID", "SLURM_JOBID", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PRTE_LAUNCHED", "PMI_SIZE", "PMI_RANK", "PMI_FD",
+	marks := []string{"SLURM_STEP_ID", "SLURM_JOB_ID", "SLURM_JOBID", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+		"PRTE_LAUNCHED", "PMI_SIZE", "PMI_RANK", "PMI_FD",
 		"TORCHELASTIC_RUN_ID", "LWS_LEADER_ADDRESS", option.TasksVariable}
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom([]string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "hydra", "torchrun", "leaderworkerset", "torchrun_slurm", "job_tasks", "jobset"}).Draw(t, "environment")
+		name := rapid.SampledFrom([]string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "hydra", "torchrun",
+			"leaderworkerset", "torchrun_slurm", "job_tasks", "jobset"}).Draw(t, "environment")
 		s := system(archives["testdata/"+name+".txtar"])
 		var kept []string
 		for _, pair := range s.Environ {
-			if variable, _, _ := strings.Cut(pair, "="); slices.Contains(marks, variable) || rapid.Bool().Draw(t, variable) {
+			if variable, _, _ := strings.Cut(pair, "="); slices.Contains(marks, variable) ||
+				rapid.Bool().Draw(t, variable) {
 				kept = append(kept, pair)
 			}
 		}
@@ -145,10 +148,12 @@ func TestPartsOfEnvironments(t *testing.T) {
 // Whatever variables hold, the answer is a place or an error.
 func FuzzValues(f *testing.F) {
 	for _, a := range recorded(f) {
-		f.Add(strings.Join(system(a).Environ, "\n"), "127.0.0.1 localhost\n10.1.2.3 here.sub.default.svc.cluster.local here\n")
+		f.Add(strings.Join(system(a).Environ, "\n"),
+			"127.0.0.1 localhost\n10.1.2.3 here.sub.default.svc.cluster.local here\n")
 	}
 	f.Fuzz(func(t *testing.T, environ, hosts string) {
-		s := System{Environ: strings.Split(environ, "\n"), Host: "here", ReadFile: func(string) ([]byte, error) { return []byte(hosts), nil }}
+		s := System{Environ: strings.Split(environ, "\n"), Host: "here",
+			ReadFile: func(string) ([]byte, error) { return []byte(hosts), nil }}
 		found := Look(s)
 		p := found.Place
 		if found.Err == nil && (p.Rank < 0 || p.Size < 0 || p.Size > 0 && p.Rank >= p.Size || p.Local < -1) {

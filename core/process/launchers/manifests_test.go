@@ -96,7 +96,8 @@ func manifests(t *testing.T, path string) map[string]manifest {
 		case err != nil:
 			t.Fatalf("%s: %v", path, err)
 		}
-		if version := map[string]string{"Job": "batch/v1", "Service": "v1", "JobSet": "jobset.x-k8s.io/v1alpha2"}[m.Kind]; m.APIVersion != version {
+		if version := map[string]string{"Job": "batch/v1", "Service": "v1",
+			"JobSet": "jobset.x-k8s.io/v1alpha2"}[m.Kind]; m.APIVersion != version {
 			t.Errorf("%s: %s is of %q, want %q", path, m.Kind, m.APIVersion, version)
 		}
 		byKind[m.Kind] = m
@@ -107,18 +108,21 @@ func manifests(t *testing.T, path string) map[string]manifest {
 // has a node to itself; host gives the name of a pod, and label is one that all have.
 func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func(index int) string) {
 	t.Helper()
-	if j.CompletionMode != "Indexed" || j.Completions < 2 || j.Parallelism != j.Completions || len(j.Template.Spec.Containers) != 1 {
+	if j.CompletionMode != "Indexed" || j.Completions < 2 || j.Parallelism != j.Completions ||
+		len(j.Template.Spec.Containers) != 1 {
 		t.Fatalf("its pods do not all run at once, each with an index: %+v", j)
 	}
 	spec := j.Template.Spec
-	if apart := spec.Affinity.PodAntiAffinity.Required; len(apart) != 1 || apart[0].TopologyKey != "kubernetes.io/hostname" || apart[0].LabelSelector.MatchLabels[label[0]] != label[1] {
+	if apart := spec.Affinity.PodAntiAffinity.Required; len(apart) != 1 ||
+		apart[0].TopologyKey != "kubernetes.io/hostname" || apart[0].LabelSelector.MatchLabels[label[0]] != label[1] {
 		t.Errorf("two pods may share a node: %+v", apart)
 	}
 	if command := spec.Containers[0].Command; len(command) < 2 || command[0] != "psbench" || command[1] != "run" {
 		t.Errorf("it runs %q", command)
 	}
 	if !slices.ContainsFunc(spec.Containers[0].Env, func(v podVariable) bool {
-		return v.Name == option.SecretVariable && v.Value == "" && v.ValueFrom.SecretKeyRef.Name != "" && v.ValueFrom.SecretKeyRef.Key != ""
+		return v.Name == option.SecretVariable && v.Value == "" && v.ValueFrom.SecretKeyRef.Name != "" &&
+			v.ValueFrom.SecretKeyRef.Key != ""
 	}) {
 		t.Errorf("its pods have no secret: %+v", spec.Containers[0].Env)
 	}
@@ -139,7 +143,8 @@ func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func
 		if core, _, err := net.SplitHostPort(address); err != nil || core != host(0)+"."+subdomain {
 			t.Errorf("pod %d seeks the first one at %q: %v", index, core, err)
 		}
-		if p := f.Place; f.Err != nil || f.Launcher != kubernetes || p.Rank != index || p.Size != j.Completions || p.Host != name {
+		if p := f.Place; f.Err != nil || f.Launcher != kubernetes || p.Rank != index || p.Size != j.Completions ||
+			p.Host != name {
 			t.Errorf("pod %d: by %s it is rank %d of %s on %s: %v", index, f.Launcher, p.Rank, p.Tasks(), p.Host, f.Err)
 		}
 	}
@@ -151,7 +156,8 @@ func TestExamplesOfManifests(t *testing.T) {
 		docs := manifests(t, "../../../deploy/job.yaml")
 		job, service := docs["Job"], docs["Service"]
 		subdomain := job.Spec.Template.Spec.Subdomain
-		if service.Metadata.Name != subdomain || service.Spec.ClusterIP != "None" || service.Spec.Selector["job-name"] != job.Metadata.Name {
+		if service.Metadata.Name != subdomain || service.Spec.ClusterIP != "None" ||
+			service.Spec.Selector["job-name"] != job.Metadata.Name {
 			t.Errorf("the Service gives the pods no names: %+v", service)
 		}
 		job.Spec.pods(t, subdomain, [2]string{"job-name", job.Metadata.Name}, func(index int) string {
@@ -161,12 +167,14 @@ func TestExamplesOfManifests(t *testing.T) {
 	})
 	t.Run("JobSet", func(t *testing.T) {
 		set := manifests(t, "../../../deploy/jobset.yaml")["JobSet"]
-		if len(set.Spec.ReplicatedJobs) != 1 || set.Spec.ReplicatedJobs[0].Replicas != 1 || !set.Spec.Network.EnableDNSHostnames {
+		if len(set.Spec.ReplicatedJobs) != 1 || set.Spec.ReplicatedJobs[0].Replicas != 1 ||
+			!set.Spec.Network.EnableDNSHostnames {
 			t.Fatalf("it is not one Job whose pods have names: %+v", set)
 		}
 		jobs := set.Spec.ReplicatedJobs[0]
-		jobs.Template.Spec.pods(t, set.Metadata.Name, [2]string{"jobset.sigs.k8s.io/jobset-name", set.Metadata.Name}, func(index int) string {
-			return fmt.Sprintf("%s-%s-0-%d", set.Metadata.Name, jobs.Name, index)
-		})
+		jobs.Template.Spec.pods(t, set.Metadata.Name, [2]string{"jobset.sigs.k8s.io/jobset-name", set.Metadata.Name},
+			func(index int) string {
+				return fmt.Sprintf("%s-%s-0-%d", set.Metadata.Name, jobs.Name, index)
+			})
 	})
 }

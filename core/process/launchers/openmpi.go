@@ -23,7 +23,8 @@ func openMPI(r *reader) (*Place, string, error) {
 		return nil, size + " is not set", nil
 	case !sized && !ranked:
 		n, err := r.needed("PMIX_RANK", "PRTE_LAUNCHED")
-		return &Place{Rank: max(n, 0), Local: -1, Host: r.Host, From: Sources{Rank: "PMIX_RANK"}}, "a process of prterun, which does not tell how many there are", err
+		return &Place{Rank: max(n, 0), Local: -1, Host: r.Host, From: Sources{Rank: "PMIX_RANK"}},
+			"a process of prterun, which does not tell how many there are", err
 	}
 	p, err := r.place(size, rank, local)
 	if err != nil {
@@ -51,7 +52,8 @@ func openMPI(r *reader) (*Place, string, error) {
 }
 
 // pmixServers are the variables that say where the launcher listens, each for a version of PMIx.
-var pmixServers = []string{"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21", "PMIX_SERVER_URI2"}
+var pmixServers = []string{"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21",
+	"PMIX_SERVER_URI2"}
 
 // daemon says whether a daemon of mpirun started this process, as on every host but mpirun's own: the
 // server is named for it, JOB.0 where it is mpirun itself. Slurm's srun starts such daemons.
@@ -63,7 +65,9 @@ func (r *reader) daemon() (*Agents, error) {
 	server, _, found := strings.Cut(uri, ";")
 	dot := strings.LastIndexByte(server, '.')
 	if !found || dot < 0 || server[dot+1:] == "" || strings.Trim(server[dot+1:], "0123456789") != "" {
-		return nil, fmt.Errorf("%s is %s but must begin with a job, the number of a server and a semicolon, as in 17.0;", name, quote.String(uri))
+		return nil, fmt.Errorf(
+			"%s is %s but must begin with a job, the number of a server and a semicolon, as in 17.0;", name,
+			quote.String(uri))
 	}
 	if server[dot+1:] == "0" {
 		return nil, nil

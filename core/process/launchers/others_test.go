@@ -43,7 +43,8 @@ func TestOthers(t *testing.T) {
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1":                 "by JOB_COMPLETION_INDEX=0 (Kubernetes) it is one of several tasks: its manifest can say by PSBENCH_TASKS how many there are, or",
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1 PSBENCH_TASKS=1": "",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here", ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+		f := Look(System{Environ: strings.Fields(environ), Host: "here",
+			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
 		if err := f.Refusal(); err != nil || (f.Lone == "") != (want == "") || !strings.Contains(f.Lone, want) {
 			t.Errorf("%s: %v, warns %q, want %q", environ, err, f.Lone, want)
 		}
@@ -63,7 +64,8 @@ func TestWhatToType(t *testing.T) {
 		"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a KUBERNETES_SERVICE_HOST=10.0.0.1":        "the manifest must give all pods a secret by PSBENCH_SECRET, as deploy/job.yaml does;",
 		"PMI_RANK=0 PMI_SIZE=2": "start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here", ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+		f := Look(System{Environ: strings.Fields(environ), Host: "here",
+			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
 		err := f.Crowded()
 		if err == nil {
 			err = f.Stranded()
@@ -74,22 +76,27 @@ func TestWhatToType(t *testing.T) {
 	}
 }
 
-// What torch.distributed meets by makes tasks in a pod, or where psbench was given a secret; other launchers count instead.
+// What torch.distributed meets by makes tasks in a pod, or where psbench was given a secret; other launchers count
+// instead.
 func TestTorchDistributed(t *testing.T) {
 	const torch, pod = "RANK=1 WORLD_SIZE=4 MASTER_ADDR=job-master-0 ", "KUBERNETES_SERVICE_HOST=10.0.0.1 "
 	for environ, want := range map[string]string{
 		torch + pod:                "torch.distributed: rank 1 of 4, local rank -1, on here",
 		torch + "PSBENCH_SECRET=x": "torch.distributed: rank 1 of 4, local rank -1, on here",
-		torch + pod + "LOCAL_RANK=0 PET_NNODES=2 PET_NODE_RANK=0":         "torch.distributed: rank 0 of 2, local rank 0, on here",
-		torch + pod + "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0":     "Open MPI: rank 0 of 2, local rank -1, on here",
-		torch + pod + "PSBENCH_ALONE=1":                                   "none: rank 0 of 1, local rank 0, on here",
-		"RANK=5 WORLD_SIZE=4 MASTER_ADDR=a " + pod:                        "none: rank 0 of 1, local rank 0, on here",
-		"RANK=0 WORLD_SIZE=1 MASTER_ADDR=a " + pod:                        "torch.distributed: rank 0 of 1, local rank -1, on here",
-		"RANK=x WORLD_SIZE=4 MASTER_ADDR=a " + pod + "HOROVOD_SIZE=1":     "none: rank 0 of 1, local rank 0, on here",
-		"TORCHELASTIC_RUN_ID=a RANK=1 WORLD_SIZE=4 LOCAL_RANK=1 " + torch: "torchrun: rank 1 of 4, local rank 1, on here",
+		torch + pod + "LOCAL_RANK=0 PET_NNODES=2 PET_NODE_RANK=0":     "torch.distributed: rank 0 of 2, local rank 0, on here",
+		torch + pod + "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0": "Open MPI: rank 0 of 2, local rank -1, on here",
+		torch + pod + "PSBENCH_ALONE=1":                               "none: rank 0 of 1, local rank 0, on here",
+		"RANK=5 WORLD_SIZE=4 MASTER_ADDR=a " + pod:                    "none: rank 0 of 1, local rank 0, on here",
+		"RANK=0 WORLD_SIZE=1 MASTER_ADDR=a " +
+			pod: "torch.distributed: rank 0 of 1, local rank -1, on here",
+		"RANK=x WORLD_SIZE=4 MASTER_ADDR=a " + pod + "HOROVOD_SIZE=1": "none: rank 0 of 1, local rank 0, on here",
+		"TORCHELASTIC_RUN_ID=a RANK=1 WORLD_SIZE=4 LOCAL_RANK=1 " +
+			torch: "torchrun: rank 1 of 4, local rank 1, on here",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here", ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
-		if said := told(f); f.Err != nil || !strings.Contains(said, "decides: "+want) || strings.Contains(said, "SECRET=x") {
+		f := Look(System{Environ: strings.Fields(environ), Host: "here",
+			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+		if said := told(f); f.Err != nil || !strings.Contains(said, "decides: "+want) ||
+			strings.Contains(said, "SECRET=x") {
 			t.Errorf("%s: %v, want %s\n%s", environ, f.Err, want, said)
 		}
 	}

@@ -24,7 +24,8 @@ func slurm(r *reader) (*Place, string, error) {
 		return nil, "SLURM_JOB_ID is not set", r.without("SLURM_JOB_ID")
 	}
 	if old, set := r.text("SLURM_JOBID"); set && old != id {
-		return nil, "", fmt.Errorf("%s is %s but SLURM_JOBID is %s: they are one job", name, quote.Word(id), quote.Word(old))
+		return nil, "", fmt.Errorf("%s is %s but SLURM_JOBID is %s: they are one job", name, quote.Word(id),
+			quote.Word(old))
 	}
 	job := "job " + quote.Word(id)
 	if element, set := r.text("SLURM_ARRAY_TASK_ID"); set {
@@ -51,7 +52,9 @@ func slurm(r *reader) (*Place, string, error) {
 		return nil, "", err
 	}
 	if submitted {
-		return r.single(), fmt.Sprintf("the batch script of %s: the step that its variables name has more nodes, so it is the one that submitted the job", job), nil
+		return r.single(),
+			fmt.Sprintf("the batch script of %s: the step that its variables name has more nodes, so it is the one that submitted the job",
+				job), nil
 	}
 	p, err := r.place("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID")
 	if err != nil {
@@ -110,7 +113,8 @@ func (r *reader) listed(p *Place) error {
 	}
 	ranks := strings.Split(list, ",")
 	if p.Local >= len(ranks) || ranks[p.Local] != strconv.Itoa(p.Rank) {
-		return fmt.Errorf("SLURM_PROCID is %d and SLURM_LOCALID is %d, but SLURM_GTIDS, the ranks of this host, is %s", p.Rank, p.Local, quote.String(list))
+		return fmt.Errorf("SLURM_PROCID is %d and SLURM_LOCALID is %d, but SLURM_GTIDS, the ranks of this host, is %s",
+			p.Rank, p.Local, quote.String(list))
 	}
 	return nil
 }

@@ -19,7 +19,9 @@ func torchrun(r *reader) (*Place, string, error) {
 	case !elastic:
 		return nil, "TORCHELASTIC_RUN_ID is not set", nil
 	case !local || !ranked:
-		return nil, "", errors.New("TORCHELASTIC_RUN_ID is set but RANK and LOCAL_RANK are not both, as they are for a worker of torchrun")
+		return nil, "",
+			errors.New(
+				"TORCHELASTIC_RUN_ID is set but RANK and LOCAL_RANK are not both, as they are for a worker of torchrun")
 	}
 	p, err := r.place("WORLD_SIZE", "RANK", "LOCAL_RANK")
 	if err != nil {
@@ -66,7 +68,8 @@ func torchDistributed(r *reader) (*Place, string, error) {
 		return nil, err.Error(), nil
 	}
 	// Of a PyTorchJob that counts workers, psbench is one task of each pod.
-	if nodes, node := r.count("PET_NNODES"), r.count("PET_NODE_RANK"); nodes > 0 && node >= 0 && (nodes != p.Size || node != p.Rank) {
+	if nodes, node := r.count("PET_NNODES"), r.count("PET_NODE_RANK"); nodes > 0 && node >= 0 &&
+		(nodes != p.Size || node != p.Rank) {
 		p.Size, p.Rank, p.From.Size, p.From.Rank = nodes, node, "PET_NNODES", "PET_NODE_RANK"
 	}
 	if p.Local >= p.Size {

@@ -25,7 +25,8 @@ func beBeating() {
 		if n++; n == 3 {
 			close(told)
 		}
-		return Beat{Phase: "measured pass" + strings.Repeat("x", 1000), Iterations: n, Of: 40, Rate: 12.5, Loss: Finite(math.NaN())}
+		return Beat{Phase: "measured pass" + strings.Repeat("x", 1000), Iterations: n, Of: 40, Rate: 12.5,
+			Loss: Finite(math.NaN())}
 	})
 	<-told
 	// What this one starts inherits nothing of it.
@@ -43,7 +44,8 @@ func TestBeatsOfAChild(t *testing.T) {
 	}
 	cmd := exec.Command(os.Args[0])
 	var said bytes.Buffer
-	cmd.Env, cmd.ExtraFiles, cmd.Stderr = append(os.Environ(), BeatVariable(), "PSBENCH_TEST_CHILD=1"), []*os.File{w}, &said
+	cmd.Env, cmd.ExtraFiles, cmd.Stderr = append(os.Environ(), BeatVariable(), "PSBENCH_TEST_CHILD=1"), []*os.File{w},
+		&said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +67,14 @@ func TestBeatsOfAChild(t *testing.T) {
 // Who has no pipe, or a file that is none, tells nobody.
 func TestNoBeatPipe(t *testing.T) {
 	for _, value := range []string{"", "0", "3", "4", "x"} {
-		t.Setenv(beatVariable, value)
-		cmd := exec.Command(os.Args[0]) // whose file 3 is closed
-		cmd.Env = append(os.Environ(), "PSBENCH_TEST_CHILD=1")
-		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
-			t.Errorf("%s=%s: %v", beatVariable, value, err)
-		}
+		t.Run(value, func(t *testing.T) {
+			t.Setenv(beatVariable, value)
+			cmd := exec.Command(os.Args[0]) // whose file 3 is closed
+			cmd.Env = append(os.Environ(), "PSBENCH_TEST_CHILD=1")
+			if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
+				t.Errorf("%s=%s: %v", beatVariable, value, err)
+			}
+		})
 	}
 }
 
@@ -107,11 +111,13 @@ func TestReadBeats(t *testing.T) {
 		"{\"rate\":1e999}\n":           0,
 		strings.Repeat("x", 1<<20):     0,
 	} {
-		heard := 0
-		ReadBeats(strings.NewReader(text), func(Beat) { heard++ })
-		if heard != want {
-			t.Errorf("%.40q has %d beats, want %d", text, heard, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			heard := 0
+			ReadBeats(strings.NewReader(text), func(Beat) { heard++ })
+			if heard != want {
+				t.Errorf("%.40q has %d beats, want %d", text, heard, want)
+			}
+		})
 	}
 }
 

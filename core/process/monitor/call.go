@@ -12,7 +12,8 @@ import (
 
 // Call makes a call to a process and reports its failure. A call that takes
 // longer than the timeout (0: no limit) fails as a wait for what.
-func (m *Monitor) Call(ctx context.Context, name string, timeout time.Duration, what string, call func(context.Context) error) error {
+func (m *Monitor) Call(ctx context.Context, name string, timeout time.Duration, what string,
+	call func(context.Context) error) error {
 	err := bounded(ctx, name, timeout, what, call)
 	if err != nil {
 		m.Report(name, err)
@@ -20,7 +21,8 @@ func (m *Monitor) Call(ctx context.Context, name string, timeout time.Duration, 
 	return err
 }
 
-func bounded(ctx context.Context, name string, timeout time.Duration, what string, call func(context.Context) error) error {
+func bounded(ctx context.Context, name string, timeout time.Duration, what string,
+	call func(context.Context) error) error {
 	if timeout == 0 {
 		return call(ctx)
 	}

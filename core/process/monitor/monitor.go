@@ -62,7 +62,8 @@ const (
 // New makes the monitor of a run in which no wait takes longer than timeout, and
 // the context that ends with the run.
 func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor) {
-	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}), heard: map[string]time.Time{}, told: map[string]bool{}, cut: map[string]bool{}}
+	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}),
+		heard: map[string]time.Time{}, told: map[string]bool{}, cut: map[string]bool{}}
 	outer := ctx
 	ctx, m.cancel = context.WithCancelCause(ctx)
 	m.owned.Go(func() {
@@ -222,10 +223,11 @@ func (m *Monitor) mayBeDeath(b blame) bool {
 	if len(m.cut) > 0 {
 		return past < graceForEnd
 	}
-	return b.failure.Cause == fault.Peer && past < graceForSign && slices.ContainsFunc(b.failure.About, func(name string) bool {
-		heard, watched := m.heard[name]
-		return watched && heard.Before(b.at)
-	})
+	return b.failure.Cause == fault.Peer && past < graceForSign &&
+		slices.ContainsFunc(b.failure.About, func(name string) bool {
+			heard, watched := m.heard[name]
+			return watched && heard.Before(b.at)
+		})
 }
 
 func (m *Monitor) decide(err error) {

@@ -33,7 +33,8 @@ func waits(from string, about ...string) blame {
 }
 
 func lost(from, peer string) blame {
-	return blame{from: from, failure: fault.Failure{Cause: fault.Peer, Message: from + " lost " + peer, About: []string{peer}}}
+	return blame{from: from,
+		failure: fault.Failure{Cause: fault.Peer, Message: from + " lost " + peer, About: []string{peer}}}
 }
 
 func plain(from string) blame {
@@ -47,33 +48,49 @@ func TestExplain(t *testing.T) {
 		blames []blame
 		want   string
 	}{
-		"alone":                    {[]blame{lost("trainer0", "server2")}, "trainer0 lost server2"},
-		"a death wins":             {[]blame{plain("trainer0"), waits("server2", "trainer0"), lost("trainer0", "server2"), death("server2")}, "server2 died"},
-		"the first death":          {[]blame{death("data"), death("server2")}, "data died"},
-		"an error wins over waits": {[]blame{waits("server2", "trainer0"), lost("x", "y"), plain("trainer0"), waits("trainer1", "server2")}, "trainer0 failed"},
-		"the chain's end":          {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")}, "server2 waited"},
-		"the chain's end first":    {[]blame{waits("server2", "trainer1"), waits("trainer0", "server2")}, "server2 waited"},
-		"one of two is to blame":   {[]blame{waits("trainer0", "server2"), waits("server2", "trainer0", "trainer1")}, "server2 waited"},
+		"alone": {[]blame{lost("trainer0", "server2")}, "trainer0 lost server2"},
+		"a death wins": {[]blame{plain("trainer0"), waits("server2", "trainer0"),
+			lost("trainer0", "server2"), death("server2")}, "server2 died"},
+		"the first death": {[]blame{death("data"), death("server2")}, "data died"},
+		"an error wins over waits": {[]blame{waits("server2", "trainer0"), lost("x", "y"), plain("trainer0"),
+			waits("trainer1", "server2")}, "trainer0 failed"},
+		"the chain's end": {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")},
+			"server2 waited"},
+		"the chain's end first": {[]blame{waits("server2", "trainer1"), waits("trainer0", "server2")},
+			"server2 waited"},
+		"one of two is to blame": {[]blame{waits("trainer0", "server2"), waits("server2", "trainer0", "trainer1")},
+			"server2 waited"},
 		"who is waited for lost the last": {
-			[]blame{waits("trainer1.hook", "server2"), lost("trainer0.hook", "server2"), waits("server2", "trainer1.hook"), waits("trainer0", "trainer0.hook")},
+			[]blame{waits("trainer1.hook", "server2"), lost("trainer0.hook", "server2"),
+				waits("server2", "trainer1.hook"), waits("trainer0", "trainer0.hook")},
 			"trainer1.hook waited",
 		},
-		"who is waited for lost the waiter": {[]blame{waits("server2", "trainer1"), waits("trainer1", "trainer0"), lost("trainer0", "trainer1")}, "trainer1 waited"},
-		"a ring":                            {[]blame{waits("trainer0", "trainer3"), waits("trainer3", "trainer2"), waits("trainer2", "trainer1")}, "trainer2 waited"},
-		"a closed ring":                     {[]blame{waits("trainer0", "trainer1"), waits("trainer1", "trainer0")}, "trainer0 waited"},
-		"who hangs tells of itself":         {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1"), waits("trainer1", "trainer1")}, "server2 waited"},
-		"who tells of itself waits":         {[]blame{waits("trainer0", "trainer0"), waits("trainer0", "server2")}, "trainer0 waited"},
-		"it waits for a waiter":             {[]blame{waits("trainer1", "trainer1"), waits("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
-		"a wait wins over a link":           {[]blame{lost("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited"},
+		"who is waited for lost the waiter": {[]blame{waits("server2", "trainer1"), waits("trainer1", "trainer0"),
+			lost("trainer0", "trainer1")}, "trainer1 waited"},
+		"a ring": {[]blame{waits("trainer0", "trainer3"), waits("trainer3", "trainer2"),
+			waits("trainer2", "trainer1")}, "trainer2 waited"},
+		"a closed ring": {[]blame{waits("trainer0", "trainer1"), waits("trainer1", "trainer0")},
+			"trainer0 waited"},
+		"who hangs tells of itself": {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1"),
+			waits("trainer1", "trainer1")}, "server2 waited"},
+		"who tells of itself waits": {[]blame{waits("trainer0", "trainer0"), waits("trainer0", "server2")},
+			"trainer0 waited"},
+		"it waits for a waiter": {[]blame{waits("trainer1", "trainer1"), waits("trainer1", "server2"),
+			waits("server2", "trainer0")}, "server2 waited"},
+		"a wait wins over a link": {[]blame{lost("trainer1", "server2"), waits("server2", "trainer0")},
+			"server2 waited"},
 	} {
-		if got := explain(c.blames).Error(); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := explain(c.blames).Error(); got != c.want {
+				t.Errorf("%s: %q, want %q", name, got, c.want)
+			}
+		})
 	}
 }
 
 func TestFailureOf(t *testing.T) {
-	detailed, err := status.New(codes.Unknown, "x").WithDetails(&proto.Failure{Cause: proto.Failure_CAUSE_PEER, Message: "told", About: []string{"server1"}})
+	detailed, err := status.New(codes.Unknown, "x").WithDetails(&proto.Failure{Cause: proto.Failure_CAUSE_PEER,
+		Message: "told", About: []string{"server1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,16 +100,20 @@ func TestFailureOf(t *testing.T) {
 		want  string
 		about string
 	}{
-		"a wait":       {&comm.WaitError{Waiter: "the core", For: []string{"data"}, What: "loading", Seconds: 2}, fault.Wait, "the core waited 2 s for loading from data", "[data]"},
-		"told":         {detailed.Err(), fault.Peer, "told", "[server1]"},
-		"gone":         {status.Error(codes.Unavailable, "EOF"), fault.Peer, "trainer0 no longer answers", "[trainer0]"},
+		"a wait": {&comm.WaitError{Waiter: "the core", For: []string{"data"}, What: "loading", Seconds: 2},
+			fault.Wait, "the core waited 2 s for loading from data", "[data]"},
+		"told": {detailed.Err(), fault.Peer, "told", "[server1]"},
+		"gone": {status.Error(codes.Unavailable, "EOF"), fault.Peer, "trainer0 no longer answers",
+			"[trainer0]"},
 		"other status": {status.Error(codes.Internal, "odd"), fault.Other, "trainer0: odd", "[]"},
 		"any error":    {io.ErrUnexpectedEOF, fault.Other, "unexpected EOF", "[]"},
 	} {
-		f := failureOf(c.err, "trainer0")
-		if f.Cause != c.cause || f.Message != c.want || fmt.Sprint(f.About) != c.about {
-			t.Errorf("%s: %v", name, f)
-		}
+		t.Run(name, func(t *testing.T) {
+			f := failureOf(c.err, "trainer0")
+			if f.Cause != c.cause || f.Message != c.want || fmt.Sprint(f.About) != c.about {
+				t.Errorf("%s: %v", name, f)
+			}
+		})
 	}
 }
 
@@ -109,23 +130,27 @@ func TestMonitorWaitsForTheExplanation(t *testing.T) {
 		blames []blame
 		want   string
 	}{
-		"a death after its consequences": {[]blame{lost("trainer0", "server2"), plain("trainer1"), death("server2")}, "server2 died"},
-		"a wait further on":              {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")}, "server2 waited"},
-		"a plain error":                  {[]blame{plain("trainer1")}, "trainer1 failed"},
+		"a death after its consequences": {[]blame{lost("trainer0", "server2"), plain("trainer1"), death("server2")},
+			"server2 died"},
+		"a wait further on": {[]blame{waits("trainer0", "server2"), waits("server2", "trainer1")},
+			"server2 waited"},
+		"a plain error": {[]blame{plain("trainer1")}, "trainer1 failed"},
 	} {
-		ctx, m := monitored(t, t.Context(), time.Minute)
-		for _, b := range c.blames {
-			m.add(b)
-		}
-		<-ctx.Done()
-		err := m.Verdict(errors.New("a call was cancelled"))
-		if err.Error() != c.want || !errors.Is(context.Cause(ctx), err) {
-			t.Errorf("%s: the verdict is %v, the run's cause %v", name, err, context.Cause(ctx))
-		}
-		m.add(death("late"))
-		if again := m.Verdict(nil); !errors.Is(again, err) {
-			t.Errorf("%s: a later death changed the verdict to %v", name, again)
-		}
+		t.Run(name, func(t *testing.T) {
+			ctx, m := monitored(t, t.Context(), time.Minute)
+			for _, b := range c.blames {
+				m.add(b)
+			}
+			<-ctx.Done()
+			err := m.Verdict(errors.New("a call was cancelled"))
+			if err.Error() != c.want || !errors.Is(context.Cause(ctx), err) {
+				t.Errorf("%s: the verdict is %v, the run's cause %v", name, err, context.Cause(ctx))
+			}
+			m.add(death("late"))
+			if again := m.Verdict(nil); !errors.Is(again, err) {
+				t.Errorf("%s: a later death changed the verdict to %v", name, again)
+			}
+		})
 	}
 }
 
@@ -138,11 +163,15 @@ func TestMonitorWaitsForALateDeath(t *testing.T) {
 		want    string
 		most    time.Duration // until the verdict
 	}{
-		"the connection broke":       {cut: true, deathAt: 4 * time.Second, want: "server2 died", most: 4 * time.Second},
-		"no sign of life":            {deathAt: 1500 * time.Millisecond, want: "server2 died", most: 1500 * time.Millisecond},
-		"it lives":                   {want: "trainer0 lost server2", most: 1200 * time.Millisecond},
-		"a connection, but no death": {cut: true, deathAt: time.Hour, want: "trainer0 lost server2", most: graceForEnd + 200*time.Millisecond},
-		"no sign of life, no death":  {deathAt: time.Hour, want: "trainer0 lost server2", most: graceForSign + 200*time.Millisecond},
+		"the connection broke": {cut: true, deathAt: 4 * time.Second, want: "server2 died",
+			most: 4 * time.Second},
+		"no sign of life": {deathAt: 1500 * time.Millisecond, want: "server2 died",
+			most: 1500 * time.Millisecond},
+		"it lives": {want: "trainer0 lost server2", most: 1200 * time.Millisecond},
+		"a connection, but no death": {cut: true, deathAt: time.Hour, want: "trainer0 lost server2",
+			most: graceForEnd + 200*time.Millisecond},
+		"no sign of life, no death": {deathAt: time.Hour, want: "trainer0 lost server2",
+			most: graceForSign + 200*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,7 +213,8 @@ func TestMonitorIsInterrupted(t *testing.T) {
 	ctx, m := monitored(t, outer, time.Minute)
 	cancel()
 	<-m.ended
-	if err := m.Verdict(errors.New("cancelled")); !errors.Is(err, ErrInterrupted) || !errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(context.Cause(ctx), ErrInterrupted) {
+	if err := m.Verdict(errors.New("cancelled")); !errors.Is(err, ErrInterrupted) ||
+		!errors.Is(context.Cause(ctx), context.Canceled) && !errors.Is(context.Cause(ctx), ErrInterrupted) {
 		t.Errorf("the verdict is %v, the cause %v", err, context.Cause(ctx))
 	}
 }
@@ -216,10 +246,14 @@ func TestTheSilentProcessThatWasWaitedForIsNamed(t *testing.T) {
 		blames []blame
 		want   string
 	}{
-		"it is waited for":      {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0"), waits("trainer0", "trainer0.model")}, "trainer0 waited"},
-		"which is told later":   {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0")}, "server2 waited; trainer0.model gives no sign of life"},
-		"nobody waits for them": {[]blame{waits("trainer1", "server2")}, "trainer1 waited; trainer0.model gives no sign of life"},
-		"on the way to another": {[]blame{waits("trainer1", "server2"), waits("trainer0", "data", "trainer1")}, "trainer1 waited; data gives no sign of life"},
+		"it is waited for": {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0"),
+			waits("trainer0", "trainer0.model")}, "trainer0 waited"},
+		"which is told later": {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0")},
+			"server2 waited; trainer0.model gives no sign of life"},
+		"nobody waits for them": {[]blame{waits("trainer1", "server2")},
+			"trainer1 waited; trainer0.model gives no sign of life"},
+		"on the way to another": {[]blame{waits("trainer1", "server2"), waits("trainer0", "data", "trainer1")},
+			"trainer1 waited; data gives no sign of life"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -253,7 +287,8 @@ func TestCallIsBounded(t *testing.T) {
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	var wait *comm.WaitError
-	if err := bounded(t.Context(), "data", time.Millisecond, "loading", forever); !errors.As(err, &wait) || wait.For[0] != "data" || wait.What != "loading" {
+	if err := bounded(t.Context(), "data", time.Millisecond, "loading", forever); !errors.As(err, &wait) ||
+		wait.For[0] != "data" || wait.What != "loading" {
 		t.Errorf("a call that takes too long gave %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

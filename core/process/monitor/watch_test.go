@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -24,7 +25,8 @@ type teller struct {
 
 func (t *teller) Exited() <-chan struct{} { return nil }
 func (t *teller) Death(string) error      { return nil }
-func (t *teller) Watch(_ context.Context, req *proto.WatchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
+func (t *teller) Watch(_ context.Context, req *proto.WatchRequest,
+	_ ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error) {
 	t.epochs = req.GetEpochsEvery()
 	t.asked = time.Duration(req.GetIterationsEveryNs())
 	return t, nil
@@ -43,27 +45,33 @@ func (t *teller) Recv() (*proto.Event, error) {
 // A process is asked for iterations only if somebody follows it, who is told in order.
 func TestFollower(t *testing.T) {
 	for _, followed := range []bool{true, false} {
-		var epochs []int
-		var iterations []record.Iterations
-		follower := &Follower{
-			EpochsEvery: 5,
-			Epoch:       func(pass record.Pass, epoch int) { epochs = append(epochs, int(pass), epoch) },
-			Iterations:  func(i record.Iterations) { iterations = append(iterations, i) },
-		}
-		asked, askedEpochs, wantEpochs, wantIterations := iterationsEvery, int32(5), []int{int(record.WarmUp), 3}, []record.Iterations{{Pass: record.Measured, Done: 7, Loss: 0.5}}
-		if !followed {
-			follower, asked, askedEpochs, wantEpochs, wantIterations = nil, 0, 0, nil, nil
-		}
-		p := &teller{told: make(chan struct{}), events: []*proto.Event{
-			{Event: &proto.Event_Heartbeat{}},
-			{Event: &proto.Event_Progress{Progress: &proto.Progress{Epoch: 3, Pass: proto.Pass_PASS_WARM_UP}}},
-			{Event: &proto.Event_Iterations{Iterations: &proto.Iterations{Done: 7, Loss: 0.5, Pass: proto.Pass_PASS_MEASURED}}},
-		}}
-		_, m := monitored(t, t.Context(), time.Minute)
-		m.Watch("trainer0", p, follower)
-		<-p.told
-		if p.asked != asked || p.epochs != askedEpochs || !slices.Equal(epochs, wantEpochs) || !slices.Equal(iterations, wantIterations) {
-			t.Errorf("followed %v: asked for every %v, told of %v and %+v", followed, p.asked, epochs, iterations)
-		}
+		t.Run(fmt.Sprint(followed), func(t *testing.T) {
+			var epochs []int
+			var iterations []record.Iterations
+			follower := &Follower{
+				EpochsEvery: 5,
+				Epoch:       func(pass record.Pass, epoch int) { epochs = append(epochs, int(pass), epoch) },
+				Iterations:  func(i record.Iterations) { iterations = append(iterations, i) },
+			}
+			asked, askedEpochs, wantEpochs, wantIterations := iterationsEvery, int32(5), []int{int(record.WarmUp),
+				3}, []record.Iterations{{Pass: record.Measured, Done: 7, Loss: 0.5}}
+			if !followed {
+				follower, asked, askedEpochs, wantEpochs, wantIterations = nil, 0, 0, nil, nil
+			}
+			p := &teller{told: make(chan struct{}), events: []*proto.Event{
+				{Event: &proto.Event_Heartbeat{}},
+				{Event: &proto.Event_Progress{Progress: &proto.Progress{Epoch: 3, Pass: proto.Pass_PASS_WARM_UP}}},
+				{Event: &proto.Event_Iterations{
+					Iterations: &proto.Iterations{Done: 7, Loss: 0.5, Pass: proto.Pass_PASS_MEASURED},
+				}},
+			}}
+			_, m := monitored(t, t.Context(), time.Minute)
+			m.Watch("trainer0", p, follower)
+			<-p.told
+			if p.asked != asked || p.epochs != askedEpochs || !slices.Equal(epochs, wantEpochs) ||
+				!slices.Equal(iterations, wantIterations) {
+				t.Errorf("followed %v: asked for every %v, told of %v and %+v", followed, p.asked, epochs, iterations)
+			}
+		})
 	}
 }

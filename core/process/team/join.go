@@ -59,13 +59,18 @@ func (r Rendezvous) Unused(f *launchers.Finding) error {
 	given := flag != ""
 	switch {
 	case r.HostsFile != "" && given:
-		return fmt.Errorf("--%s and --%s are given, but the agents of a file of hosts are told where to come by ssh: leave --%s out", HostsFlag, flag, flag)
+		return fmt.Errorf(
+			"--%s and --%s are given, but the agents of a file of hosts are told where to come by ssh: leave --%s out",
+			HostsFlag, flag, flag)
 	case r.HostsFile != "" && f.Launcher != launchers.HostsFile && (f.Place.Several() || f.Launcher == launchers.Alone):
-		return fmt.Errorf("--%s is given, but %s decides which hosts there are (%s): leave one out", HostsFlag, f.Decides(), f.Why)
+		return fmt.Errorf("--%s is given, but %s decides which hosts there are (%s): leave one out", HostsFlag,
+			f.Decides(), f.Why)
 	case given && f.Speaks():
-		return fmt.Errorf("--%s is given, but by %s the tasks find each other without it: leave it out", flag, f.Launcher)
+		return fmt.Errorf("--%s is given, but by %s the tasks find each other without it: leave it out", flag,
+			f.Launcher)
 	case given && !f.Place.Several():
-		return fmt.Errorf("--%s is given, but this process runs alone (%s): leave it out, or start psbench as several tasks, as mpirun does", flag, f.Why)
+		return fmt.Errorf("--%s is given, but this process runs alone (%s): leave it out, or start psbench as several tasks, as mpirun does",
+			flag, f.Why)
 	}
 	return nil
 }
@@ -102,9 +107,11 @@ func readSecret(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("--%s: %s is no regular file", SecretFileFlag, quote.Word(path))
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("--%s: %s has mode %04o, so others than its owner may use it: it must be 0600", SecretFileFlag, quote.Word(path), info.Mode().Perm())
+		return nil, fmt.Errorf("--%s: %s has mode %04o, so others than its owner may use it: it must be 0600",
+			SecretFileFlag, quote.Word(path), info.Mode().Perm())
 	case info.Size() > mostSecret:
-		return nil, fmt.Errorf("--%s: %s has %d bytes but a secret has %d at most", SecretFileFlag, quote.Word(path), info.Size(), mostSecret)
+		return nil, fmt.Errorf("--%s: %s has %d bytes but a secret has %d at most", SecretFileFlag, quote.Word(path),
+			info.Size(), mostSecret)
 	}
 	text := make([]byte, info.Size())
 	if _, err := file.ReadAt(text, 0); err != nil {
@@ -120,7 +127,8 @@ func trimmed(from string, text []byte) ([]byte, error) {
 	case len(text) == 0:
 		return nil, fmt.Errorf("%s is empty but a secret has %d bytes at least", from, identity.MinimumSecret)
 	case n < identity.MinimumSecret:
-		return nil, fmt.Errorf("%s has %d bytes, white space around them not counted, but a secret has %d at least", from, n, identity.MinimumSecret)
+		return nil, fmt.Errorf("%s has %d bytes, white space around them not counted, but a secret has %d at least",
+			from, n, identity.MinimumSecret)
 	}
 	return secret, nil
 }
@@ -137,7 +145,8 @@ func (r Rendezvous) address(f *launchers.Finding, environ []string) (core, from 
 func checkCore(core, from string) error {
 	host, port, err := net.SplitHostPort(core)
 	if number, wrong := strconv.ParseUint(port, 10, 16); err != nil || host == "" || wrong != nil || number == 0 {
-		return fmt.Errorf("%s is %s but must be HOST:PORT, the address of the first task, with a port from 1 to 65535", from, quote.String(core))
+		return fmt.Errorf("%s is %s but must be HOST:PORT, the address of the first task, with a port from 1 to 65535",
+			from, quote.String(core))
 	}
 	if ip, err := netip.ParseAddr(host); err == nil && ip.WithZone("").Unmap().IsUnspecified() {
 		return fmt.Errorf("%s: %s stands for all addresses of a host: it must be one of them", from, host)
@@ -166,9 +175,11 @@ func checkHere(ctx context.Context, core, from string, environ []string) error {
 func elsewhere(core, from, host string, addresses []netip.Addr, err error) error {
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is %s, but this task, the first one, finds no address of %s: %w", from, quote.Word(core), quote.Word(host), lookupCause(err))
+		return fmt.Errorf("%s is %s, but this task, the first one, finds no address of %s: %w", from, quote.Word(core),
+			quote.Word(host), lookupCause(err))
 	case !slices.ContainsFunc(addresses, isOwn):
-		return fmt.Errorf("%s is %s, but %s, which is %s, is another host than this one: the first task must run there", from, quote.Word(core), quote.Word(host), addresses[0])
+		return fmt.Errorf("%s is %s, but %s, which is %s, is another host than this one: the first task must run there",
+			from, quote.Word(core), quote.Word(host), addresses[0])
 	}
 	return nil
 }
@@ -185,9 +196,12 @@ func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, e
 	case secret == nil:
 		return nil, cmp.Or(f.Crowded(), f.Stranded())
 	case f.Place.Size == 0:
-		return nil, fmt.Errorf("%s does not say how many tasks there are: its manifest must, by PSBENCH_TASKS", f.Launcher)
+		return nil, fmt.Errorf("%s does not say how many tasks there are: its manifest must, by PSBENCH_TASKS",
+			f.Launcher)
 	case core == "":
-		return nil, fmt.Errorf("%s does not say where the first task is: give all of them its address HOST:PORT by --%s or %s", f.Launcher, CoreFlag, option.CoreVariable)
+		return nil, fmt.Errorf(
+			"%s does not say where the first task is: give all of them its address HOST:PORT by --%s or %s",
+			f.Launcher, CoreFlag, option.CoreVariable)
 	}
 	if err := checkCore(core, from); err != nil {
 		return nil, err

@@ -24,9 +24,12 @@ func TestAddressOfTheCore(t *testing.T) {
 		"[::ffff:0.0.0.0]:29000": "--core: ::ffff:0.0.0.0 " + all,
 		"[::%lo]:29000":          "--core: ::%lo " + all,
 	} {
-		if err := checkCore(core, "--core"); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %v, want %q", core, err, want)
-		}
+		t.Run(core, func(t *testing.T) {
+			if err := checkCore(core, "--core"); want == "" && err != nil ||
+				want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("%s: %v, want %q", core, err, want)
+			}
+		})
 	}
 }
 
@@ -40,14 +43,19 @@ func TestNameOfTheCore(t *testing.T) {
 	}{
 		"here":     {found: []netip.Addr{loopback}},
 		"one here": {found: []netip.Addr{other, loopback}},
-		"other":    {found: []netip.Addr{other}, want: "PSBENCH_CORE is node1:4555, but node1, which is 192.0.2.1, is another host than this one: the first task must run there"},
-		"none":     {err: &net.DNSError{Err: "no such host", Name: "node1"}, want: "PSBENCH_CORE is node1:4555, but this task, the first one, finds no address of node1: no such host"},
-		"failed":   {err: errors.New("no answer"), want: "PSBENCH_CORE is node1:4555, but this task, the first one, finds no address of node1: no answer"},
+		"other": {found: []netip.Addr{other},
+			want: "PSBENCH_CORE is node1:4555, but node1, which is 192.0.2.1, is another host than this one: the first task must run there"},
+		"none": {err: &net.DNSError{Err: "no such host", Name: "node1"},
+			want: "PSBENCH_CORE is node1:4555, but this task, the first one, finds no address of node1: no such host"},
+		"failed": {err: errors.New("no answer"),
+			want: "PSBENCH_CORE is node1:4555, but this task, the first one, finds no address of node1: no answer"},
 	} {
-		err := elsewhere("node1:4555", "PSBENCH_CORE", "node1", test.found, test.err)
-		if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			err := elsewhere("node1:4555", "PSBENCH_CORE", "node1", test.found, test.err)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+				t.Errorf("%s: %v, want %q", name, err, test.want)
+			}
+		})
 	}
 }
 
@@ -65,8 +73,11 @@ func TestNamesThatAreLookedUp(t *testing.T) {
 		"torchrun":  {"nosuch.invalid:29417", "MASTER_ADDR", nil, false},
 		"pod":       {"nosuch.invalid:4555", "PSBENCH_CORE", []string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}, false},
 	} {
-		if err := checkHere(t.Context(), test.core, test.from, test.environ); (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), test.from+" is nosuch.invalid:4555") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := checkHere(t.Context(), test.core, test.from, test.environ); (err != nil) != test.refused ||
+				err != nil && !strings.Contains(err.Error(), test.from+" is nosuch.invalid:4555") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }

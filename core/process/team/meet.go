@@ -32,7 +32,8 @@ func (m *Member) meet(ctx context.Context, listen netip.Addr) (met *agent.Meetin
 		}
 		err = m.overPMI(ctx, talk)
 		return met, err
-	case m.Rendezvous.Flag() != "" || variable(m.Environ, option.SecretVariable) != "" || !f.SpeaksPMIx() || f.Crowded() != nil:
+	case m.Rendezvous.Flag() != "" || variable(m.Environ, option.SecretVariable) != "" || !f.SpeaksPMIx() ||
+		f.Crowded() != nil:
 		return m.join(ctx, listen)
 	}
 	err = m.overPMIx(ctx, talk)
@@ -133,7 +134,8 @@ func (m *Member) overHosts(ctx context.Context, gpus int, run func(*Team) error)
 	}
 	sessions.Guard(hosts)
 	place := m.Finding.Place
-	t := &Team{hosts: hosts, here: place.Host, gpus: gpus, apart: place.Apart, listen: listen, Interface: m.Config.Interface}
+	t := &Team{hosts: hosts, here: place.Host, gpus: gpus, apart: place.Apart, listen: listen,
+		Interface: m.Config.Interface}
 	return t.lead(run)
 }
 

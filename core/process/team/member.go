@@ -72,14 +72,16 @@ func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 		return err
 	case meeting.Listener != nil:
 		return m.serve(ctx, meeting.Listener, agent.Options{
-			Identity: meeting.Identity, Host: placement.Here(place.Host, gpus), Listen: listen.String(), Timeout: m.timeout(),
+			Identity: meeting.Identity, Host: placement.Here(place.Host, gpus), Listen: listen.String(),
+			Timeout: m.timeout(),
 		})
 	}
 	hosts, err := agent.Gather(ctx, meeting, m.timeout())
 	if err != nil {
 		return err
 	}
-	t := &Team{hosts: hosts, here: place.Host, gpus: gpus, listen: listen, meeting: meeting, Interface: m.Config.Interface}
+	t := &Team{hosts: hosts, here: place.Host, gpus: gpus, listen: listen, meeting: meeting,
+		Interface: m.Config.Interface}
 	return t.lead(run)
 }
 

@@ -128,5 +128,6 @@ func lookupCause(err error) error {
 // isOwn says whether an address is one of this host.
 func isOwn(a netip.Addr) bool {
 	have, _ := placement.Interfaces()
-	return a.IsLoopback() || slices.ContainsFunc(have, func(i placement.Interface) bool { return slices.Contains(i.Addresses, a) })
+	return a.IsLoopback() ||
+		slices.ContainsFunc(have, func(i placement.Interface) bool { return slices.Contains(i.Addresses, a) })
 }

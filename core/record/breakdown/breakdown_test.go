@@ -57,7 +57,8 @@ func TestBreakdown(t *testing.T) {
 	if d := cmp.Diff([]Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, b.Waiting.Last); d != "" {
 		t.Error(d)
 	}
-	if got := slices.Collect(b.Waiting.Durations()); !slices.Equal(got, []int64{40, 0, 10, 30, 0, 30}) || b.Waiting.TotalNS != 110 {
+	if got := slices.Collect(b.Waiting.Durations()); !slices.Equal(got, []int64{40, 0, 10, 30, 0, 30}) ||
+		b.Waiting.TotalNS != 110 {
 		t.Errorf("they wait %v, %d in all", got, b.Waiting.TotalNS)
 	}
 }
@@ -81,10 +82,12 @@ func TestOnlyConnectedTrainersWait(t *testing.T) {
 		"unknown":        {ddp(), nil},
 		"unknown ranks":  {ddp([]int{0, 7}), nil},
 	} {
-		w := Of(test.r).Waiting
-		if (w == nil) != (test.want == nil) || w != nil && cmp.Diff(test.want, w.Last) != "" {
-			t.Errorf("%s: %+v, want %+v", name, w, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			w := Of(test.r).Waiting
+			if (w == nil) != (test.want == nil) || w != nil && cmp.Diff(test.want, w.Last) != "" {
+				t.Errorf("%s: %+v, want %+v", name, w, test.want)
+			}
+		})
 	}
 }
 
@@ -103,14 +106,16 @@ func TestNothingToBreakDown(t *testing.T) {
 // drawLane draws times that include none at all.
 func drawLane(t *rapid.T) lane {
 	ns := rapid.Int64Range(0, 50)
-	return lane{ns.Draw(t, "data"), ns.Draw(t, "forward"), ns.Draw(t, "backward"), ns.Draw(t, "exposed"), ns.Draw(t, "optimizer"), ns.Draw(t, "rest")}
+	return lane{ns.Draw(t, "data"), ns.Draw(t, "forward"), ns.Draw(t, "backward"), ns.Draw(t, "exposed"),
+		ns.Draw(t, "optimizer"), ns.Draw(t, "rest")}
 }
 
 // The parts and the rest are the whole time; nobody waits longer than it is blocked; in every
 // iteration one is last.
 func TestBreakdownLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		trainers, epoch := rapid.IntRange(2, 4).Draw(t, "trainers"), rapid.IntRange(1, 3).Draw(t, "iterations of an epoch")
+		trainers, epoch := rapid.IntRange(2, 4).Draw(t, "trainers"), rapid.IntRange(1, 3).Draw(t,
+			"iterations of an epoch")
 		iterations := epoch * rapid.IntRange(1, 4).Draw(t, "epochs")
 		r := &result.Result{Connected: [][]int{{}}}
 		rest, exposed := int64(0), int64(0)
@@ -128,7 +133,8 @@ func TestBreakdownLaws(t *testing.T) {
 			sum += p.TotalNS
 		}
 		if sum != b.WallNS || b.RestNS() != rest || b.Iterations != trainers*iterations {
-			t.Fatalf("%d iterations: the parts and %d add up to %d, the time is %d, the rest %d", b.Iterations, b.RestNS(), sum, b.WallNS, rest)
+			t.Fatalf("%d iterations: the parts and %d add up to %d, the time is %d, the rest %d", b.Iterations,
+				b.RestNS(), sum, b.WallNS, rest)
 		}
 		if w := b.Waiting.TotalNS; w < 0 || w > exposed {
 			t.Fatalf("they wait %d, but are blocked %d", w, exposed)
@@ -157,7 +163,8 @@ func requirePlain(t *rapid.T, r *result.Result, b *Breakdown, trainers, iteratio
 			}
 		}
 		l := want[last]
-		want[last] = Last{last, l.Times + 1, iterations, l.BehindNS + max(0, min(blocked[last].StartNS, releasedNS)-beforeNS)}
+		want[last] = Last{last, l.Times + 1, iterations,
+			l.BehindNS + max(0, min(blocked[last].StartNS, releasedNS)-beforeNS)}
 	}
 	got := map[int]Last{}
 	for _, l := range b.Waiting.Last {

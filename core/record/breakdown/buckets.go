@@ -31,7 +31,8 @@ func Buckets(r *result.Result) []Bucket {
 	for e := range Exchanges(r) {
 		b := of(e.Key.B)
 		b.Count++
-		b.HookNS, b.WaitingNS, b.TransferNS, b.ReductionNS = b.HookNS+e.HookNS, b.WaitingNS+e.WaitingNS, b.TransferNS+e.TransferNS, b.ReductionNS+e.ReductionNS
+		b.HookNS, b.WaitingNS, b.TransferNS, b.ReductionNS = b.HookNS+e.HookNS, b.WaitingNS+e.WaitingNS, b.TransferNS+
+			e.TransferNS, b.ReductionNS+e.ReductionNS
 	}
 	for _, p := range r.Processes {
 		if p.Kind == "trainer" {

@@ -1,6 +1,7 @@
 package breakdown
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -41,22 +42,31 @@ func TestWaitingBetweenHosts(t *testing.T) {
 		close   int
 		boundNS int64
 	}{
-		"one host":             {nil, []string{"", "", ""}, []Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, []int64{40, 0, 10, 30, 0, 30}, 0, 0},
-		"exact clocks":         {map[string]int64{"b": 0, "c": 0}, []string{"a", "b", "c"}, []Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, []int64{40, 0, 10, 30, 0, 30}, 0, 0},
-		"closer than that":     {map[string]int64{"b": 4, "c": 6}, []string{"a", "b", "c"}, []Last{{0, 1, 1, 30}}, []int64{40, 0, 0, 30, 0, 30}, 1, 10},
-		"those of one host":    {map[string]int64{"b": 10}, []string{"a", "b", "b"}, []Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, []int64{40, 0, 10, 30, 0, 30}, 0, 10},
-		"one iteration of two": {map[string]int64{"b": 20, "c": 20}, []string{"a", "b", "c"}, []Last{{0, 1, 1, 30}}, []int64{40, 0, 0, 30, 0, 30}, 1, 40},
-		"not even who waits":   {map[string]int64{"b": 50, "c": 50}, []string{"a", "b", "c"}, []Last{}, []int64{0, 0, 0, 0, 0, 0}, 2, 100},
+		"one host": {nil, []string{"", "", ""}, []Last{{0, 1, 2, 30}, {2, 1, 2, 10}},
+			[]int64{40, 0, 10, 30, 0, 30}, 0, 0},
+		"exact clocks": {map[string]int64{"b": 0, "c": 0}, []string{"a", "b", "c"},
+			[]Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, []int64{40, 0, 10, 30, 0, 30}, 0, 0},
+		"closer than that": {map[string]int64{"b": 4, "c": 6}, []string{"a", "b", "c"}, []Last{{0, 1, 1, 30}},
+			[]int64{40, 0, 0, 30, 0, 30}, 1, 10},
+		"those of one host": {map[string]int64{"b": 10}, []string{"a", "b", "b"},
+			[]Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, []int64{40, 0, 10, 30, 0, 30}, 0, 10},
+		"one iteration of two": {map[string]int64{"b": 20, "c": 20}, []string{"a", "b", "c"}, []Last{{0, 1, 1, 30}},
+			[]int64{40, 0, 0, 30, 0, 30}, 1, 40},
+		"not even who waits": {map[string]int64{"b": 50, "c": 50}, []string{"a", "b", "c"}, []Last{},
+			[]int64{0, 0, 0, 0, 0, 0}, 2, 100},
 	} {
-		r := run()
-		onHosts(r, c.bounds, c.hosts...)
-		w := Of(r).Waiting
-		if d := cmp.Diff(c.last, w.Last, cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		if got := slices.Collect(w.Durations()); !slices.Equal(got, c.waits) || w.Close != c.close || w.BoundNS != c.boundNS {
-			t.Errorf("%s: waits %v, %d close, ± %d", name, got, w.Close, w.BoundNS)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := run()
+			onHosts(r, c.bounds, c.hosts...)
+			w := Of(r).Waiting
+			if d := cmp.Diff(c.last, w.Last, cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if got := slices.Collect(w.Durations()); !slices.Equal(got, c.waits) || w.Close != c.close ||
+				w.BoundNS != c.boundNS {
+				t.Errorf("%s: waits %v, %d close, ± %d", name, got, w.Close, w.BoundNS)
+			}
+		})
 	}
 }
 
@@ -67,10 +77,12 @@ func TestExchangesBetweenHosts(t *testing.T) {
 		{110, 120, 0, 10, 35, 5}, {110, 120, 9, 10, 35, 5}, {110, 120, 10, 0, 45, 5}, {100, 120, 10, 0, 45, 5},
 		{110, 147, 0, 10, 37, 3}, {110, 147, 9, 10, 35, 5}, // the server is ahead
 	} {
-		e := cut(0, m, m.StartNS, m.StartNS, c.pushed, c.arrived, c.arrived+5, c.apart)
-		if e.WaitingNS != c.waiting || e.TransferNS != c.transfer || e.ReductionNS != c.reduction {
-			t.Errorf("pushed at %d, ± %d: %+v", c.pushed, c.apart, e)
-		}
+		t.Run(fmt.Sprint(c.pushed), func(t *testing.T) {
+			e := cut(0, m, m.StartNS, m.StartNS, c.pushed, c.arrived, c.arrived+5, c.apart)
+			if e.WaitingNS != c.waiting || e.TransferNS != c.transfer || e.ReductionNS != c.reduction {
+				t.Errorf("pushed at %d, ± %d: %+v", c.pushed, c.apart, e)
+			}
+		})
 	}
 }
 
@@ -88,10 +100,12 @@ func TestIterationsOnHosts(t *testing.T) {
 		t.Errorf("on one host: %s", d)
 	}
 	for _, ahead := range []int64{0, 40, -40} {
-		r := run(ahead)
-		onHosts(r, map[string]int64{"b": 50}, "a", "a", "b")
-		if d := cmp.Diff([][]Iteration{{{0, 107}, {0, 111}}}, Iterations(r)); d != "" {
-			t.Errorf("on two, %d ahead: %s", ahead, d)
-		}
+		t.Run(fmt.Sprint(ahead), func(t *testing.T) {
+			r := run(ahead)
+			onHosts(r, map[string]int64{"b": 50}, "a", "a", "b")
+			if d := cmp.Diff([][]Iteration{{{0, 107}, {0, 111}}}, Iterations(r)); d != "" {
+				t.Errorf("on two, %d ahead: %s", ahead, d)
+			}
+		})
 	}
 }

@@ -29,8 +29,9 @@ type Device struct {
 	Iterations int
 	WallNS     int64
 	// KernelsNS is in phases of kernels, from the first one to the last one, without the transfers in
-	// them and without waiting for gradients of others, but for what a kernel of NCCL waits. CopiesNS is in copies and transfers, BothNS in both at once, and WaitingNS in neither, so that
-	// KernelsNS + CopiesNS - BothNS + WaitingNS is WallNS.
+	// them and without waiting for gradients of others, but for what a kernel of NCCL waits. CopiesNS is in copies and
+	// transfers, BothNS in both at once, and WaitingNS in neither, so that KernelsNS + CopiesNS - BothNS + WaitingNS is
+	// WallNS.
 	KernelsNS, CopiesNS, BothNS, WaitingNS int64
 }
 

@@ -69,7 +69,8 @@ func TestDeviceLaws(t *testing.T) {
 			for _, one := range []struct {
 				is bool
 				ns *int64
-			}{{true, &want.WallNS}, {kernel, &want.KernelsNS}, {copied, &want.CopiesNS}, {kernel && copied, &want.BothNS}, {!kernel && !copied, &want.WaitingNS}} {
+			}{{true, &want.WallNS}, {kernel, &want.KernelsNS}, {copied, &want.CopiesNS},
+				{kernel && copied, &want.BothNS}, {!kernel && !copied, &want.WaitingNS}} {
 				if one.is {
 					*one.ns++
 				}

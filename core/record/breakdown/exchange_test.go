@@ -27,7 +27,8 @@ func world(trainers, servers, buckets int) *result.Result {
 }
 
 func stamp(r *result.Result, rank int, metric Metric, batch, bucket, from, to int64) {
-	r.SeriesOf(rank, metric.Type, metric.Name).Add(sdk.Measurement{Key: sdk.Key{A: batch, B: bucket}, StartNS: from, DurationNS: to - from})
+	r.SeriesOf(rank, metric.Type, metric.Name).Add(sdk.Measurement{Key: sdk.Key{A: batch, B: bucket}, StartNS: from,
+		DurationNS: to - from})
 }
 
 var rpc = Metric{hookMetric, "rpc_dense"}
@@ -50,7 +51,8 @@ func TestExchange(t *testing.T) {
 	}
 	stamp(r, 1, Metric{CodecMetric, "encode"}, 0, 0, 120, 125)
 	stamp(r, 0, Metric{CodecMetric, "decode"}, 0, 7, 120, 125)
-	if d := cmp.Diff([]Bucket{{Index: 0, Count: 2, WaitingNS: 30, TransferNS: 30, ReductionNS: 55, CodecNS: 5}}, Buckets(r)); d != "" {
+	if d := cmp.Diff([]Bucket{{Index: 0, Count: 2, WaitingNS: 30, TransferNS: 30, ReductionNS: 55, CodecNS: 5}},
+		Buckets(r)); d != "" {
 		t.Error(d)
 	}
 	for range Exchanges(r) { // who looks at one alone is given one
@@ -74,7 +76,8 @@ func TestExchangesOfSeveralServers(t *testing.T) {
 	var waited [2][]int64
 	var reduced [2][]int64
 	for e := range Exchanges(r) {
-		waited[e.Key.B], reduced[e.Key.B] = append(waited[e.Key.B], e.WaitingNS), append(reduced[e.Key.B], e.ReductionNS)
+		waited[e.Key.B], reduced[e.Key.B] = append(waited[e.Key.B], e.WaitingNS), append(reduced[e.Key.B],
+			e.ReductionNS)
 	}
 	want := [2][]int64{{10, 0, 10, 0}, {30, 20, 10, 0}}
 	if d := cmp.Diff(want, waited); d != "" {
@@ -150,7 +153,8 @@ func TestPartsAddUp(t *testing.T) {
 			}
 		}
 		for e := range Exchanges(r) {
-			if e.HookNS < 0 || e.WaitingNS < 0 || e.TransferNS < 0 || e.ReductionNS < 0 || servers == 0 && e.ReductionNS > 0 {
+			if e.HookNS < 0 || e.WaitingNS < 0 || e.TransferNS < 0 || e.ReductionNS < 0 ||
+				servers == 0 && e.ReductionNS > 0 {
 				t.Fatalf("%+v", e)
 			}
 			whole -= e.HookNS + e.WaitingNS + e.TransferNS + e.ReductionNS
@@ -172,7 +176,8 @@ func TestPartsAddUp(t *testing.T) {
 			}
 		}
 		if sum != b.WallNS || communication != exposed {
-			t.Fatalf("the times add up to %d of %d, the communication to %d of %d", sum, b.WallNS, communication, exposed)
+			t.Fatalf("the times add up to %d of %d, the communication to %d of %d", sum, b.WallNS, communication,
+				exposed)
 		}
 	})
 }
@@ -191,7 +196,8 @@ func TestReductionOfIterations(t *testing.T) {
 	for _, p := range Of(r).Times() {
 		got[p.Name] = p.TotalNS
 	}
-	want := map[string]int64{DataTime: 0, ComputeTime: 200, WaitingTime: 0, TransferTime: 30, ReductionTime: 70, UnaccountedFor: 0}
+	want := map[string]int64{DataTime: 0, ComputeTime: 200, WaitingTime: 0, TransferTime: 30, ReductionTime: 70,
+		UnaccountedFor: 0}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -202,7 +208,9 @@ func TestStraggler(t *testing.T) {
 	if s, ok := b.Straggler(); ok {
 		t.Errorf("nobody waits for %+v", s)
 	}
-	b.Waiting = &Waiting{Sets: 1, Last: []Last{{Rank: 1, Times: 8, Iterations: 10, BehindNS: 800}, {Rank: 0, Times: 2, Iterations: 10, BehindNS: 20}}}
+	b.Waiting = &Waiting{Sets: 1,
+		Last: []Last{{Rank: 1, Times: 8, Iterations: 10, BehindNS: 800},
+			{Rank: 0, Times: 2, Iterations: 10, BehindNS: 20}}}
 	s, ok := b.Straggler()
 	if want := (Straggler{b.Waiting.Last[0], 80, 82}); !ok || s != want {
 		t.Errorf("%+v, want %+v", s, want)

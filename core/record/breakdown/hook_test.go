@@ -35,7 +35,8 @@ func TestAHookThatCallsItsLinkLate(t *testing.T) {
 				stamp(r, 2, answered, 0, 0, 1036, 1056)
 			}
 			r.Connected = [][]int{{0, 1}}
-			series(r, 0, 1000, 1, []lane{{forward: 10, backward: 20, exposed: 30, optimizer: 5}}) // blocked from 1030 to 1060
+			// blocked from 1030 to 1060
+			series(r, 0, 1000, 1, []lane{{forward: 10, backward: 20, exposed: 30, optimizer: 5}})
 			series(r, 1, 1000, 1, []lane{{forward: 10, backward: 25, exposed: 25, optimizer: 5}})
 			if w := Of(r).Waiting; w.Last[0].Rank != 1 || w.TotalNS != 5 {
 				t.Fatalf("without stamps of hooks: %+v", w)
@@ -52,7 +53,8 @@ func TestAHookThatCallsItsLinkLate(t *testing.T) {
 			if got := slices.Collect(b.Waiting.Durations()); !slices.Equal(got, []int64{0, 15}) {
 				t.Errorf("they wait %v", got)
 			}
-			want := map[string]int64{DataTime: 0, ComputeTime: 75, HookTime: 20, WaitingTime: 15, TransferTime: 20, ReductionTime: 0, UnaccountedFor: 0}
+			want := map[string]int64{DataTime: 0, ComputeTime: 75, HookTime: 20, WaitingTime: 15, TransferTime: 20,
+				ReductionTime: 0, UnaccountedFor: 0}
 			if servers > 0 {
 				want[TransferTime], want[ReductionTime] = 12, 8
 			}
@@ -80,7 +82,8 @@ func TestAHookThatBlocksBackward(t *testing.T) {
 	if b.Parts[2] != (Part{"backward", 100}) {
 		t.Errorf("the backward pass is %+v", b.Parts[2])
 	}
-	want := map[string]int64{DataTime: 0, ComputeTime: 95, HookTime: 27, WaitingTime: 22, TransferTime: 16, ReductionTime: 0, UnaccountedFor: 0}
+	want := map[string]int64{DataTime: 0, ComputeTime: 95, HookTime: 27, WaitingTime: 22, TransferTime: 16,
+		ReductionTime: 0, UnaccountedFor: 0}
 	if d := cmp.Diff(want, timesOf(r)); d != "" {
 		t.Error(d)
 	}
@@ -120,7 +123,8 @@ func TestExchangesOfALateHook(t *testing.T) {
 			if d := cmp.Diff(want, slices.Collect(Exchanges(r))); d != "" {
 				t.Error(d)
 			}
-			if d := cmp.Diff([]Bucket{{Index: 0, Count: 2, HookNS: 21, WaitingNS: 15, TransferNS: 55, ReductionNS: 40}}, Buckets(r)); d != "" {
+			if d := cmp.Diff([]Bucket{{Index: 0, Count: 2, HookNS: 21, WaitingNS: 15, TransferNS: 55, ReductionNS: 40}},
+				Buckets(r)); d != "" {
 				t.Error(d)
 			}
 		})

@@ -77,7 +77,8 @@ func IterationsOf(r *result.Result, rank int) []Timed {
 func Sets(r *result.Result) [][]int {
 	all := slices.Clone(r.Connected)
 	for _, p := range r.Processes {
-		if p.Kind == "trainer" && !slices.ContainsFunc(r.Connected, func(set []int) bool { return slices.Contains(set, p.Rank) }) {
+		if p.Kind == "trainer" &&
+			!slices.ContainsFunc(r.Connected, func(set []int) bool { return slices.Contains(set, p.Rank) }) {
 			all = append(all, []int{p.Rank})
 		}
 	}

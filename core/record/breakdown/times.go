@@ -46,7 +46,8 @@ func (b *Breakdown) Times() []Part {
 		ns[TransferTime] -= b.Hook.ExposedNS
 	}
 	var times []Part
-	for _, name := range []string{DataTime, ComputeTime, HookTime, WaitingTime, TransferTime, ReductionTime, UnaccountedFor} {
+	for _, name := range []string{DataTime, ComputeTime, HookTime, WaitingTime, TransferTime, ReductionTime,
+		UnaccountedFor} {
 		if name != HookTime || b.Hook != nil {
 			times = append(times, Part{name, ns[name]})
 		}

@@ -109,7 +109,8 @@ func newSet(r *result.Result, ranks []int) *set {
 		if exposed == nil {
 			return nil
 		}
-		s.exposed, s.hooks, s.clocks = append(s.exposed, exposed), append(s.hooks, t.hookNS(exposed)), append(s.clocks, r.ClockOf(rank))
+		s.exposed, s.hooks, s.clocks = append(s.exposed, exposed), append(s.hooks, t.hookNS(exposed)), append(s.clocks,
+			r.ClockOf(rank))
 		if n := exposed.Len(); iterations < 0 || n < iterations {
 			iterations = n
 		}
@@ -150,7 +151,8 @@ func (s *set) compare() (all []Last, close int) {
 			}
 			if int32(place) != s.last[i] { // #nosec G115 -- a rank
 				releasedNS[i] = max(releasedNS[i], m.StartNS+m.DurationNS)
-				if apart := s.clocks[place].ApartNS(s.clocks[s.last[i]]); apart > 0 && s.lastNS[i]-m.StartNS-at(s.hooks[place], i) <= apart {
+				if apart := s.clocks[place].ApartNS(s.clocks[s.last[i]]); apart > 0 &&
+					s.lastNS[i]-m.StartNS-at(s.hooks[place], i) <= apart {
 					tied[i] = true
 				}
 			}

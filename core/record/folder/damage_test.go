@@ -102,7 +102,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"schema": "psbench.result/3"}`), column[:100], "\xff\n\n")
 	f.Add([]byte(strings.Replace(string(head), `"count": 6`, `"count": 9000000000000000000`, 1)), column, "")
 	f.Fuzz(func(t *testing.T, head, column []byte, mark string) {
-		for path, data := range map[string][]byte{resultName: head, npy.Folder + "/series.key_a.npy": column, markName: []byte(mark)} {
+		for path, data := range map[string][]byte{resultName: head, npy.Folder + "/series.key_a.npy": column,
+			markName: []byte(mark)} {
 			if err := os.WriteFile(filepath.Join(run, path), data, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +140,8 @@ func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
 		`mount -t tmpfs -o size=256k none "$0" && exec "$@"`, disk, os.Args[0], "-test.run=^TestFullDisk$")
-	if out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", disk).CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none",
+		disk).CombinedOutput(); err != nil {
 		t.Skipf("no file system can be mounted here: %v, %s", err, out)
 	}
 	cmd.Env = append(os.Environ(), diskVariable+"="+disk)
@@ -169,7 +171,8 @@ func onFullDisk(t *testing.T, disk string) {
 			written++
 			continue
 		}
-		if !strings.HasSuffix(err.Error(), "no space left on device") || !strings.Contains(err.Error(), "the result cannot be written to "+dir+": ") {
+		if !strings.HasSuffix(err.Error(), "no space left on device") ||
+			!strings.Contains(err.Error(), "the result cannot be written to "+dir+": ") {
 			t.Error(err)
 		}
 		if err := f.Fail(err.Error()); err != nil {

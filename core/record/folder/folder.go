@@ -62,7 +62,8 @@ func Vacant(dir string) error {
 func vacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("it has %s in it: name a folder that is empty or does not exist", quote.Word(entries[0].Name()))
+		err = fmt.Errorf("it has %s in it: name a folder that is empty or does not exist",
+			quote.Word(entries[0].Name()))
 	}
 	return err
 }

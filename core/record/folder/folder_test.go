@@ -74,29 +74,31 @@ func TestWriteAndRead(t *testing.T) {
 		"no samples": func(r *result.Result) { r.Gauges, r.Series, r.Losses = nil, nil, nil },
 		"incomplete": func(r *result.Result) { r.Complete, r.Error = false, "trainer1 died" },
 	} {
-		want := example()
-		change(want)
-		dir := written(t, want)
-		got, err := Read(dir)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if d := cmp.Diff(want, got, same); d != "" {
-			t.Errorf("%s: written and read (-want +got):\n%s", name, d)
-		}
-		status, err := StatusOf(dir)
-		if d := cmp.Diff(Status{want.Complete, want.Error}, status); d != "" || err != nil {
-			t.Errorf("%s: %v %s", name, err, d)
-		}
-		head, err := Head(dir)
-		if err != nil || len(head.Series) != len(want.Series) || head.Losses != nil || !IsRun(dir) {
-			t.Errorf("%s: %v", name, err)
-		}
-		for _, s := range head.Series {
-			if s.Len() != 0 {
-				t.Errorf("%s: the head has %d measurements", name, s.Len())
+		t.Run(name, func(t *testing.T) {
+			want := example()
+			change(want)
+			dir := written(t, want)
+			got, err := Read(dir)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
 			}
-		}
+			if d := cmp.Diff(want, got, same); d != "" {
+				t.Errorf("%s: written and read (-want +got):\n%s", name, d)
+			}
+			status, err := StatusOf(dir)
+			if d := cmp.Diff(Status{want.Complete, want.Error}, status); d != "" || err != nil {
+				t.Errorf("%s: %v %s", name, err, d)
+			}
+			head, err := Head(dir)
+			if err != nil || len(head.Series) != len(want.Series) || head.Losses != nil || !IsRun(dir) {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, s := range head.Series {
+				if s.Len() != 0 {
+					t.Errorf("%s: the head has %d measurements", name, s.Len())
+				}
+			}
+		})
 	}
 }
 
@@ -111,9 +113,11 @@ func TestCreateRefuses(t *testing.T) {
 		dir:  "it has file in it: name a folder that is empty or does not exist",
 		file: "not a directory",
 	} {
-		if _, err := Create(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", path, err, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if _, err := Create(path); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: %v, want %s", path, err, want)
+			}
+		})
 	}
 	if _, err := os.Stat(filepath.Join(dir, markName)); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("a folder that was refused has a mark")
@@ -133,7 +137,8 @@ func TestIncomplete(t *testing.T) {
 		if err != nil || status.Complete || status.Reason != reason || !IsRun(dir) {
 			t.Errorf("%+v, %v", status, err)
 		}
-		if _, err := Read(dir); err == nil || !strings.HasSuffix(err.Error(), "has no result: its run is incomplete: "+reason) {
+		if _, err := Read(dir); err == nil ||
+			!strings.HasSuffix(err.Error(), "has no result: its run is incomplete: "+reason) {
 			t.Error(err)
 		}
 	}

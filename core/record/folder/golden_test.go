@@ -22,17 +22,19 @@ const (
 
 func TestEveryVersionIsRead(t *testing.T) {
 	for path, want := range map[string]int{golden1: 4400, golden2: 228, golden3: 228, computed: 234} {
-		r, err := Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count := 0
-		for _, s := range r.Series {
-			count += s.Len()
-		}
-		if count != want || !r.Complete || r.Schema != result.Schema || len(r.Losses) != 2 {
-			t.Errorf("%s: %d measurements, want %d", path, count, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			r, err := Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			count := 0
+			for _, s := range r.Series {
+				count += s.Len()
+			}
+			if count != want || !r.Complete || r.Schema != result.Schema || len(r.Losses) != 2 {
+				t.Errorf("%s: %d measurements, want %d", path, count, want)
+			}
+		})
 	}
 }
 
@@ -50,12 +52,15 @@ func TestGoldenIsComputedAgain(t *testing.T) {
 		t.Errorf("%d, %d and %d rows were recorded", len(r.Works), len(r.Found), len(r.Scores))
 	}
 	for _, d := range []string{
-		cmp.Diff(said.Throughput, r.Throughput), cmp.Diff(said.StartMS, r.StartMS), cmp.Diff(said.Evaluation, r.Evaluation),
+		cmp.Diff(said.Throughput, r.Throughput), cmp.Diff(said.StartMS, r.StartMS),
+		cmp.Diff(said.Evaluation, r.Evaluation),
 		cmp.Diff(said.Noise, r.Noise), cmp.Diff(said.Checks, r.Checks),
 	} {
-		if d != "" {
-			t.Error(d)
-		}
+		t.Run(d, func(t *testing.T) {
+			if d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }
 
@@ -76,14 +81,16 @@ func TestFileAndFolderAgree(t *testing.T) {
 	if d := cmp.Diff(folder, again, same); d != "" || err != nil {
 		t.Errorf("%v, written again:\n%s", err, d)
 	}
-	for _, name := range []string{"series.start_ns.npy", "losses.loss.npy"} { // written as they were
-		old, err := os.ReadFile(filepath.Join(golden3, "samples", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		now, err := os.ReadFile(filepath.Join(written(t, folder), "samples", name))
-		if err != nil || string(old) != string(now) {
-			t.Errorf("%s is written otherwise: %v", name, err)
-		}
+	for _, name := range []string{"series.start_ns.npy", "losses.loss.npy"} {
+		t.Run(name, func(t *testing.T) { // written as they were
+			old, err := os.ReadFile(filepath.Join(golden3, "samples", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now, err := os.ReadFile(filepath.Join(written(t, folder), "samples", name))
+			if err != nil || string(old) != string(now) {
+				t.Errorf("%s is written otherwise: %v", name, err)
+			}
+		})
 	}
 }

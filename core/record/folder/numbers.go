@@ -95,7 +95,8 @@ func checkNumbers(text []byte, c *npy.Columns) error {
 	var wrong error
 	for _, n := range numbers { // all, since the column is checked as a whole
 		if was := next(); was != n.value && wrong == nil {
-			wrong = fmt.Errorf("%s of %s is %v, but was %v when the run ended: somebody changed it", quote.Text(n.path), resultName, n.value, was)
+			wrong = fmt.Errorf("%s of %s is %v, but was %v when the run ended: somebody changed it", quote.Text(n.path),
+				resultName, n.value, was)
 		}
 	}
 	return wrong

@@ -19,11 +19,13 @@ import (
 func TestDocumentedFolder(t *testing.T) {
 	r := example()
 	for i := range int64(4) {
-		r.SeriesOf(0, "backward_metric", "backward").Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: 100, DurationNS: 1000 * (4 - i)})
+		r.SeriesOf(0, "backward_metric", "backward").Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: 100,
+			DurationNS: 1000 * (4 - i)})
 	}
 	stdout, stderr := documented.Pandas(t, "../../../docs/result.md", "## A run folder in pandas\n",
 		`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, written(t, r))
-	want := "type,name,0,1\nbackward_metric,backward,0.002000,\nforward_metric,forward_pass,1099511.627777,1099511.627777\n"
+	want :=
+		"type,name,0,1\nbackward_metric,backward,0.002000,\nforward_metric,forward_pass,1099511.627777,1099511.627777\n"
 	if d := cmp.Diff(want, stdout); d != "" {
 		t.Error(d)
 	}
@@ -41,7 +43,8 @@ func millions(b *testing.B) (dir string, r *result.Result) {
 	for metric := range 5 {
 		s := r.SeriesOf(metric%2, "m", fmt.Sprint(metric))
 		for i := range int64(1_000_000) {
-			s.Add(sdk.Measurement{Key: sdk.Key{A: i / 1000, B: i % 1000}, StartNS: 400_000 * i, DurationNS: 300_000 + i%7919})
+			s.Add(sdk.Measurement{Key: sdk.Key{A: i / 1000, B: i % 1000}, StartNS: 400_000 * i,
+				DurationNS: 300_000 + i%7919})
 		}
 	}
 	dir = filepath.Join(b.TempDir(), "run")

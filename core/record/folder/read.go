@@ -142,7 +142,8 @@ func load[H Document](dir string, parse func([]byte) (H, error), fill func(H, *n
 	}
 	h, err := readHead(dir, parse)
 	if errors.Is(err, fs.ErrNotExist) && !status.Complete {
-		return none, fmt.Errorf("%s has no result: its run is incomplete: %s", quote.Word(dir), quote.Message(status.Reason))
+		return none, fmt.Errorf("%s has no result: its run is incomplete: %s", quote.Word(dir),
+			quote.Message(status.Reason))
 	}
 	if err == nil {
 		err = withColumns(dir, h.Files(), func(c *npy.Columns) error { return fill(h, c) })

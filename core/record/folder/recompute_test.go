@@ -27,7 +27,8 @@ func recorded() *result.Result {
 	r := example()
 	r.Pass, r.Transport = result.Measured, "shm"
 	r.Config = []result.Value{{Key: "epochs", Value: 2}}
-	r.Data = result.Partition{Samples: 80, Batches: 4, LargestBatch: 20, BatchesPerTrainer: []int{1, 2}, SamplesPerTrainer: []int{20, 40}, HeldOut: 30}
+	r.Data = result.Partition{Samples: 80, Batches: 4, LargestBatch: 20, BatchesPerTrainer: []int{1, 2},
+		SamplesPerTrainer: []int{20, 40}, HeldOut: 30}
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		p.PID, p.StartMS, p.RSSMiB, p.BoundaryNS = 100+i, 12.5, 40.25, 2000
@@ -36,9 +37,12 @@ func recorded() *result.Result {
 	for rank := range 2 {
 		r.Works = append(r.Works,
 			result.Work{WarmUp: true, Rank: rank, Samples: 20, StartNS: 2_000_000, EndNS: 3_000_000},
-			result.Work{Rank: rank, Samples: 40, StartNS: 10_000_000, EndNS: 90_000_000 + int64(rank), EvaluatedNS: 1000})
+			result.Work{Rank: rank, Samples: 40, StartNS: 10_000_000, EndNS: 90_000_000 + int64(rank),
+				EvaluatedNS: 1000})
 		for epoch := range 2 {
-			r.Found = append(r.Found, result.Found{Epoch: epoch, Rank: rank, Samples: 15, LossSum: 7.5 - float64(epoch), Correct: 9, Targets: 15})
+			r.Found = append(r.Found,
+				result.Found{Epoch: epoch, Rank: rank, Samples: 15, LossSum: 7.5 - float64(epoch), Correct: 9,
+					Targets: 15})
 		}
 	}
 	for epoch := range 2 {
@@ -50,8 +54,10 @@ func recorded() *result.Result {
 	for _, name := range []string{noise.Before, noise.Measured, noise.After} {
 		r.Noise = append(r.Noise, noise.Interval{
 			Name: name, Duration: time.Second, Load: &load,
-			Machine:   &noise.Machine{Cores: 2, Uncertainty: 30 * time.Millisecond, Steal: 20 * time.Millisecond, Idle: time.Second},
-			Processes: []noise.Usage{{Name: "core", PID: 99, CPU: 300 * time.Millisecond, VoluntarySwitches: &switches, InvoluntarySwitches: &switches}},
+			Machine: &noise.Machine{Cores: 2, Uncertainty: 30 * time.Millisecond, Steal: 20 * time.Millisecond,
+				Idle: time.Second},
+			Processes: []noise.Usage{{Name: "core", PID: 99, CPU: 300 * time.Millisecond, VoluntarySwitches: &switches,
+				InvoluntarySwitches: &switches}},
 		})
 	}
 	r.Checks = &result.Checks{Operations: 8, Slices: 16, Elements: 1024, Iterations: 4, SpentMS: 0.5}
@@ -131,10 +137,13 @@ func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`"evaluation": [`, `"noise": [`, `"samples_per_second": `, `"checks": {`, `"type": "push_metric"`, `"auc": `} {
-		if !strings.Contains(want, part) {
-			t.Errorf("nothing is read of %s:\n%s", part, want)
-		}
+	for _, part := range []string{`"evaluation": [`, `"noise": [`, `"samples_per_second": `, `"checks": {`,
+		`"type": "push_metric"`, `"auc": `} {
+		t.Run(part, func(t *testing.T) {
+			if !strings.Contains(want, part) {
+				t.Errorf("nothing is read of %s:\n%s", part, want)
+			}
+		})
 	}
 	text := head(t, dir)
 	tried := places(text)
@@ -152,7 +161,8 @@ func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 		if err == nil && got != want {
 			t.Errorf("%s is believed: %s", p.path, cmp.Diff(want, got))
 		}
-		if err != nil && !strings.Contains(err.Error(), "is not a run folder that can be read: ") || err == nil && !strings.HasPrefix(p.path, "samples.") {
+		if err != nil && !strings.Contains(err.Error(), "is not a run folder that can be read: ") ||
+			err == nil && !strings.HasPrefix(p.path, "samples.") {
 			t.Errorf("%s: %v", p.path, err)
 		}
 	}
@@ -170,11 +180,13 @@ func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 		"row 3 of column evaluation.found is of":  func(r *result.Result) { r.Found[3].Correct = -2 },
 		"row 1 of column evaluation.scores has a": func(r *result.Result) { r.Scores[1].Negatives = -7 },
 	} {
-		r := recorded()
-		change(r)
-		if _, err := Read(written(t, r)); err == nil || !strings.Contains(err.Error(), "samples: "+want) {
-			t.Errorf("it said %v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			r := recorded()
+			change(r)
+			if _, err := Read(written(t, r)); err == nil || !strings.Contains(err.Error(), "samples: "+want) {
+				t.Errorf("it said %v, want %s", err, want)
+			}
+		})
 	}
 	r := recorded() // what can be, however large
 	r.Found[0].Epoch, r.Data.BatchesPerTrainer = math.MaxInt>>2, []int{math.MaxInt, 1}
@@ -194,7 +206,8 @@ func TestWhatFollowsIsComputedAgain(t *testing.T) {
 	text := head(t, dir)
 	tried := 0
 	for _, p := range slices.Backward(places(text)) {
-		follows := strings.HasPrefix(p.path, "throughput.") || strings.HasPrefix(p.path, "evaluation.") || p.path == "start_ms" ||
+		follows := strings.HasPrefix(p.path, "throughput.") || strings.HasPrefix(p.path, "evaluation.") ||
+			p.path == "start_ms" ||
 			strings.HasSuffix(p.path, ".others_ns") || p.path == "checks.share"
 		if follows {
 			text = text[:p.from] + "7" + text[p.to:]

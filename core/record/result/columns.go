@@ -33,7 +33,8 @@ func parseColumns(text []byte) (s *Series, at int64, err error) {
 		return nil, at, err
 	}
 	var h seriesHead
-	if at, err := headOf(values, headField{"rank", "a whole number", &h.Rank}, headField{"type", "a string", &h.Type}, headField{"name", "a string", &h.Name}); err != nil {
+	if at, err := headOf(values, headField{"rank", "a whole number", &h.Rank}, headField{"type", "a string", &h.Type},
+		headField{"name", "a string", &h.Name}); err != nil {
 		return nil, at, err
 	}
 	s = NewSeries(h.Rank, h.Type, h.Name)
@@ -99,7 +100,8 @@ func parseGauge(text []byte) (g *Gauge, at int64, err error) {
 	}
 	n := len(observed)
 	if len(keyA) != n || len(keyB) != n {
-		return nil, 0, fmt.Errorf("its columns have unequal lengths: %d key_a, %d key_b, %d value", len(keyA), len(keyB), n)
+		return nil, 0, fmt.Errorf("its columns have unequal lengths: %d key_a, %d key_b, %d value", len(keyA),
+			len(keyB), n)
 	}
 	var o packed.Observation
 	for i := range n {

@@ -102,7 +102,8 @@ func (e Environment) MarshalJSON() ([]byte, error) {
 
 // NoteBLAS adds what the facts of a process say of BLAS, if they say anything new.
 func (e *Environment) NoteBLAS(facts map[string]string) {
-	b := BLAS{Engine: facts["blas"], Library: facts["blas_library"], Core: facts["blas_core"], Threads: facts["blas_threads"]}
+	b := BLAS{Engine: facts["blas"], Library: facts["blas_library"], Core: facts["blas_core"],
+		Threads: facts["blas_threads"]}
 	if b.Engine != "" && !slices.Contains(e.BLAS, b) {
 		e.BLAS = append(e.BLAS, b)
 	}

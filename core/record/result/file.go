@@ -150,7 +150,8 @@ func resolve(path string) (target string, direct bool, err error) {
 	case err != nil:
 		return "", false, fmt.Errorf("cannot write a result to %s: %w", quote.Word(path), draft.Cause(err))
 	case info.IsDir():
-		return "", false, fmt.Errorf("cannot write a result to %s: it is a directory, name a file in it", quote.Word(path))
+		return "", false, fmt.Errorf("cannot write a result to %s: it is a directory, name a file in it",
+			quote.Word(path))
 	case !info.Mode().IsRegular():
 		return path, true, nil
 	}

@@ -14,26 +14,28 @@ import (
 func TestWriteKeepsModeAndUmask(t *testing.T) {
 	dir := t.TempDir()
 	for name, before := range map[string]os.FileMode{"new": 0, "private": 0o600, "shared": 0o664, "read-only": 0o444} {
-		path, want := filepath.Join(dir, name), before
-		if before == 0 {
-			want = 0o666 &^ umask(t)
-		} else if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		} else if err := os.Chmod(path, before); err != nil {
-			t.Fatal(err)
-		}
-		for _, write := range []func() error{
-			func() error { return Announce(path, example()) },
-			func() error { return Write(path, example(), still) },
-		} {
-			if err := write(); err != nil {
+		t.Run(name, func(t *testing.T) {
+			path, want := filepath.Join(dir, name), before
+			if before == 0 {
+				want = 0o666 &^ umask(t)
+			} else if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			} else if err := os.Chmod(path, before); err != nil {
 				t.Fatal(err)
 			}
-			info, err := os.Stat(path)
-			if err != nil || info.Mode().Perm() != want {
-				t.Errorf("%s: mode %v, want %v, %v", name, info.Mode().Perm(), want, err)
+			for _, write := range []func() error{
+				func() error { return Announce(path, example()) },
+				func() error { return Write(path, example(), still) },
+			} {
+				if err := write(); err != nil {
+					t.Fatal(err)
+				}
+				info, err := os.Stat(path)
+				if err != nil || info.Mode().Perm() != want {
+					t.Errorf("%s: mode %v, want %v, %v", name, info.Mode().Perm(), want, err)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -138,24 +140,28 @@ func TestWriteToAPipe(t *testing.T) {
 
 func TestErrorsQuotePaths(t *testing.T) {
 	for _, folder := range []string{"a\x1b[31m\nb", strings.Repeat("x", 200)} {
-		folder = filepath.Join(t.TempDir(), folder)
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		broken := filepath.Join(folder, "broken")
-		if err := os.WriteFile(broken, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		away := filepath.Join(folder, "away", strings.Repeat("y", 100))
-		_, absent := Read(away)
-		_, malformed := Read(broken)
-		for _, err := range []error{
-			Announce(folder, example()), Write(folder, example(), still), Announce(away, example()), Write(away, example(), still),
-			Announce(filepath.Join(broken, "r"), example()), absent, malformed,
-		} {
-			if err == nil || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 700 || !strings.Contains(err.Error(), " bytes)") && !strings.Contains(err.Error(), `\x1b`) {
-				t.Errorf("got %q", err)
+		t.Run(folder, func(t *testing.T) {
+			folder = filepath.Join(t.TempDir(), folder)
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
 			}
-		}
+			broken := filepath.Join(folder, "broken")
+			if err := os.WriteFile(broken, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			away := filepath.Join(folder, "away", strings.Repeat("y", 100))
+			_, absent := Read(away)
+			_, malformed := Read(broken)
+			for _, err := range []error{
+				Announce(folder, example()), Write(folder, example(), still), Announce(away, example()),
+				Write(away, example(), still),
+				Announce(filepath.Join(broken, "r"), example()), absent, malformed,
+			} {
+				if err == nil || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 700 ||
+					!strings.Contains(err.Error(), " bytes)") && !strings.Contains(err.Error(), `\x1b`) {
+					t.Errorf("got %q", err)
+				}
+			}
+		})
 	}
 }

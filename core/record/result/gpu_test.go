@@ -30,11 +30,12 @@ func TestCaptureGPUs(t *testing.T) {
 		gpus     []GPU
 		topology string
 	}{
-		"missing":     {"", []GPU{}, ""},
-		"failing":     {"echo no driver; exit 9", []GPU{}, ""},
-		"no device":   {"echo 'No devices were found'", []GPU{}, ""},
-		"hanging":     {"while :; do :; done", []GPU{}, ""},
-		"two":         {list + `topo) printf '\t\033[4mGPU0\tGPU1\033[0m\nGPU0\t X \tNV18\n\n';; esac`, both, "\tGPU0\tGPU1\nGPU0\t X \tNV18"},
+		"missing":   {"", []GPU{}, ""},
+		"failing":   {"echo no driver; exit 9", []GPU{}, ""},
+		"no device": {"echo 'No devices were found'", []GPU{}, ""},
+		"hanging":   {"while :; do :; done", []GPU{}, ""},
+		"two": {list + `topo) printf '\t\033[4mGPU0\tGPU1\033[0m\nGPU0\t X \tNV18\n\n';; esac`, both,
+			"\tGPU0\tGPU1\nGPU0\t X \tNV18"},
 		"no topology": {list + "*) exit 1;; esac", both, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +72,8 @@ func TestNoteBLAS(t *testing.T) {
 	var e Environment
 	for _, facts := range []map[string]string{
 		{"blas": "openblas", "blas_core": "Zen", "blas_threads": "1"}, nil, {"vectors": "avx2"},
-		{"blas": "openblas", "blas_core": "Zen", "blas_threads": "1", "engine": "x"}, {"blas": "gonum", "blas_core": "go", "blas_threads": "2"},
+		{"blas": "openblas", "blas_core": "Zen", "blas_threads": "1", "engine": "x"},
+		{"blas": "gonum", "blas_core": "go", "blas_threads": "2"},
 	} {
 		e.NoteBLAS(facts)
 	}

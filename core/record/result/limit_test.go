@@ -15,41 +15,46 @@ import (
 func TestTextIsBounded(t *testing.T) {
 	const most = 100_000
 	for _, length := range []int{1, 511, most - 1, most, most + 1, 50 * most} {
-		text := []byte("{" + strings.Repeat(" ", length-1))
-		for _, compressed := range []bool{false, true} {
-			content := text
-			if compressed {
-				content = compress(t, text)
-			}
-			path := filepath.Join(t.TempDir(), "r")
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for _, open := range []func() *os.File{
-				func() *os.File {
-					f, err := os.Open(path)
-					if err != nil {
-						t.Fatal(err)
+		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			text := []byte("{" + strings.Repeat(" ", length-1))
+			for _, compressed := range []bool{false, true} {
+				content := text
+				if compressed {
+					content = compress(t, text)
+				}
+				path := filepath.Join(t.TempDir(), "r")
+				if err := os.WriteFile(path, content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for _, open := range []func() *os.File{
+					func() *os.File {
+						f, err := os.Open(path)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return f
+					},
+					func() *os.File { return pipeOf(t, content) },
+				} {
+					f := open()
+					got, err := readText(f, most)
+					_ = f.Close()
+					switch {
+					case length <= most && (err != nil || !bytes.Equal(got, text)):
+						t.Errorf("%d bytes, compressed %v: read %d, %v", length, compressed, len(got), err)
+					case length > most &&
+						(err == nil ||
+							!strings.Contains(err.Error(),
+								"its text has more than 100000 bytes, the most that is read")):
+						t.Errorf("%d bytes, compressed %v: %v", length, compressed, err)
+					case length > most && got != nil && cap(got) > 2*most+2*512:
+						t.Errorf("%d bytes are kept of what is refused", cap(got))
+					case length <= most && f.Name() == path && cap(got) > 2*length+1024:
+						t.Errorf("%d bytes take %d", length, cap(got))
 					}
-					return f
-				},
-				func() *os.File { return pipeOf(t, content) },
-			} {
-				f := open()
-				got, err := readText(f, most)
-				_ = f.Close()
-				switch {
-				case length <= most && (err != nil || !bytes.Equal(got, text)):
-					t.Errorf("%d bytes, compressed %v: read %d, %v", length, compressed, len(got), err)
-				case length > most && (err == nil || !strings.Contains(err.Error(), "its text has more than 100000 bytes, the most that is read")):
-					t.Errorf("%d bytes, compressed %v: %v", length, compressed, err)
-				case length > most && got != nil && cap(got) > 2*most+2*512:
-					t.Errorf("%d bytes are kept of what is refused", cap(got))
-				case length <= most && f.Name() == path && cap(got) > 2*length+1024:
-					t.Errorf("%d bytes take %d", length, cap(got))
 				}
 			}
-		}
+		})
 	}
 }
 

@@ -36,10 +36,12 @@ func TestNumbersRoundTrip(t *testing.T) {
 		want := example()
 		want.Counters, want.Gauges, want.Histograms = nil, nil, nil
 		for range rapid.IntRange(0, 3).Draw(t, "counters") {
-			want.Count(0, metric.Head{Type: "a", Name: rapid.String().Draw(t, "name"), Unit: unit.Draw(t, "unit")}, rapid.Int64Range(0, 1<<50).Draw(t, "value"))
+			want.Count(0, metric.Head{Type: "a", Name: rapid.String().Draw(t, "name"), Unit: unit.Draw(t, "unit")},
+				rapid.Int64Range(0, 1<<50).Draw(t, "value"))
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "gauges") {
-			g := want.GaugeOf(0, metric.Head{Type: "a", Name: rapid.StringMatching("[a-z]{1,8}").Draw(t, "name"), Unit: unit.Draw(t, "unit")})
+			g := want.GaugeOf(0, metric.Head{Type: "a", Name: rapid.StringMatching("[a-z]{1,8}").Draw(t, "name"),
+				Unit: unit.Draw(t, "unit")})
 			for range rapid.IntRange(0, 4).Draw(t, "observations") {
 				g.Add(sdk.Key{A: small.Draw(t, "a"), B: small.Draw(t, "b")}, rapid.Float64().Draw(t, "x"))
 			}
@@ -49,7 +51,8 @@ func TestNumbersRoundTrip(t *testing.T) {
 			for i := range h.Counts {
 				h.Counts[i] = rapid.Int64Range(0, 1<<40).Draw(t, "count")
 			}
-			want.Distribute(0, metric.Head{Type: "a", Name: rapid.StringMatching("[a-z]{1,8}").Draw(t, "name"), Unit: unit.Draw(t, "unit")}, h)
+			want.Distribute(0, metric.Head{Type: "a", Name: rapid.StringMatching("[a-z]{1,8}").Draw(t, "name"),
+				Unit: unit.Draw(t, "unit")}, h)
 		}
 		var text bytes.Buffer
 		if err := WriteTo(&text, want, still); err != nil {
@@ -60,7 +63,8 @@ func TestNumbersRoundTrip(t *testing.T) {
 			t.Fatalf("%v of\n%s", err, text.String())
 		}
 		same := cmp.Options{cmpopts.IgnoreFields(Result{}, "Gauges"), cmpopts.EquateEmpty()}
-		if diff := cmp.Diff(want, got, same) + cmp.Diff(observed(want), observed(got), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" || len(got.Gauges) != len(want.Gauges) {
+		if diff := cmp.Diff(want, got, same) + cmp.Diff(observed(want), observed(got), cmpopts.EquateNaNs(),
+			cmpopts.EquateEmpty()); diff != "" || len(got.Gauges) != len(want.Gauges) {
 			t.Fatal(diff)
 		}
 	})
@@ -100,9 +104,11 @@ func TestFilesWithoutNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, field := range []string{"counters", "gauges", "histograms"} {
-		if strings.Contains(string(text), field) {
-			t.Errorf("there are %s in %s", field, text)
-		}
+		t.Run(field, func(t *testing.T) {
+			if strings.Contains(string(text), field) {
+				t.Errorf("there are %s in %s", field, text)
+			}
+		})
 	}
 }
 
@@ -129,7 +135,8 @@ func TestProcessesOfARankAddUp(t *testing.T) {
 	r.Distribute(1, h, mine)
 	r.Distribute(1, h, of([]float64{1}, 20, 30))
 	r.Distribute(1, h, of([]float64{2}, 1, 1))
-	want := []Histogram{{1, h, metric.Histogram{Bounds: []float64{1}, Counts: []int64{22, 33}, NaN: 2}}, {1, h, of([]float64{2}, 1, 1)}}
+	want := []Histogram{{1, h, metric.Histogram{Bounds: []float64{1}, Counts: []int64{22, 33}, NaN: 2}},
+		{1, h, of([]float64{2}, 1, 1)}}
 	if d := cmp.Diff(want, r.Histograms); d != "" || mine.Counts[0] != 2 {
 		t.Error(d)
 	}
@@ -152,9 +159,11 @@ func TestProcessesThatCountTooMuch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := append(example().Warnings, "counter push_metric, sent of rank 0: its processes counted more than 2^53, which is what is noted",
+	want := append(example().Warnings,
+		"counter push_metric, sent of rank 0: its processes counted more than 2^53, which is what is noted",
 		"histogram push_metric, rows of rank 0: its processes counted more than 2^53 values, some of which are left out")
-	if d := cmp.Diff(want, got.Warnings) + cmp.Diff(counts, got.Histograms[0].Counts); d != "" || got.Counters[0].Value != metric.MostCount {
+	if d := cmp.Diff(want, got.Warnings) + cmp.Diff(counts, got.Histograms[0].Counts); d != "" ||
+		got.Counters[0].Value != metric.MostCount {
 		t.Errorf("%d is counted: %s", got.Counters[0].Value, d)
 	}
 }
@@ -168,32 +177,44 @@ func TestNumbersThatAreRefused(t *testing.T) {
 		{`"value":12345}`, `"value":-1}`, `counter 0 (rank 0, push_metric, sent): value -1 must be from 0 to 2^53`},
 		{`"value":12345}`, `"value":9007199254740993}`, `value 9007199254740993 must be from 0 to 2^53`},
 		{`"value":12345}`, `"value":1.5}`, `must be a whole number that fits in 64 bits, not 1.5`},
-		{`"unit":"B"`, `"unit":"two words"`, `counter 0 (rank 0, push_metric, sent): unit "two words" must be a short word`},
+		{`"unit":"B"`, `"unit":"two words"`,
+			`counter 0 (rank 0, push_metric, sent): unit "two words" must be a short word`},
 		{`"unit":"B"`, `"unit":"B","Unit":"B"`, `unknown key "Unit" of counters`},
-		{`{"rank":0,"type":"push_metric","name":"sent"`, `{"rank":9,"type":"push_metric","name":"sent"`, `counter 0 (rank 9, push_metric, sent): no trainer, server or data of "processes" has that rank`},
-		{`"counters":[`, `"counters":[{"rank":0,"type":"push_metric","name":"sent","unit":"B","value":3},`, `counter 1 (rank 0, push_metric, sent): there is another one of that rank, type, name and unit`},
-		{`"value":[2.5]`, `"value":["x"]`, `gauge 0: value has "x" but must have numbers that a float64 can hold, or null`},
+		{`{"rank":0,"type":"push_metric","name":"sent"`, `{"rank":9,"type":"push_metric","name":"sent"`,
+			`counter 0 (rank 9, push_metric, sent): no trainer, server or data of "processes" has that rank`},
+		{`"counters":[`, `"counters":[{"rank":0,"type":"push_metric","name":"sent","unit":"B","value":3},`,
+			`counter 1 (rank 0, push_metric, sent): there is another one of that rank, type, name and unit`},
+		{`"value":[2.5]`, `"value":["x"]`,
+			`gauge 0: value has "x" but must have numbers that a float64 can hold, or null`},
 		{`"value":[2.5]`, `"value":[1e999]`, `value has 1e999 but must have numbers that a float64 can hold, or null`},
 		{`"value":[2.5]`, `"value":[true]`, `value has true but must have`},
 		{`"value":[2.5]`, `"value":null`, `value is null, but must be a list of numbers`},
 		{`"value":[2.5]`, `"value":[2.5,1]`, `gauge 0: its columns have unequal lengths: 1 key_a, 1 key_b, 2 value`},
-		{`"key_a":[4],"key_b":[2],"value"`, `"key_a":[4],"key_b":[4611686018427387904],"value"`, `gauge 0: observation 0 has a key beyond 2^61`},
+		{`"key_a":[4],"key_b":[2],"value"`, `"key_a":[4],"key_b":[4611686018427387904],"value"`,
+			`gauge 0: observation 0 has a key beyond 2^61`},
 		{`"unit":"steps"`, `"unit":7`, `gauge 0: unit is 7 but must be a string`},
-		{`"unit":"steps"`, `"unit":"steps","start_ns":[1]`, `gauge 0: unknown key "start_ns"; the keys are rank, type, name, unit, key_a, key_b, value`},
-		{`"unit":"steps"`, `"unit":"a step"`, `gauge 0 (rank 0, push_metric, staleness): unit "a step" must be a short word`},
+		{`"unit":"steps"`, `"unit":"steps","start_ns":[1]`,
+			`gauge 0: unknown key "start_ns"; the keys are rank, type, name, unit, key_a, key_b, value`},
+		{`"unit":"steps"`, `"unit":"a step"`,
+			`gauge 0 (rank 0, push_metric, staleness): unit "a step" must be a short word`},
 		{`"gauges":[`, `"gauges":null,"x":[`, `"gauges" must be a list`},
-		{`"bounds":[1,2.5]`, `"bounds":[2.5,1]`, `histogram 0 (rank 0, push_metric, rows): bound 1 is 1, but bounds must ascend and the one before it is 2.5`},
-		{`"bounds":[1,2.5]`, `"bounds":[1]`, `histogram 0 (rank 0, push_metric, rows): it has 3 counts, but 1 bounds make 2 buckets`},
-		{`"counts":[7,8,9]`, `"counts":[7,8,-9]`, `histogram 0 (rank 0, push_metric, rows): count 2: -9 must be from 0 to 2^53`},
+		{`"bounds":[1,2.5]`, `"bounds":[2.5,1]`,
+			`histogram 0 (rank 0, push_metric, rows): bound 1 is 1, but bounds must ascend and the one before it is 2.5`},
+		{`"bounds":[1,2.5]`, `"bounds":[1]`,
+			`histogram 0 (rank 0, push_metric, rows): it has 3 counts, but 1 bounds make 2 buckets`},
+		{`"counts":[7,8,9]`, `"counts":[7,8,-9]`,
+			`histogram 0 (rank 0, push_metric, rows): count 2: -9 must be from 0 to 2^53`},
 		{`"counts":[7,8,9]`, `"counts":[7,8,1.5]`, `must be a whole number that fits in 64 bits, not 1.5`},
 	} {
-		bad := strings.Replace(string(text), c.old, c.changed, 1)
-		if bad == string(text) {
-			t.Fatalf("%s is not in %s", c.old, text)
-		}
-		if _, err := parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error is %v, want %s", c.changed, err, c.want)
-		}
+		t.Run(c.old, func(t *testing.T) {
+			bad := strings.Replace(string(text), c.old, c.changed, 1)
+			if bad == string(text) {
+				t.Fatalf("%s is not in %s", c.old, text)
+			}
+			if _, err := parse([]byte(bad)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: error is %v, want %s", c.changed, err, c.want)
+			}
+		})
 	}
 }
 

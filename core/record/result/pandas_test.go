@@ -27,27 +27,30 @@ func TestDocumentedFile(t *testing.T) {
 			durations = append(durations, m.DurationNS)
 		}
 		slices.Sort(durations)
-		medians[fmt.Sprintf("%s,%s,%d", s.Type, s.Name, s.Rank)] = fmt.Sprintf("%.6f", float64(durations[(len(durations)-1)/2])/1e6)
+		medians[fmt.Sprintf("%s,%s,%d", s.Type, s.Name, s.Rank)] = fmt.Sprintf("%.6f",
+			float64(durations[(len(durations)-1)/2])/1e6)
 	}
 	for _, name := range []string{"run.json", "run.json.gz"} {
-		path := filepath.Join(t.TempDir(), name)
-		if err := Write(path, r, still); err != nil {
-			t.Fatal(err)
-		}
-		stdout, stderr := documented.Pandas(t, "../../../"+docFile, "",
-			`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, path)
-		if want := fmt.Sprintln(sums[0], sums[1], sums[2], sums[3]); stderr != want {
-			t.Errorf("the columns of %s sum to %swant %s", name, stderr, want)
-		}
-		if got := printedMedians(t, stdout); len(got) != len(medians) || len(got) != 11 {
-			t.Errorf("%d medians were printed, want %d", len(got), len(medians))
-		} else {
-			for series, median := range medians {
-				if got[series] != median {
-					t.Errorf("%s, %s: the median is %s, want %s", name, series, got[series], median)
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), name)
+			if err := Write(path, r, still); err != nil {
+				t.Fatal(err)
+			}
+			stdout, stderr := documented.Pandas(t, "../../../"+docFile, "",
+				`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, path)
+			if want := fmt.Sprintln(sums[0], sums[1], sums[2], sums[3]); stderr != want {
+				t.Errorf("the columns of %s sum to %swant %s", name, stderr, want)
+			}
+			if got := printedMedians(t, stdout); len(got) != len(medians) || len(got) != 11 {
+				t.Errorf("%d medians were printed, want %d", len(got), len(medians))
+			} else {
+				for series, median := range medians {
+					if got[series] != median {
+						t.Errorf("%s, %s: the median is %s, want %s", name, series, got[series], median)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

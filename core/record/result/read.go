@@ -36,7 +36,8 @@ func parse(data []byte) (*Result, error) {
 	case schema == FolderSchema:
 		return nil, errors.New("it is the result.json of a run folder, whose samples lie beside it: give the folder")
 	case strings.HasPrefix(schema, "psbench.comm/"):
-		return nil, errors.New("it is a result of psbench comm, whose tables are not made from the file: give a folder that it left with --out")
+		return nil,
+			errors.New("it is a result of psbench comm, whose tables are not made from the file: give a folder that it left with --out")
 	default:
 		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(schema), Schema, schema1)
 	}
@@ -150,7 +151,8 @@ func (e *extent) UnmarshalJSON(value []byte) error {
 // blank is a text with as many lines, and as many characters in the last, that are all blank.
 func blank(text []byte) []byte {
 	last := text[1+bytes.LastIndexByte(text, '\n'):]
-	return append(bytes.Repeat([]byte{'\n'}, bytes.Count(text, []byte{'\n'})), bytes.Repeat([]byte{' '}, utf8.RuneCount(last))...)
+	return append(bytes.Repeat([]byte{'\n'}, bytes.Count(text, []byte{'\n'})),
+		bytes.Repeat([]byte{' '}, utf8.RuneCount(last))...)
 }
 
 func lossesFromFile(trainers [][]number) (out [][]float64) {
@@ -186,7 +188,8 @@ func checkConnected(r *Result) error {
 	for i, set := range r.Connected {
 		for _, rank := range set {
 			if r.Complete && !trainers[rank] {
-				return fmt.Errorf("set %d of \"connected\" has rank %d, but no trainer of \"processes\" has that rank", i, rank)
+				return fmt.Errorf("set %d of \"connected\" has rank %d, but no trainer of \"processes\" has that rank",
+					i, rank)
 			}
 		}
 	}

@@ -69,13 +69,14 @@ func (r *Result) recordedColumns() (columns []npy.Column) {
 		}
 	})
 	if len(r.Found) > 0 {
-		columns = append(columns, npy.Column{Name: lossSumColumn, Count: len(r.Found), Floats: func(yield func(float64) bool) {
-			for _, f := range r.Found {
-				if !yield(f.LossSum) {
-					return
+		columns = append(columns,
+			npy.Column{Name: lossSumColumn, Count: len(r.Found), Floats: func(yield func(float64) bool) {
+				for _, f := range r.Found {
+					if !yield(f.LossSum) {
+						return
+					}
 				}
-			}
-		}})
+			}})
 	}
 	return columns
 }
@@ -99,12 +100,14 @@ func (h *Head) fillRecorded(c *npy.Columns) error {
 	}
 	err := rows(workColumn, workWidth, func(next func() int64) {
 		r.Works = append(r.Works, Work{
-			WarmUp: next() == 0, Rank: int(next()), Samples: next(), StartNS: next(), EndNS: next(), EvaluatedNS: next(),
+			WarmUp: next() == 0, Rank: int(next()), Samples: next(), StartNS: next(), EndNS: next(),
+			EvaluatedNS: next(),
 		})
 	})
 	if err == nil {
 		err = rows(foundColumn, foundWidth, func(next func() int64) {
-			r.Found = append(r.Found, Found{Epoch: int(next()), Rank: int(next()), Samples: next(), Correct: next(), Targets: next()})
+			r.Found = append(r.Found,
+				Found{Epoch: int(next()), Rank: int(next()), Samples: next(), Correct: next(), Targets: next()})
 		})
 	}
 	if err == nil {

@@ -38,12 +38,15 @@ func example() *Result {
 			[]BLAS{{"openblas", "libopenblas.so.0", "Zen", "1"}}, []GPU{{"H100", "550.54", 81559}}, "GPU0 X",
 			&devices.List{
 				Driver: 12040, MPS: devices.MPS{Used: true, Known: "the driver says so"}, Visible: new("0"),
-				Devices: []devices.Device{{Name: "H100", MemoryMiB: 81559, Capability: "9.0", UUID: "GPU-1", Mode: devices.Shared, Peers: []int{1}}},
+				Devices: []devices.Device{{Name: "H100", MemoryMiB: 81559, Capability: "9.0", UUID: "GPU-1",
+					Mode: devices.Shared, Peers: []int{1}}},
 			},
 			machine.Facts{
 				Affinity: "0-1", Governor: "performance", Caches: []machine.Cache{{Level: 1, KiB: 48, CPUs: "0"}},
-				Limits: &machine.Limits{CPUs: 1.5, MemoryBytes: 1 << 30}, Copy: &machine.Copy{GBps: 12.5, Bytes: 1 << 26, Cores: 2},
-				Load: new(0.25), Clock: &machine.Clock{Source: "tsc", StepNS: 23}, Variables: map[string]string{"GOGC": "off"},
+				Limits: &machine.Limits{CPUs: 1.5, MemoryBytes: 1 << 30},
+				Copy:   &machine.Copy{GBps: 12.5, Bytes: 1 << 26, Cores: 2},
+				Load:   new(0.25), Clock: &machine.Clock{Source: "tsc", StepNS: 23},
+				Variables: map[string]string{"GOGC": "off"},
 			},
 		},
 		Warnings:  []string{"a warning"},
@@ -66,15 +69,20 @@ func example() *Result {
 		Throughput: NewThroughput(500, 0.25),
 		StartMS:    99.5,
 		Losses:     [][]float64{{6.5, 6.25}},
-		Evaluation: []Evaluation{{0, 30, 6.375, 0.75, new(0.5), new(0.625), new(0.6875), []TrainerEvaluation{{0, 30, 0.75, new(0.5)}}}},
+		Evaluation: []Evaluation{{0, 30, 6.375, 0.75, new(0.5), new(0.625), new(0.6875),
+			[]TrainerEvaluation{{0, 30, 0.75, new(0.5)}}}},
 		Noise: []noise.Interval{{
-			Name: noise.Measured, Duration: 250, Load: new(0.5), Machine: &noise.Machine{Cores: 2, Others: 20, Uncertainty: 30, Steal: 40, Idle: 50},
-			Processes: []noise.Usage{{Name: "trainer0", PID: 77, CPU: 240, VoluntarySwitches: new(int64(3)), InvoluntarySwitches: new(int64(4))}},
+			Name: noise.Measured, Duration: 250, Load: new(0.5),
+			Machine: &noise.Machine{Cores: 2, Others: 20, Uncertainty: 30, Steal: 40, Idle: 50},
+			Processes: []noise.Usage{{Name: "trainer0", PID: 77, CPU: 240, VoluntarySwitches: new(int64(3)),
+				InvoluntarySwitches: new(int64(4))}},
 		}},
-		Counters:   []Counter{{0, metric.Head{Type: "push_metric", Name: "sent", Unit: "B"}, 12345}},
-		Gauges:     []*Gauge{exampleGauge()},
-		Histograms: []Histogram{{0, metric.Head{Type: "push_metric", Name: "rows", Unit: "rows"}, metric.Histogram{Bounds: []float64{1, 2.5}, Counts: []int64{7, 8, 9}, NaN: 1}}},
-		Series:     []*Series{NewSeries(0, "forward_metric", "forward_pass", sdk.Measurement{Key: sdk.Key{A: 0, B: 1}, StartNS: 1e15 + 1, DurationNS: 12345})},
+		Counters: []Counter{{0, metric.Head{Type: "push_metric", Name: "sent", Unit: "B"}, 12345}},
+		Gauges:   []*Gauge{exampleGauge()},
+		Histograms: []Histogram{{0, metric.Head{Type: "push_metric", Name: "rows", Unit: "rows"},
+			metric.Histogram{Bounds: []float64{1, 2.5}, Counts: []int64{7, 8, 9}, NaN: 1}}},
+		Series: []*Series{NewSeries(0, "forward_metric", "forward_pass",
+			sdk.Measurement{Key: sdk.Key{A: 0, B: 1}, StartNS: 1e15 + 1, DurationNS: 12345})},
 		Parameters: [][]ParameterSummary{{{"embedding", 12, -1, 0.5, []float64{-1}, []float64{2}}}},
 
 		ServerParameters: [][]ParameterSummary{{{"table", 6, 1, 0.25, []float64{1}, []float64{3}}}, {}},
@@ -89,7 +97,8 @@ func exampleGauge() *Gauge {
 
 // Equal says whether two gauges have the same observations of the same metric and rank.
 func (g *Gauge) Equal(o *Gauge) bool {
-	return g.Rank == o.Rank && g.Head == o.Head && slices.Equal(slices.Collect(g.observations.All()), slices.Collect(o.observations.All()))
+	return g.Rank == o.Rank && g.Head == o.Head &&
+		slices.Equal(slices.Collect(g.observations.All()), slices.Collect(o.observations.All()))
 }
 
 func still() {}
@@ -180,19 +189,21 @@ func TestAnnounce(t *testing.T) {
 		"/proc/run.json":               "no file can be made in directory /proc",
 		"":                             "the path of the result is empty",
 	} {
-		err := Announce(path, &Result{Schema: Schema, Error: Running})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("Announce(%q) = %v, want %q", path, err, want)
-		}
-		if want != "" && Write(path, example(), still) == nil {
-			t.Errorf("Write(%q) gave no error", path)
-		}
-		if want != "" || !strings.HasPrefix(path, dir) {
-			continue
-		}
-		if r, err := Read(path); err != nil || r.Complete || r.Error != Running {
-			t.Errorf("%s holds %v, %v", path, r, err)
-		}
+		t.Run(path, func(t *testing.T) {
+			err := Announce(path, &Result{Schema: Schema, Error: Running})
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("Announce(%q) = %v, want %q", path, err, want)
+			}
+			if want != "" && Write(path, example(), still) == nil {
+				t.Errorf("Write(%q) gave no error", path)
+			}
+			if want != "" || !strings.HasPrefix(path, dir) {
+				return
+			}
+			if r, err := Read(path); err != nil || r.Complete || r.Error != Running {
+				t.Errorf("%s holds %v, %v", path, r, err)
+			}
+		})
 	}
 	if err := os.Remove(filepath.Join(dir, "new.json")); err != nil {
 		t.Fatal(err)
@@ -218,29 +229,43 @@ func TestParseErrors(t *testing.T) {
 		"malformed": {"{\n  \"schema\" 1}", "line 2, column 12: invalid character '1'"},
 		"no object": {"[]", "it must hold an object: {...}"},
 		"no schema": {"{}", `there is no "schema": a result file starts with "psbench.result/2"`},
-		"newer":     {`{"schema":"psbench.result/4"}`, `schema is "psbench.result/4", but this psbench reads "psbench.result/2" and "psbench.result/1"`},
-		"unknown":   {`{"schema":"psbench.result/2","samples":[]}`, `line 1, column 30: unknown key "samples"`},
-		"unknown 1": {`{"schema":"psbench.result/1","serie":[]}`, `line 1, column 30: unknown key "serie"; did you mean "series"?`},
-		"in series": {strings.Replace(string(ok), `"key_a"`, `"key":[],"key_a"`, 1), `series 0: unknown key "key"; the keys are rank, type, name, key_a, key_b, start_ns, duration_ns`},
+		"newer": {`{"schema":"psbench.result/4"}`,
+			`schema is "psbench.result/4", but this psbench reads "psbench.result/2" and "psbench.result/1"`},
+		"unknown": {`{"schema":"psbench.result/2","samples":[]}`, `line 1, column 30: unknown key "samples"`},
+		"unknown 1": {`{"schema":"psbench.result/1","serie":[]}`,
+			`line 1, column 30: unknown key "serie"; did you mean "series"?`},
+		"in series": {strings.Replace(string(ok), `"key_a"`, `"key":[],"key_a"`, 1),
+			`series 0: unknown key "key"; the keys are rank, type, name, key_a, key_b, start_ns, duration_ns`},
 		"in sample": {`{"schema":"psbench.result/1","samples":[{"x":1}]}`, `sample 0: json: unknown field "x"`},
 		"no list":   {`{"schema":"psbench.result/1","samples":{}}`, `line 1, column 41: "samples" must be a list`},
-		"columns":   {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[]`, 1), "series 0 (rank 0, forward_metric, forward_pass): its columns have unequal lengths: 1 key_a, 0 key_b, 1 start_ns, 1 duration_ns"},
-		"fraction":  {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[1.5]`, 1), "series 0 (rank 0, forward_metric, forward_pass): key_b has 1.5 but must have whole numbers"},
-		"large":     {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[9223372036854775808]`, 1), "key_b has 9223372036854775808, which is beyond 2^61"},
+		"columns": {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[]`, 1),
+			"series 0 (rank 0, forward_metric, forward_pass): its columns have unequal lengths: 1 key_a, 0 key_b, 1 start_ns, 1 duration_ns"},
+		"fraction": {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[1.5]`, 1),
+			"series 0 (rank 0, forward_metric, forward_pass): key_b has 1.5 but must have whole numbers"},
+		"large": {strings.Replace(string(ok), `"key_b":[1]`, `"key_b":[9223372036854775808]`, 1),
+			"key_b has 9223372036854775808, which is beyond 2^61"},
 		"overflow": {
-			strings.NewReplacer(`"key_a":[0]`, `"key_a":[0,0]`, `"key_b":[1]`, `"key_b":[1,9223372036854775807]`, `,"duration_ns":[`, `,"duration_ns":[1,`, `"start_ns":[`, `"start_ns":[1,`).Replace(string(ok)),
+			strings.NewReplacer(`"key_a":[0]`, `"key_a":[0,0]`, `"key_b":[1]`, `"key_b":[1,9223372036854775807]`,
+				`,"duration_ns":[`, `,"duration_ns":[1,`, `"start_ns":[`, `"start_ns":[1,`).Replace(string(ok)),
 			"series 0 (rank 0, forward_metric, forward_pass): measurement 1 has a number beyond 2^61",
 		},
-		"started":    {strings.Replace(string(ok), `"started_ns":987654321`, `"started_ns":-9223372036854775808`, 1), "started_ns is -9223372036854775808, which is beyond 2^61"},
-		"overflow 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0"},{"key":"0,-9223372036854775808"}]}`, "sample 1: a number is beyond 2^61"},
-		"twice":      {string(ok) + "{}", "after top-level value"},
-		"bad key":    {`{"schema":"psbench.result/1","samples":[{"key":"0,x"}]}`, `sample 0: key "0,x" is not two whole numbers and a comma between them`},
-		"bad rank":   {strings.Replace(string(ok), `{"rank":0,"type":"forward`, `{"rank":7,"type":"forward`, 1), `series 0 (rank 7, forward_metric, forward_pass): no trainer, server or data of "processes" has that rank`},
-		"bad rank 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0","type":"a","name":"b c"}]}`, `series 0 (rank 0, a, b c): no trainer, server or data of "processes" has that rank`},
+		"started": {strings.Replace(string(ok), `"started_ns":987654321`, `"started_ns":-9223372036854775808`, 1),
+			"started_ns is -9223372036854775808, which is beyond 2^61"},
+		"overflow 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0"},{"key":"0,-9223372036854775808"}]}`,
+			"sample 1: a number is beyond 2^61"},
+		"twice": {string(ok) + "{}", "after top-level value"},
+		"bad key": {`{"schema":"psbench.result/1","samples":[{"key":"0,x"}]}`,
+			`sample 0: key "0,x" is not two whole numbers and a comma between them`},
+		"bad rank": {strings.Replace(string(ok), `{"rank":0,"type":"forward`, `{"rank":7,"type":"forward`, 1),
+			`series 0 (rank 7, forward_metric, forward_pass): no trainer, server or data of "processes" has that rank`},
+		"bad rank 1": {`{"schema":"psbench.result/1","samples":[{"key":"0,0","type":"a","name":"b c"}]}`,
+			`series 0 (rank 0, a, b c): no trainer, server or data of "processes" has that rank`},
 	} {
-		if _, err := parse([]byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error is %v, want %q", name, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := parse([]byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: error is %v, want %q", name, err, test.want)
+			}
+		})
 	}
 }
 

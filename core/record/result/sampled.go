@@ -102,8 +102,10 @@ func (r *Result) Columns() []npy.Column {
 		}
 	}
 	return append(columns,
-		npy.Column{Name: "gauges.key_a", Count: gauges, Ints: each(all, func(o packed.Observation) int64 { return o.A })},
-		npy.Column{Name: "gauges.key_b", Count: gauges, Ints: each(all, func(o packed.Observation) int64 { return o.B })},
+		npy.Column{Name: "gauges.key_a", Count: gauges,
+			Ints: each(all, func(o packed.Observation) int64 { return o.A })},
+		npy.Column{Name: "gauges.key_b", Count: gauges,
+			Ints: each(all, func(o packed.Observation) int64 { return o.B })},
 		npy.Column{Name: "gauges.value", Count: gauges, Floats: values(all)},
 	)
 }
@@ -152,7 +154,8 @@ func ParseHead(data []byte) (*Head, error) {
 	}
 	r := f.result()
 	if f.Schema != FolderSchema {
-		return nil, fmt.Errorf("schema is %s, but this psbench reads %q in a run folder", quote.String(f.Schema), FolderSchema)
+		return nil, fmt.Errorf("schema is %s, but this psbench reads %q in a run folder", quote.String(f.Schema),
+			FolderSchema)
 	}
 	if err := f.Check(data); err != nil {
 		return nil, err
@@ -194,7 +197,8 @@ func CheckSpans(name string, spans []Range) error {
 	next := 0
 	for i, s := range spans {
 		if s.First != next || s.Count < 0 || s.Count > math.MaxInt-next {
-			return fmt.Errorf("%s %d begins at %d and has %d numbers, but the one before ends at %d", name, i, s.First, s.Count, next)
+			return fmt.Errorf("%s %d begins at %d and has %d numbers, but the one before ends at %d", name, i, s.First,
+				s.Count, next)
 		}
 		next += s.Count
 	}

@@ -24,7 +24,8 @@ const (
 // descriptions. The working directory is the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
-	r := golden.Commented(t, "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm", "./internal/comm/limits",
+	r := golden.Commented(t, "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm",
+		"./internal/comm/limits",
 		"./internal/metric")
 	s := r.Reflect(&Result{})
 	s.Definitions["Series"] = r.Reflect(&columns{}).Definitions["columns"]
@@ -74,7 +75,8 @@ func generateFolderSchema(t *testing.T) []byte {
 	}
 	r := golden.Commented(t, "./core/record/folder/npy")
 	own := map[string]any{}
-	for name, value := range map[string]any{"Series": sampledSeries{}, "Gauge": sampledGauge{}, "Range": Range{}, "File": npy.File{}} {
+	for name, value := range map[string]any{"Series": sampledSeries{}, "Gauge": sampledGauge{}, "Range": Range{},
+		"File": npy.File{}} {
 		for _, def := range r.Reflect(value).Definitions {
 			own[name] = def
 		}
@@ -91,7 +93,8 @@ func generateFolderSchema(t *testing.T) []byte {
 	properties["schema"] = map[string]any{"type": "string", "const": FolderSchema}
 	properties["losses"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/Range"}}
 	properties["samples"] = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/File"}}
-	properties["crc32"] = map[string]any{"type": "string", "description": "the checksum of result.json, taken while these digits are zeros"}
+	properties["crc32"] = map[string]any{"type": "string",
+		"description": "the checksum of result.json, taken while these digits are zeros"}
 	result["required"] = append(result["required"].([]any), "samples")
 	s.Title = "result.json of a run folder of psbench"
 	return golden.SchemaText(t, s)
@@ -114,7 +117,8 @@ func TestResultsSatisfyTheSchema(t *testing.T) {
 	node, device := 0, 1
 	spread.Placement = &placement.Layout{
 		Policy: placement.Spread, Affinity: placement.OnCores,
-		Hosts:     []placement.Host{{Name: "node1", Nodes: []machine.Node{{Cores: []machine.CPUs{{0, 2}, {1, 3}}}}, MemoryMiB: 64, GPUs: 2}},
+		Hosts: []placement.Host{{Name: "node1", Nodes: []machine.Node{{Cores: []machine.CPUs{{0, 2}, {1, 3}}}},
+			MemoryMiB: 64, GPUs: 2}},
 		Processes: []placement.Placed{{Name: "trainer0", Device: &device, Node: &node, CPUs: machine.CPUs{0, 2}}},
 		Notes:     []string{"a note"},
 	}
@@ -126,13 +130,15 @@ func TestResultsSatisfyTheSchema(t *testing.T) {
 		"example": example(), "empty": {Schema: Schema}, "diverged": diverged, "spread": spread,
 		"bare process": {Schema: Schema, Processes: []Process{{}}},
 	} {
-		data, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := validate(string(data)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			data, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := validate(string(data)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 
 	data, err := json.Marshal(example())

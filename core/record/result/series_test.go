@@ -159,13 +159,16 @@ func heap() int64 {
 func TestSeriesRoundTrip(t *testing.T) {
 	small := rapid.Int64Range(-1<<60, 1<<60)
 	measurement := rapid.Custom(func(t *rapid.T) sdk.Measurement {
-		return sdk.Measurement{Key: sdk.Key{A: small.Draw(t, "a"), B: small.Draw(t, "b")}, StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")}
+		return sdk.Measurement{Key: sdk.Key{A: small.Draw(t, "a"), B: small.Draw(t, "b")},
+			StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		want := example()
-		want.StartedNS, want.Losses = small.Draw(t, "started"), [][]float64{rapid.SliceOf(rapid.Float64()).Draw(t, "losses")}
+		want.StartedNS, want.Losses = small.Draw(t,
+			"started"), [][]float64{rapid.SliceOf(rapid.Float64()).Draw(t, "losses")}
 		for i := range rapid.IntRange(0, 3).Draw(t, "series") {
-			want.Series = append(want.Series, NewSeries(0, "metric", strconv.Itoa(i), rapid.SliceOf(measurement).Draw(t, "measurements")...))
+			want.Series = append(want.Series,
+				NewSeries(0, "metric", strconv.Itoa(i), rapid.SliceOf(measurement).Draw(t, "measurements")...))
 		}
 		var text bytes.Buffer
 		if err := WriteTo(&text, want, still); err != nil {

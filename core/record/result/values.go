@@ -38,7 +38,8 @@ func valuesOf(text []byte, keys []string) (values map[string]value, at int64, er
 		v.at = d.InputOffset() - int64(len(v.text))
 		key, _ := token.(string) // every key of an object is a string
 		if !slices.Contains(keys, key) {
-			return nil, v.at, fmt.Errorf("unknown key %s; %s", quote.String(key), spelling.Choices(key, keys, "keys", ""))
+			return nil, v.at, fmt.Errorf("unknown key %s; %s", quote.String(key),
+				spelling.Choices(key, keys, "keys", ""))
 		}
 		if _, twice := values[key]; twice {
 			return nil, v.at, fmt.Errorf("key %s is given twice", quote.String(key))

@@ -23,8 +23,10 @@ func TestCommit(t *testing.T) {
 		{"a short revision", "", []debug.BuildSetting{{Key: "vcs.revision", Value: "a3139f6"}}, "a3139f6"},
 		{"nothing", "", nil, "unknown"},
 	} {
-		if got := commitOf(c.stamped, c.settings); got != c.want {
-			t.Errorf("%s: the commit is %q, want %q", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := commitOf(c.stamped, c.settings); got != c.want {
+				t.Errorf("%s: the commit is %q, want %q", c.name, got, c.want)
+			}
+		})
 	}
 }

@@ -26,10 +26,12 @@ func TestAUC(t *testing.T) {
 		"ties":           {[]Classes{{1, 2}, {2, 1}}, 2. / 3, true},
 		"many":           {[]Classes{{1 << 30, 3 << 30}, {3 << 30, 1 << 30}}, 0.75, true},
 	} {
-		got, ok := AUC(test.scores)
-		if ok != test.ok || ok && math.Abs(got-test.want) > 1e-15 {
-			t.Errorf("%s: %v, %v, want %v, %v", name, got, ok, test.want, test.ok)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, ok := AUC(test.scores)
+			if ok != test.ok || ok && math.Abs(got-test.want) > 1e-15 {
+				t.Errorf("%s: %v, %v, want %v, %v", name, got, ok, test.want, test.ok)
+			}
+		})
 	}
 }
 

@@ -58,8 +58,8 @@ func Consume(durations []float64) Summary {
 	return s
 }
 
-// Median is that of values in any order: of an even count the mean of the two in the middle, which is infinite where one
-// of them is. Without values it is NaN.
+// Median is that of values in any order: of an even count the mean of the two in the middle, which is infinite where
+// one of them is. Without values it is NaN.
 func Median(values []float64) float64 { return MedianSorted(slices.Sorted(slices.Values(values))) }
 
 // MedianSorted is Median of values in ascending order.

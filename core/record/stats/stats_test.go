@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"math/rand"
 	"slices"
@@ -38,9 +39,11 @@ func TestSummarize(t *testing.T) {
 
 func TestEqualSamplesHaveTheirValueAsMean(t *testing.T) {
 	for _, n := range []int{3, 10, 1000} {
-		if s := Summarize(slices.Repeat([]float64{0.1}, n)); s.Mean != 0.1 || s.Min != s.Max {
-			t.Errorf("%d samples of 0.1: %+v", n, s)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if s := Summarize(slices.Repeat([]float64{0.1}, n)); s.Mean != 0.1 || s.Min != s.Max {
+				t.Errorf("%d samples of 0.1: %+v", n, s)
+			}
+		})
 	}
 }
 
@@ -86,12 +89,14 @@ func TestPercentiles(t *testing.T) {
 		"two":   {[]float64{3, 1}, []float64{1, 2, 2.5, 2.8, 2.9, 3}},
 		"eight": {[]float64{9, 2, 4, 5, 4, 5, 7, 4}, []float64{2, 4.5, 5.5, 7.6, 8.3, 9}},
 	} {
-		got := Percentiles(test.values, ps...)
-		for i := range got {
-			if math.Abs(got[i]-test.want[i]) > 1e-12 {
-				t.Errorf("%s: percentile %v is %v, want %v", name, ps[i], got[i], test.want[i])
+		t.Run(name, func(t *testing.T) {
+			got := Percentiles(test.values, ps...)
+			for i := range got {
+				if math.Abs(got[i]-test.want[i]) > 1e-12 {
+					t.Errorf("%s: percentile %v is %v, want %v", name, ps[i], got[i], test.want[i])
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -148,8 +153,10 @@ func TestFinite(t *testing.T) {
 		t.Error("it refuses finite values")
 	}
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if Finite(1, x) {
-			t.Errorf("it takes %v", x)
-		}
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			if Finite(1, x) {
+				t.Errorf("it takes %v", x)
+			}
+		})
 	}
 }

@@ -141,7 +141,8 @@ func (d *drawing) at(i *item, ns int64) Place {
 
 // set is the place of the set of connected trainers that one is in, -1 - its rank if it is in none.
 func (d *drawing) set(rank int) int {
-	if place := slices.IndexFunc(d.r.Connected, func(set []int) bool { return slices.Contains(set, rank) }); place >= 0 {
+	if place := slices.IndexFunc(d.r.Connected,
+		func(set []int) bool { return slices.Contains(set, rank) }); place >= 0 {
 		return place
 	}
 	return -1 - rank

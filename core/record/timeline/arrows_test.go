@@ -27,31 +27,33 @@ func TestNoArrowWhereItMayBeEither(t *testing.T) {
 // On several hosts tracks say where they were. An all-reduce has arrows from who came last only if clocks tell who
 // that was.
 func TestTimelineOfHosts(t *testing.T) {
-	for boundNS, arrows := range map[int64]int{0: 2, 9: 2, 10: 0} { // trainer2 comes 10 after trainer1
-		r := world(3, 0, 1)
-		r.Connected = [][]int{{0, 1, 2}}
-		for rank := range 3 {
-			at := int64(10 * rank)
-			iteration(r, rank, 0, 0, 1000+at, 1010+at, 1020+at, 1200, 1300)
-			stamp(r, rank, "hook_future_metric/gloo_dense_allreduce", 0, 0, 1020+at, 1100)
-		}
-		for i := range r.Processes {
-			r.Processes[i].Host = []string{"a", "b", "c"}[i]
-		}
-		r.Clocks = []result.HostClock{{Host: "b"}, {Host: "c", Estimate: clocks.Estimate{BoundNS: boundNS}}}
-		tl, err := Of(r, 0, 1)
-		if err != nil || len(tl.Arrows) != arrows {
-			t.Fatalf("± %d: %v, arrows %v", boundNS, err, tl.Arrows)
-		}
-		want := []string{"trainer0 on a", "trainer1 on b", "trainer2 on c"}
-		if boundNS > 0 {
-			want[2] = fmt.Sprintf("trainer2 on c (± %.3g µs)", float64(boundNS)/1e3)
-		}
-		for i, track := range tl.Tracks {
-			if track.Name != want[i] {
-				t.Errorf("track %d is %s, want %s", i, track.Name, want[i])
+	for boundNS, arrows := range map[int64]int{0: 2, 9: 2, 10: 0} {
+		t.Run(fmt.Sprint(boundNS), func(t *testing.T) { // trainer2 comes 10 after trainer1
+			r := world(3, 0, 1)
+			r.Connected = [][]int{{0, 1, 2}}
+			for rank := range 3 {
+				at := int64(10 * rank)
+				iteration(r, rank, 0, 0, 1000+at, 1010+at, 1020+at, 1200, 1300)
+				stamp(r, rank, "hook_future_metric/gloo_dense_allreduce", 0, 0, 1020+at, 1100)
 			}
-		}
+			for i := range r.Processes {
+				r.Processes[i].Host = []string{"a", "b", "c"}[i]
+			}
+			r.Clocks = []result.HostClock{{Host: "b"}, {Host: "c", Estimate: clocks.Estimate{BoundNS: boundNS}}}
+			tl, err := Of(r, 0, 1)
+			if err != nil || len(tl.Arrows) != arrows {
+				t.Fatalf("± %d: %v, arrows %v", boundNS, err, tl.Arrows)
+			}
+			want := []string{"trainer0 on a", "trainer1 on b", "trainer2 on c"}
+			if boundNS > 0 {
+				want[2] = fmt.Sprintf("trainer2 on c (± %.3g µs)", float64(boundNS)/1e3)
+			}
+			for i, track := range tl.Tracks {
+				if track.Name != want[i] {
+					t.Errorf("track %d is %s, want %s", i, track.Name, want[i])
+				}
+			}
+		})
 	}
 }
 

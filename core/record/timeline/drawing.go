@@ -43,7 +43,8 @@ func (d *drawing) lead(rank int) {
 
 // chosen are the iterations of the window, of a trainer.
 func (d *drawing) chosen(rank int) iterations {
-	it := iterations{from: d.from, to: d.to, before: fetches(d.r, rank), of: map[sdk.Key]int64{}, last: map[int64]int64{}}
+	it := iterations{from: d.from, to: d.to, before: fetches(d.r, rank), of: map[sdk.Key]int64{},
+		last: map[int64]int64{}}
 	place, before := int64(0), sdk.Key{}
 	for m := range reference(d.r, rank).All() {
 		if d.from < place && place <= d.to && m.Key.A != before.A {
@@ -166,11 +167,13 @@ func (d *drawing) called(rank int, it iterations) map[sdk.Key]int64 {
 func (d *drawing) timeline() *Timeline {
 	t := &Timeline{StartNS: d.startNS, Tracks: []Track{}, Arrows: []Arrow{}}
 	d.callers()
-	ranks := slices.DeleteFunc(slices.Clone(d.r.Processes), func(p result.Process) bool { return p.Kind != "trainer" && p.Kind != "server" })
+	ranks := slices.DeleteFunc(slices.Clone(d.r.Processes),
+		func(p result.Process) bool { return p.Kind != "trainer" && p.Kind != "server" })
 	slices.SortStableFunc(ranks, func(a, b result.Process) int { return cmp.Compare(a.Rank, b.Rank) })
 	slices.SortStableFunc(ranks, func(a, b result.Process) int { return -cmp.Compare(a.Kind, b.Kind) })
 	for _, p := range ranks {
-		t.Tracks = append(t.Tracks, Track{Rank: p.Rank, Name: d.title(p), Kind: p.Kind, Lanes: d.lanes(p.Rank, len(t.Tracks))})
+		t.Tracks = append(t.Tracks,
+			Track{Rank: p.Rank, Name: d.title(p), Kind: p.Kind, Lanes: d.lanes(p.Rank, len(t.Tracks))})
 	}
 	t.Arrows = append(t.Arrows, d.arrows()...)
 	return t
@@ -213,7 +216,9 @@ func (d *drawing) callers() {
 // trainersOf are those that use a server, in the order of their ranks; all of them if it is of tables, or
 // if there is no such server.
 func trainersOf(r *result.Result, server int) (ranks []int) {
-	all := server < 0 || slices.ContainsFunc(r.Series, func(s *result.Series) bool { return s.Rank == server && s.Type == "embedding_metric" && s.Len() > 0 })
+	all := server < 0 ||
+		slices.ContainsFunc(r.Series,
+			func(s *result.Series) bool { return s.Rank == server && s.Type == "embedding_metric" && s.Len() > 0 })
 	for _, p := range r.Processes {
 		if p.Kind == "trainer" && (all || breakdown.ServerOf(r, p.Rank) == server) {
 			ranks = append(ranks, p.Rank)

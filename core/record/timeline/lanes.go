@@ -16,7 +16,8 @@ func (d *drawing) lanes(rank, track int) []Lane {
 			}
 		}
 		slices.SortStableFunc(items, func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.StartNS, b.StartNS), cmp.Compare(b.EndNS, a.EndNS), cmp.Compare(inner(a), inner(b)), cmp.Compare(a.Bucket, b.Bucket))
+			return cmp.Or(cmp.Compare(a.StartNS, b.StartNS), cmp.Compare(b.EndNS, a.EndNS),
+				cmp.Compare(inner(a), inner(b)), cmp.Compare(a.Bucket, b.Bucket))
 		})
 		stacks := pack(items)
 		first := len(lanes)

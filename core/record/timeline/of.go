@@ -20,7 +20,8 @@ func Of(r *result.Result, from, to int64) (*Timeline, error) {
 	case count == 0:
 		return nil, errNothing
 	case from < 0 || to <= from:
-		return nil, fmt.Errorf("the iterations from %d up to %d are none: the first must be 0 or more, and less than the end", from, to)
+		return nil, fmt.Errorf(
+			"the iterations from %d up to %d are none: the first must be 0 or more, and less than the end", from, to)
 	case to > count:
 		return nil, fmt.Errorf("iteration %d is not there: the run has the iterations 0 to %d", to-1, count-1)
 	}

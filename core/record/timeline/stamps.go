@@ -132,7 +132,8 @@ type iterations struct {
 // item makes one of a measurement; false if it is of no iteration of those.
 func (it iterations) item(rank int, s sort, m sdk.Measurement) (*item, bool) {
 	i := &item{
-		Span: Span{Name: s.name, StartNS: m.StartNS, EndNS: m.StartNS + max(0, m.DurationNS), Iteration: -1, Bucket: -1},
+		Span: Span{Name: s.name, StartNS: m.StartNS, EndNS: m.StartNS + max(0, m.DurationNS), Iteration: -1,
+			Bucket: -1},
 		sort: s, rank: rank, trainer: -1, calledNS: m.StartNS,
 	}
 	there := true

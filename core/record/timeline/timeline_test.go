@@ -30,7 +30,8 @@ func world(trainers, servers, buckets int) *result.Result {
 // stamp records what a rank did from one time to another. The series is TYPE/NAME.
 func stamp(r *result.Result, rank int, series string, a, b int, from, to int64) {
 	typ, name, _ := strings.Cut(series, "/")
-	r.SeriesOf(rank, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: int64(a), B: int64(b)}, StartNS: from, DurationNS: to - from})
+	r.SeriesOf(rank, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: int64(a), B: int64(b)}, StartNS: from,
+		DurationNS: to - from})
 }
 
 // text is a timeline in lines: spans, and arrows by track, name of the span and moment.
@@ -263,9 +264,11 @@ func TestOfRefuses(t *testing.T) {
 		{r, 1, 1, "the iterations from 1 up to 1 are none: the first must be 0 or more, and less than the end"},
 		{r, 0, 2, "iteration 1 is not there: the run has the iterations 0 to 0"},
 	} {
-		if tl, err := Of(test.r, test.from, test.to); err == nil || err.Error() != test.want {
-			t.Errorf("%d to %d: %v and %v, want %s", test.from, test.to, tl, err, test.want)
-		}
+		t.Run(fmt.Sprint(test.from), func(t *testing.T) {
+			if tl, err := Of(test.r, test.from, test.to); err == nil || err.Error() != test.want {
+				t.Errorf("%d to %d: %v and %v, want %s", test.from, test.to, tl, err, test.want)
+			}
+		})
 	}
 }
 

@@ -86,7 +86,9 @@ func TestText(t *testing.T) {
 	for file, form := range map[string]string{
 		"comm": report.Full, "table": report.Table, "summary": report.Summary,
 	} {
-		golden.Require(t, "testdata/"+file+".txt", written(t, r, report.Options{Report: form}))
+		t.Run(file, func(t *testing.T) {
+			golden.Require(t, "testdata/"+file+".txt", written(t, r, report.Options{Report: form}))
+		})
 	}
 	r.Limits, r.Rows = nil, r.Rows[:5]
 	for _, row := range r.Rows {

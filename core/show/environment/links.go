@@ -23,13 +23,15 @@ func Links(all []result.Links) string {
 func HostLinks(w *screen.Page, links []result.HostLink) {
 	for _, l := range links {
 		w.Line(2, fmt.Sprintf("link %s – %s: %s GB/s there, %s GB/s back, a round trip of %s µs, by bare sockets",
-			quote.Word(l.From), quote.Word(l.To), strconv.FormatFloat(l.OutGBps, 'f', 3, 64), strconv.FormatFloat(l.BackGBps, 'f', 3, 64), fixed(l.RoundTripUS)))
+			quote.Word(l.From), quote.Word(l.To), strconv.FormatFloat(l.OutGBps, 'f', 3, 64),
+			strconv.FormatFloat(l.BackGBps, 'f', 3, 64), fixed(l.RoundTripUS)))
 	}
 }
 
 // Clocks writes how the clocks of other hosts went.
 func Clocks(w *screen.Page, clocks []result.HostClock) {
 	for _, c := range clocks {
-		w.Line(2, fmt.Sprintf("%s: its clock is %.6f s ahead%s, and gains %.3g µs each second", quote.Word(c.Host), float64(c.OffsetNS)/1e9, screen.GiveOrTake(float64(c.BoundNS)/1e6), c.Drift*1e6))
+		w.Line(2, fmt.Sprintf("%s: its clock is %.6f s ahead%s, and gains %.3g µs each second", quote.Word(c.Host),
+			float64(c.OffsetNS)/1e9, screen.GiveOrTake(float64(c.BoundNS)/1e6), c.Drift*1e6))
 	}
 }

@@ -21,7 +21,8 @@ const widest = 120
 // Information writes what ran on what machine.
 func Information(w *screen.Page, e result.Environment) {
 	w.Title("information")
-	w.Labelled("psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch, e.Kernel))
+	w.Labelled("psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch,
+		e.Kernel))
 	w.Labelled("CPU", fmt.Sprintf("%s, %s, kernels %s", e.CPU, screen.Count(e.Cores, "core"), e.SIMD))
 	w.Labelled("", tuning(e.Facts))
 	w.Labelled("memory", fmt.Sprintf("%d MiB%s", e.MemoryMiB, bandwidth(e.Copy)))
@@ -49,9 +50,12 @@ func cuda(w *screen.Page, l *devices.List) {
 	if l.MPS.Used {
 		mps = "MPS"
 	}
-	w.Labelled("CUDA", quote.Message(fmt.Sprintf("driver of CUDA %s, %s (%s)", devices.Version(l.Driver), mps, l.MPS.Known)))
+	w.Labelled("CUDA",
+		quote.Message(fmt.Sprintf("driver of CUDA %s, %s (%s)", devices.Version(l.Driver), mps, l.MPS.Known)))
 	for _, d := range l.Devices {
-		w.Labelled("", quote.Message(fmt.Sprintf("%s %s, %d MiB, compute capability %s, mode %s", d.ID(), d.Name, d.MemoryMiB, d.Capability, d.Mode)))
+		w.Labelled("",
+			quote.Message(fmt.Sprintf("%s %s, %d MiB, compute capability %s, mode %s", d.ID(), d.Name, d.MemoryMiB,
+				d.Capability, d.Mode)))
 	}
 }
 
@@ -129,5 +133,6 @@ func topology(w *screen.Page, text string) {
 
 // Machine says what a result was measured on, in one line.
 func Machine(e result.Environment) string {
-	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, screen.Count(e.Cores, "core"), e.MemoryMiB, e.OS, e.Arch, e.Kernel)
+	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, screen.Count(e.Cores, "core"), e.MemoryMiB, e.OS,
+		e.Arch, e.Kernel)
 }

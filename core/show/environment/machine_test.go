@@ -33,9 +33,11 @@ func TestHeaderSaysWhatIsKnownOfTheMachine(t *testing.T) {
 
 func TestPlugin(t *testing.T) {
 	for want, p := range map[string]result.Plugin{
-		"plugin builtin: /bin/psbench, sha256 ab, contract 1.0": {Name: "builtin", Command: []string{"/bin/psbench"}, SHA256: "ab", Contract: "1.0"},
+		"plugin builtin: /bin/psbench, sha256 ab, contract 1.0": {Name: "builtin", Command: []string{"/bin/psbench"},
+			SHA256: "ab", Contract: "1.0"},
 		"plugin mine: /m -v, sha256 ab, with /bin/sh, sha256 cd, contract 1.0, checked by r.json": {
-			Name: "mine", Command: []string{"/m", "-v"}, SHA256: "ab", Contract: "1.0", Registry: "r.json", Checked: true, Files: map[string]string{"/bin/sh": "cd"},
+			Name: "mine", Command: []string{"/m", "-v"}, SHA256: "ab", Contract: "1.0", Registry: "r.json",
+			Checked: true, Files: map[string]string{"/bin/sh": "cd"},
 		},
 		"plugin mine: /m, named by r.json": {Name: "mine", Command: []string{"/m"}, Registry: "r.json"},
 	} {

@@ -19,7 +19,8 @@ func Noise(intervals []noise.Interval) string {
 	m := i.Machine
 	text := "so short a time does not tell what other processes took"
 	if i.Share(m.Uncertainty) <= vague || i.Loud(m.Others, m.Uncertainty) {
-		text = fmt.Sprintf("others %.1f ± %.1f %% of CPU time, steal %.1f %%", 100*i.Share(m.Others), 100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))
+		text = fmt.Sprintf("others %.1f ± %.1f %% of CPU time, steal %.1f %%", 100*i.Share(m.Others),
+			100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))
 	}
 	if i.Load != nil {
 		text += fmt.Sprintf(", load %.2f on %s", *i.Load, screen.Count(m.Cores, "core"))
@@ -34,14 +35,16 @@ func NoiseTables(w *screen.Page, intervals []noise.Interval) error {
 		return nil
 	}
 	columns := []screen.Column{
-		screen.Left("interval"), screen.Right("seconds"), screen.Right("run's CPU s"), screen.Right("others CPU s"), screen.Right("± s").Yields(1),
+		screen.Left("interval"), screen.Right("seconds"), screen.Right("run's CPU s"), screen.Right("others CPU s"),
+		screen.Right("± s").Yields(1),
 		screen.Right("others %"), screen.Right("steal %"), screen.Right("idle %").Yields(2), screen.Right("load"),
 	}
 	var rows [][]string
 	for _, i := range intervals {
 		row := []string{i.Name, fixed3(i.Duration), fixed3(used(i)), "-", "-", "-", "-", "-", "-"}
 		if m := i.Machine; m != nil {
-			copy(row[3:], []string{fixed3(m.Others), fixed3(m.Uncertainty), percentage(&i, m.Others), percentage(&i, m.Steal), percentage(&i, m.Idle)})
+			copy(row[3:], []string{fixed3(m.Others), fixed3(m.Uncertainty), percentage(&i, m.Others),
+				percentage(&i, m.Steal), percentage(&i, m.Idle)})
 		}
 		if i.Load != nil {
 			row[8] = strconv.FormatFloat(*i.Load, 'f', 2, 64)
@@ -73,7 +76,8 @@ func processNoise(w *screen.Page, intervals []noise.Interval) error {
 			}
 			row = append(row, fixed3(u.CPU))
 			if i.Name == noise.Measured && u.VoluntarySwitches != nil && u.InvoluntarySwitches != nil {
-				voluntary, involuntary = strconv.FormatInt(*u.VoluntarySwitches, 10), strconv.FormatInt(*u.InvoluntarySwitches, 10)
+				voluntary, involuntary = strconv.FormatInt(*u.VoluntarySwitches,
+					10), strconv.FormatInt(*u.InvoluntarySwitches, 10)
 			}
 		}
 		rows = append(rows, append(row, voluntary, involuntary))

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,10 @@ import (
 func noisy() []noise.Interval {
 	var intervals []noise.Interval
 	for k, name := range []string{noise.Before, noise.WarmUp, noise.Measured, noise.After} {
-		i := noise.Interval{Name: name, Duration: []time.Duration{600, 2000, 2000, 40}[k] * time.Millisecond, Load: new(1.25)}
-		i.Machine = &noise.Machine{Cores: 2, Others: i.Duration / 5, Uncertainty: 30 * time.Millisecond, Steal: i.Duration / 100, Idle: i.Duration / 2}
+		i := noise.Interval{Name: name, Duration: []time.Duration{600, 2000, 2000, 40}[k] * time.Millisecond,
+			Load: new(1.25)}
+		i.Machine = &noise.Machine{Cores: 2, Others: i.Duration / 5, Uncertainty: 30 * time.Millisecond,
+			Steal: i.Duration / 100, Idle: i.Duration / 2}
 		for pid, process := range []string{"core", "supervisor", "data", "trainer0", "server1"} {
 			u := noise.Usage{Name: process, PID: 4000 + pid, CPU: time.Duration(pid) * i.Duration / 20}
 			if process != "data" { // whose switches could not be read
@@ -34,11 +37,13 @@ func noisy() []noise.Interval {
 func TestNoise(t *testing.T) {
 	var out strings.Builder
 	for _, width := range []int{0, 80} {
-		page := &screen.Page{Width: width}
-		if err := NoiseTables(page, noisy()); err != nil {
-			t.Fatal(err)
-		}
-		out.WriteString(page.String())
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			page := &screen.Page{Width: width}
+			if err := NoiseTables(page, noisy()); err != nil {
+				t.Fatal(err)
+			}
+			out.WriteString(page.String())
+		})
 	}
 	golden.Require(t, "testdata/noise.txt", out.String())
 

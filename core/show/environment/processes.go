@@ -20,11 +20,13 @@ func Processes(w *screen.Page, r *result.Result) error {
 	}
 	isolated := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.BoundaryNS > 0 })
 	onCUDA := slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.Device != "" })
-	columns := []screen.Column{screen.Left("process"), screen.Left("kind").Yields(3), screen.Left("key"), screen.Left("plugin").Yields(4)}
+	columns := []screen.Column{screen.Left("process"), screen.Left("kind").Yields(3), screen.Left("key"),
+		screen.Left("plugin").Yields(4)}
 	if onCUDA {
 		columns = append(columns, screen.Left("device"))
 	}
-	columns = append(columns, screen.Right("pid").Yields(1), screen.Right("start ms").Yields(2), screen.Right("peak RSS MiB"))
+	columns = append(columns, screen.Right("pid").Yields(1), screen.Right("start ms").Yields(2),
+		screen.Right("peak RSS MiB"))
 	if isolated {
 		columns = append(columns, screen.Right("boundary µs"))
 	}

@@ -26,18 +26,25 @@ func example() *Table {
 	run := func(folder string, round int, throughput, loss float64) *model.Run {
 		return &model.Run{
 			Folder: folder, Round: round, Seed: 18446744073709551615, Iterations: 40,
-			Values: map[string]float64{model.Throughput: throughput, model.TimePerBatch: 1000 / throughput, model.HeldOutLoss: loss},
+			Values: map[string]float64{model.Throughput: throughput, model.TimePerBatch: 1000 / throughput,
+				model.HeldOutLoss: loss},
 		}
 	}
 	t := &Table{}
 	t.Add(&model.Study{
-		Axes: []model.Axis{{Name: "server", Values: []string{"average", "a|b/c d"}}, {Name: "build", Values: []string{"here"}}},
+		Axes: []model.Axis{{Name: "server", Values: []string{"average", "a|b/c d"}},
+			{Name: "build", Values: []string{"here"}}},
 		Cells: []*model.Cell{
-			{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"), Runs: []*model.Run{run("s/0", 0, 100, 0.5), run("s/1", 1, 125, math.NaN())}},
-			{Name: "server=a|b/c d", Values: []string{"a|b/c d", "here"}, Config: config("a|b/c d"), Runs: []*model.Run{run("s/2", 0, 80, 0.25)}, Failed: []model.Failure{{Folder: "s/3", Reason: "trainer1 died"}}},
-			{Name: "server=same", Values: []string{"same", "here"}, Same: "average", Runs: []*model.Run{run("s/0", 0, 100, 0.5)}},
+			{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"),
+				Runs: []*model.Run{run("s/0", 0, 100, 0.5), run("s/1", 1, 125, math.NaN())}},
+			{Name: "server=a|b/c d", Values: []string{"a|b/c d", "here"}, Config: config("a|b/c d"),
+				Runs:   []*model.Run{run("s/2", 0, 80, 0.25)},
+				Failed: []model.Failure{{Folder: "s/3", Reason: "trainer1 died"}}},
+			{Name: "server=same", Values: []string{"same", "here"}, Same: "average",
+				Runs: []*model.Run{run("s/0", 0, 100, 0.5)}},
 		},
-		Again:    &model.Cell{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"), Runs: []*model.Run{run("s/again", 0, 101, 0.5)}},
+		Again: &model.Cell{Name: "server=average", Values: []string{"average", "here"}, Config: config("average"),
+			Runs: []*model.Run{run("s/again", 0, 101, 0.5)}},
 		Warnings: []string{"a warning"},
 	})
 	return t
@@ -58,9 +65,12 @@ func written(t *testing.T, name string, table *Table) string {
 
 func TestFormats(t *testing.T) {
 	for _, f := range Formats {
-		golden.Require(t, "testdata/example."+f.Name, written(t, f.Name, example()))
+		t.Run(f.Name, func(t *testing.T) {
+			golden.Require(t, "testdata/example."+f.Name, written(t, f.Name, example()))
+		})
 	}
-	if d := cmp.Diff([]string{"a warning", "s/3 is left out, since it failed: trainer1 died"}, example().Warnings); d != "" {
+	if d := cmp.Diff([]string{"a warning", "s/3 is left out, since it failed: trainer1 died"},
+		example().Warnings); d != "" {
 		t.Error(d)
 	}
 }
@@ -72,7 +82,8 @@ func TestReadBack(t *testing.T) {
 	if err != nil || len(rows) != 1+len(table.Rows) || len(table.Rows) != 12 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	if d := cmp.Diff([]string{"run", "cell", "round", "seed", "server", "build", "isolate", "ntrainer", "trainer.name", "metric", "unit", "better", "value"}, rows[0]); d != "" {
+	if d := cmp.Diff([]string{"run", "cell", "round", "seed", "server", "build", "isolate", "ntrainer", "trainer.name",
+		"metric", "unit", "better", "value"}, rows[0]); d != "" {
 		t.Error(d)
 	}
 	lines := strings.Split(strings.TrimSpace(written(t, "jsonl", table)), "\n")
@@ -87,10 +98,12 @@ func TestReadBack(t *testing.T) {
 		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil {
 			t.Fatal(err)
 		}
-		if line.Run != r.Run || line.Seed != r.Seed || line.Metric != r.Metric.Name || (line.Value == nil) != math.IsNaN(r.Value) || line.Value != nil && *line.Value != r.Value {
+		if line.Run != r.Run || line.Seed != r.Seed || line.Metric != r.Metric.Name ||
+			(line.Value == nil) != math.IsNaN(r.Value) || line.Value != nil && *line.Value != r.Value {
 			t.Errorf("row %d is %s", i, lines[i])
 		}
-		if line.Variables["trainer.name"] != `a "b", c` || line.Variables["ntrainer"] != 2.0 || rows[i+1][8] != `a "b", c` {
+		if line.Variables["trainer.name"] != `a "b", c` || line.Variables["ntrainer"] != 2.0 ||
+			rows[i+1][8] != `a "b", c` {
 			t.Errorf("row %d is %s", i, lines[i])
 		}
 	}
@@ -115,16 +128,21 @@ func TestGoBenchIsRead(t *testing.T) {
 			t.Error(rec)
 		}
 	}
-	if d := cmp.Diff([]float64{100, 10, 0.5, 125, 8, 80, 12.5, 0.25, 101, 1000.0 / 101, 0.5}, values); d != "" || r.Err() != nil {
+	if d := cmp.Diff([]float64{100, 10, 0.5, 125, 8, 80, 12.5, 0.25, 101, 1000.0 / 101, 0.5}, values); d != "" ||
+		r.Err() != nil {
 		t.Error(d, r.Err())
 	}
-	if d := cmp.Diff([]string{"Run/server=average/build=here", "Run/server=a|b_c_d/build=here", "Run/server=average/build=here/again"}, slices.Compact(names)); d != "" {
+	if d := cmp.Diff([]string{"Run/server=average/build=here", "Run/server=a|b_c_d/build=here",
+		"Run/server=average/build=here/again"}, slices.Compact(names)); d != "" {
 		t.Error(d)
 	}
-	for unit, better := range map[string]string{"throughput-samples/s": "higher", "time_per_batch-ms": "lower", "held_out_loss-loss": "lower"} {
-		if m := r.Units().Get(unit, "better"); m == nil || m.Value != better {
-			t.Errorf("%s: %v, want %s", unit, m, better)
-		}
+	for unit, better := range map[string]string{"throughput-samples/s": "higher", "time_per_batch-ms": "lower",
+		"held_out_loss-loss": "lower"} {
+		t.Run(unit, func(t *testing.T) {
+			if m := r.Units().Get(unit, "better"); m == nil || m.Value != better {
+				t.Errorf("%s: %v, want %s", unit, m, better)
+			}
+		})
 	}
 }
 
@@ -141,7 +159,8 @@ func TestOnly(t *testing.T) {
 	if err := table.Only([]string{"throughput"}); err != nil || len(table.Rows) != 4 {
 		t.Error(len(table.Rows), err)
 	}
-	if err := table.Only([]string{"thruput"}); err == nil || err.Error() != `unknown metric "thruput"; did you mean "throughput"?` {
+	if err := table.Only([]string{"thruput"}); err == nil ||
+		err.Error() != `unknown metric "thruput"; did you mean "throughput"?` {
 		t.Error(err)
 	}
 }

@@ -51,7 +51,8 @@ func (t *Table) Add(s *model.Study) {
 	t.Axes = len(t.Variables)
 	for _, c := range cells {
 		for _, f := range c.Failed {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("%s is left out, since it failed: %s", quote.Word(f.Folder), quote.Message(f.Reason)))
+			t.Warnings = append(t.Warnings,
+				fmt.Sprintf("%s is left out, since it failed: %s", quote.Word(f.Folder), quote.Message(f.Reason)))
 		}
 		if c.Same != "" { // its runs are those of another cell, where they are
 			continue
@@ -70,7 +71,8 @@ func (t *Table) Add(s *model.Study) {
 			name = sweep.AgainID
 		}
 		for _, r := range c.Runs {
-			row := Row{Run: r.Folder, Cell: name, Round: r.Round, Seed: r.Seed, Count: max(1, r.Iterations), Values: t.values(variables)}
+			row := Row{Run: r.Folder, Cell: name, Round: r.Round, Seed: r.Seed, Count: max(1, r.Iterations),
+				Values: t.values(variables)}
 			for _, m := range model.Metrics {
 				if v, ok := r.Values[m.Name]; ok {
 					row.Metric, row.Value = m, v

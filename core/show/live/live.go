@@ -63,7 +63,8 @@ type Server struct {
 
 // Start serves the document at a random port of 127.0.0.1, below a random token.
 func Start(d *view.Document, o Options) (*Server, error) {
-	s := &Server{options: o, ended: make(chan struct{}), every: time.Second, beat: 15 * time.Second, streams: map[chan struct{}]bool{}}
+	s := &Server{options: o, ended: make(chan struct{}), every: time.Second, beat: 15 * time.Second,
+		streams: map[chan struct{}]bool{}}
 	token := make([]byte, 16)
 	_, _ = rand.Read(token) // which does not fail
 	s.token = hex.EncodeToString(token)
@@ -76,7 +77,8 @@ func Start(d *view.Document, o Options) (*Server, error) {
 	}
 	s.listener = listener
 	s.http = http.Server{
-		Handler: http.HandlerFunc(s.serve), MaxHeaderBytes: mostHeader, ReadHeaderTimeout: headerLimit, ReadTimeout: headerLimit,
+		Handler: http.HandlerFunc(s.serve), MaxHeaderBytes: mostHeader, ReadHeaderTimeout: headerLimit,
+		ReadTimeout:  headerLimit,
 		WriteTimeout: writeLimit, IdleTimeout: idleLimit,
 		ErrorLog: log.New(io.Discard, "", 0), // what readers do wrong is not the user's business
 	}

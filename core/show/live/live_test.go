@@ -111,30 +111,34 @@ func TestWhoMayRead(t *testing.T) {
 		{"GET", "metrics", []string{"Sec-Fetch-Site", "same-site"}, 403},
 		{"POST", "", []string{"Origin", "https://evil.example"}, 403},
 	} {
-		reply := do(t, request(t, s, c.method, c.path, c.headers...))
-		if reply.StatusCode != c.want {
-			t.Errorf("%s %q with %q is answered with %s, want %d", c.method, c.path, c.headers, reply.Status, c.want)
-		}
-		for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
-			if got := reply.Header.Get(name); got != want {
-				t.Errorf("%s %q: %s is %q", c.method, c.path, name, got)
+		t.Run(c.method, func(t *testing.T) {
+			reply := do(t, request(t, s, c.method, c.path, c.headers...))
+			if reply.StatusCode != c.want {
+				t.Errorf("%s %q with %q is answered with %s, want %d", c.method, c.path, c.headers, reply.Status,
+					c.want)
 			}
-		}
-		for name := range reply.Header {
-			if strings.HasPrefix(name, "Access-Control-") {
-				t.Errorf("%s %q: other sites are told %s", c.method, c.path, name)
+			for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+				"Referrer-Policy": "no-referrer"} {
+				if got := reply.Header.Get(name); got != want {
+					t.Errorf("%s %q: %s is %q", c.method, c.path, name, got)
+				}
 			}
-		}
-		policy := "default-src 'none'; frame-ancestors 'none'"
-		if c.path == "" && c.want == 200 {
-			policy = "default-src 'self'; frame-ancestors 'none'"
-		}
-		if got := reply.Header.Get("Content-Security-Policy"); got != policy {
-			t.Errorf("%s %q: the policy is %q", c.method, c.path, got)
-		}
-		if c.want == 405 && reply.Header.Get("Allow") != "GET, HEAD" {
-			t.Errorf("%s %q: allowed is %q", c.method, c.path, reply.Header.Get("Allow"))
-		}
+			for name := range reply.Header {
+				if strings.HasPrefix(name, "Access-Control-") {
+					t.Errorf("%s %q: other sites are told %s", c.method, c.path, name)
+				}
+			}
+			policy := "default-src 'none'; frame-ancestors 'none'"
+			if c.path == "" && c.want == 200 {
+				policy = "default-src 'self'; frame-ancestors 'none'"
+			}
+			if got := reply.Header.Get("Content-Security-Policy"); got != policy {
+				t.Errorf("%s %q: the policy is %q", c.method, c.path, got)
+			}
+			if c.want == 405 && reply.Header.Get("Allow") != "GET, HEAD" {
+				t.Errorf("%s %q: allowed is %q", c.method, c.path, reply.Header.Get("Allow"))
+			}
+		})
 	}
 }
 
@@ -145,23 +149,29 @@ func TestTokens(t *testing.T) {
 	}
 	root := strings.TrimSuffix(s.URL(), s.token+"/")
 	for path, want := range map[string]int{
-		"": 404, "favicon.ico": 204, "index.html": 404, "metrics": 404, other.token + "/": 404, s.token[:31] + "/": 404, s.token + "0/": 404,
-		"/": 404, "/events": 404, s.token: 404, s.token + "/": 200, other.token + "/events": 404, strings.ToUpper(s.token) + "x/": 404,
+		"": 404, "favicon.ico": 204, "index.html": 404, "metrics": 404, other.token + "/": 404, s.token[:31] + "/": 404,
+		s.token + "0/": 404,
+		"/":            404, "/events": 404, s.token: 404, s.token + "/": 200, other.token + "/events": 404,
+		strings.ToUpper(s.token) + "x/": 404,
 	} {
-		r := request(t, s, "GET", "")
-		r.URL.Path = strings.TrimPrefix(root, "http://"+r.URL.Host) + path
-		if reply := do(t, r); reply.StatusCode != want {
-			t.Errorf("/%s is answered with %s", path, reply.Status)
-		}
+		t.Run(path, func(t *testing.T) {
+			r := request(t, s, "GET", "")
+			r.URL.Path = strings.TrimPrefix(root, "http://"+r.URL.Host) + path
+			if reply := do(t, r); reply.StatusCode != want {
+				t.Errorf("/%s is answered with %s", path, reply.Status)
+			}
+		})
 	}
 	for header, want := range map[string]int{
 		"Bearer " + s.token: 200, s.token: 200, "Bearer " + other.token: 404, "Bearer ": 404, "Basic " + s.token: 404,
 	} {
-		r := request(t, s, "GET", "", "Authorization", header)
-		r.URL.Path = "/metrics"
-		if reply := do(t, r); reply.StatusCode != want {
-			t.Errorf("the authorization %q is answered with %s", header, reply.Status)
-		}
+		t.Run(header, func(t *testing.T) {
+			r := request(t, s, "GET", "", "Authorization", header)
+			r.URL.Path = "/metrics"
+			if reply := do(t, r); reply.StatusCode != want {
+				t.Errorf("the authorization %q is answered with %s", header, reply.Status)
+			}
+		})
 	}
 }
 
@@ -206,13 +216,15 @@ func TestStream(t *testing.T) {
 		t.Errorf("the stream is %q", got)
 	}
 	var d view.Document
-	if e, ok := next(); !ok || e.name != "document" || json.Unmarshal([]byte(e.data), &d) != nil || d.Name != "a\nb" || d.Live.Left != 2 {
+	if e, ok := next(); !ok || e.name != "document" || json.Unmarshal([]byte(e.data), &d) != nil || d.Name != "a\nb" ||
+		d.Live.Left != 2 {
 		t.Fatalf("the first event is %+v", e)
 	}
 	loss := math.NaN()
 	s.Tell(view.Live{Done: 1, Left: 1, Running: &view.Running{Name: "cell", Loss: &loss}})
 	var l view.Live
-	if e, ok := next(); !ok || e.name != "progress" || json.Unmarshal([]byte(e.data), &l) != nil || l.Done != 1 || l.Running.Name != "cell" || l.Running.Loss != nil {
+	if e, ok := next(); !ok || e.name != "progress" || json.Unmarshal([]byte(e.data), &l) != nil || l.Done != 1 ||
+		l.Running.Name != "cell" || l.Running.Loss != nil {
 		t.Fatalf("the progress is %+v", e)
 	}
 	if err := s.Show(&view.Document{Name: "grown"}); err != nil {
@@ -227,7 +239,8 @@ func TestStream(t *testing.T) {
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close("all 2 runs are done") }()
-	if e, ok := next(); !ok || e.name != "progress" || json.Unmarshal([]byte(e.data), &l) != nil || l.Ended != "all 2 runs are done" || l.Running != nil {
+	if e, ok := next(); !ok || e.name != "progress" || json.Unmarshal([]byte(e.data), &l) != nil ||
+		l.Ended != "all 2 runs are done" || l.Running != nil {
 		t.Fatalf("the end is %+v", e)
 	}
 	if e, ok := next(); ok {
@@ -288,7 +301,8 @@ func TestSlowReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if _, err := fmt.Fprintf(conn, "GET /%s/events HTTP/1.1\r\nHost: %s\r\n\r\n", s.token, s.listener.Addr()); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /%s/events HTTP/1.1\r\nHost: %s\r\n\r\n", s.token,
+			s.listener.Addr()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun

@@ -25,7 +25,9 @@ func measured() (*view.Document, view.Live) {
 	}}
 	for _, m := range model.Metrics {
 		d.Metrics = append(d.Metrics, view.Metric{Name: m.Name, Unit: m.Unit, Better: string(m.Better), Means: m.Means})
-		d.Judged[m.Name] = view.Judged{Estimates: []*view.Estimate{{N: 2, Median: &value}, nil, {N: 1}, {N: 1, Median: &value}}}
+		d.Judged[m.Name] = view.Judged{
+			Estimates: []*view.Estimate{{N: 2, Median: &value}, nil, {N: 1}, {N: 1, Median: &value}},
+		}
 	}
 	return d, view.Live{Done: 3, Failed: 1, Left: 4, Seconds: 61.5, SecondsLeft: &left, Running: &view.Running{
 		Cell: 3, Name: `x"} 1`, Round: 2, Phase: "measured pass", Iterations: 10, Of: 40, Rate: 1053.25, Loss: &loss,
@@ -45,10 +47,12 @@ func TestMetricsAreByTheConventions(t *testing.T) {
 	for name, text := range map[string][]byte{
 		"all": metrics(measured()), "nothing": metrics(&view.Document{}, view.Live{}),
 	} {
-		problems, err := promlint.New(bytes.NewReader(text)).Lint()
-		if err != nil || len(problems) > 0 {
-			t.Errorf("%s: %v %+v", name, err, problems)
-		}
+		t.Run(name, func(t *testing.T) {
+			problems, err := promlint.New(bytes.NewReader(text)).Lint()
+			if err != nil || len(problems) > 0 {
+				t.Errorf("%s: %v %+v", name, err, problems)
+			}
+		})
 	}
 	problems, err := promlint.New(strings.NewReader("# TYPE psbench_runs counter\npsbench_runs 1\n")).Lint()
 	if err != nil || len(problems) == 0 {
@@ -68,19 +72,22 @@ func TestRunHasTheLabelsOfItsCell(t *testing.T) {
 		"none":         {-1, []string{`psbench_run_info{cell="by itself",again="false"} 1`}},
 		"one to come":  {4, []string{`psbench_run_info{cell="by itself",again="false"} 1`, "psbench_run_round 7"}},
 	} {
-		for _, phase := range []string{"warm-up", "measured pass"} {
-			d, l := measured()
-			l.Running = &view.Running{Cell: c.cell, Name: "by itself", Round: 7, Phase: phase}
-			var found []string
-			for line := range strings.Lines(string(metrics(d, l))) {
-				if strings.HasPrefix(line, "psbench_run_") && !strings.HasPrefix(line, "psbench_run_iterations") {
-					found = append(found, strings.TrimSuffix(line, "\n"))
+		t.Run(name, func(t *testing.T) {
+			for _, phase := range []string{"warm-up", "measured pass"} {
+				d, l := measured()
+				l.Running = &view.Running{Cell: c.cell, Name: "by itself", Round: 7, Phase: phase}
+				var found []string
+				for line := range strings.Lines(string(metrics(d, l))) {
+					if strings.HasPrefix(line, "psbench_run_") && !strings.HasPrefix(line, "psbench_run_iterations") {
+						found = append(found, strings.TrimSuffix(line, "\n"))
+					}
+				}
+				if want := append(slices.Clone(c.want), `psbench_run_phase{phase="`+phase+`"} 1`); !slices.Equal(found,
+					want) {
+					t.Errorf("%s: %q, not %q", name, found, want)
 				}
 			}
-			if want := append(slices.Clone(c.want), `psbench_run_phase{phase="`+phase+`"} 1`); !slices.Equal(found, want) {
-				t.Errorf("%s: %q, not %q", name, found, want)
-			}
-		}
+		})
 	}
 }
 

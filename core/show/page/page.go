@@ -63,7 +63,8 @@ func Write(w io.Writer, d *view.Document) error {
 // Policy is the content security policy of pages: their own script and styles, by their hashes, and
 // nothing else. A live page may also ask the server that it is from.
 func Policy(live bool) string {
-	p := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(styles) + "; base-uri 'none'; form-action 'none'"
+	p := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(styles) +
+		"; base-uri 'none'; form-action 'none'"
 	if live {
 		p += "; connect-src 'self'; img-src 'self'" // the icon, for which browsers ask any server
 	}

@@ -78,13 +78,16 @@ func TestPageHasTheDocument(t *testing.T) {
 		t.Error("the data in the page is not the document")
 	}
 	d.Title = "adam/sgd at 1/2 size"
-	if page := written(t, d); !bytes.Contains(page, []byte("<title>adam/sgd at 1/2 size</title>")) || !bytes.Contains(page, []byte("<h1>adam/sgd at 1/2 size</h1>")) {
+	if page := written(t, d); !bytes.Contains(page, []byte("<title>adam/sgd at 1/2 size</title>")) ||
+		!bytes.Contains(page, []byte("<h1>adam/sgd at 1/2 size</h1>")) {
 		t.Error("a name with slashes is cut")
 	}
 	for _, text := range []string{"<title>study</title>", "is fastest", "baseline", "out of memory &lt;b&gt;cannot"} {
-		if !bytes.Contains(page, []byte(text)) {
-			t.Errorf("the page has no %q", text)
-		}
+		t.Run(text, func(t *testing.T) {
+			if !bytes.Contains(page, []byte(text)) {
+				t.Errorf("the page has no %q", text)
+			}
+		})
 	}
 }
 
@@ -92,15 +95,20 @@ func TestPageHasTheDocument(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	d := document(t)
 	page := string(written(t, d))
-	for name, part := range map[string]string{"script-src": between(page, "<script>", "</script>"), "style-src": between(page, "<style>", "</style>")} {
-		if want := name + " " + hash([]byte(part)); part == "" || !strings.Contains(page, want) {
-			t.Errorf("the policy has no %s", want)
-		}
+	for name, part := range map[string]string{"script-src": between(page, "<script>", "</script>"),
+		"style-src": between(page, "<style>", "</style>")} {
+		t.Run(name, func(t *testing.T) {
+			if want := name + " " + hash([]byte(part)); part == "" || !strings.Contains(page, want) {
+				t.Errorf("the policy has no %s", want)
+			}
+		})
 	}
-	if !strings.Contains(page, `content="default-src 'none'; `) || strings.Contains(page, "connect-src") || strings.Contains(page, "unsafe") {
+	if !strings.Contains(page, `content="default-src 'none'; `) || strings.Contains(page, "connect-src") ||
+		strings.Contains(page, "unsafe") {
 		t.Errorf("the policy of a page that has ended is %s", between(page, `Policy" content="`, `"`))
 	}
-	if outside := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?https?:|@import|url\(`).FindString(string(styles) + page[:strings.Index(page, `id="data"`)]); outside != "" {
+	if outside := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?https?:|@import|url\(`).FindString(
+		string(styles) + page[:strings.Index(page, `id="data"`)]); outside != "" {
 		t.Errorf("the page asks for something from outside: %s", outside)
 	}
 	d.Live = &view.Live{}
@@ -128,7 +136,9 @@ func zero() float64 { return 0 }
 
 // Whatever texts are, the page has the elements that it has with others, and its data says the same.
 func FuzzTextsStayText(f *testing.F) {
-	for _, text := range []string{"</script><script>alert(1)</script>", "<!--<script>", "]]>", "</noscript><img src=x onerror=alert(1)>", "</title>", "\u2028\"'`&lt;", "\x00\xff", `\u003c/script>`, "</style>", "{{.Name}}"} {
+	for _, text := range []string{"</script><script>alert(1)</script>", "<!--<script>", "]]>",
+		"</noscript><img src=x onerror=alert(1)>", "</title>", "\u2028\"'`&lt;", "\x00\xff", `\u003c/script>`,
+		"</style>", "{{.Name}}"} {
 		f.Add(text)
 	}
 	// What is always the same takes time and shows nothing.
@@ -202,17 +212,21 @@ func spoil(d *view.Document, text string) {
 // A script that contained its own end, or the beginning of a comment, would not be the one that was hashed.
 func TestBundleFitsIntoAnElement(t *testing.T) {
 	for _, part := range []string{"</script", "<!--", "<script"} {
-		if bytes.Contains(bytes.ToLower(script), []byte(part)) {
-			t.Errorf("page.js contains %s", part)
-		}
+		t.Run(part, func(t *testing.T) {
+			if bytes.Contains(bytes.ToLower(script), []byte(part)) {
+				t.Errorf("page.js contains %s", part)
+			}
+		})
 	}
 	if bytes.Contains(bytes.ToLower(styles), []byte("</style")) {
 		t.Error("page.css contains </style")
 	}
 	for name, file := range map[string][]byte{"page.js": script, "page.css": styles} {
-		if !utf8.Valid(file) || bytes.ContainsRune(file, 0) {
-			t.Errorf("%s is not UTF-8 without NUL, so a browser would hash something else", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if !utf8.Valid(file) || bytes.ContainsRune(file, 0) {
+				t.Errorf("%s is not UTF-8 without NUL, so a browser would hash something else", name)
+			}
+		})
 	}
 }
 
@@ -222,6 +236,8 @@ func TestPlain(t *testing.T) {
 	single.Cells, single.Title = single.Cells[:1], "one <run>"
 	single.Cells[0].Runs = single.Cells[0].Runs[:1]
 	for name, d := range map[string]*view.Document{"plain.html": document(t), "plain-run.html": single} {
-		golden.Require(t, "testdata/"+name, between(string(written(t, d)), "<noscript>\n", "</noscript>"))
+		t.Run(name, func(t *testing.T) {
+			golden.Require(t, "testdata/"+name, between(string(written(t, d)), "<noscript>\n", "</noscript>"))
+		})
 	}
 }

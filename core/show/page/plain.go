@@ -34,7 +34,8 @@ type row struct {
 	Note           string
 }
 
-// rows are the cells by the document's own metric and baseline. Of one run there are none: the sentences have its value.
+// rows are the cells by the document's own metric and baseline. Of one run there are none: the sentences have its
+// value.
 func rows(d *view.Document) []row {
 	if d.OneRun() {
 		return nil

@@ -133,7 +133,8 @@ func (b *Board) medians(height, columns int) (lines []string) {
 	for _, m := range shown {
 		cell := screen.Cut(quote.Text(m.Cell), name)
 		text := strings.Repeat(" ", max(0, value-len([]rune(m.text())))) + m.text()
-		lines = append(lines, cell+strings.Repeat(" ", name-len([]rune(cell)))+"  "+text+fmt.Sprintf("  n = %d", m.Runs))
+		lines = append(lines,
+			cell+strings.Repeat(" ", name-len([]rune(cell)))+"  "+text+fmt.Sprintf("  n = %d", m.Runs))
 	}
 	if left := len(b.Medians) - len(shown); left > 0 && most > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", left))

@@ -24,7 +24,8 @@ func boardOf(cells int) Board {
 		Now: monitor.Beat{Phase: "measured pass", Iterations: 1234, Of: 4000, Loss: &loss},
 	}
 	for i := range cells {
-		b.Medians = append(b.Medians, Median{Cell: fmt.Sprintf("server=average ntrainer=%d\x1b[2J", 1<<i), Value: 15000 / float64(i*i*i+1), Unit: "samples/s", Runs: 6 - i})
+		b.Medians = append(b.Medians, Median{Cell: fmt.Sprintf("server=average ntrainer=%d\x1b[2J", 1<<i),
+			Value: 15000 / float64(i*i*i+1), Unit: "samples/s", Runs: 6 - i})
 	}
 	for i := range 40 {
 		b.Rates = append(b.Rates, float64(1000+i%8*100))
@@ -46,14 +47,17 @@ func TestBoard(t *testing.T) {
 		{59, 25, false, boardOf(3)},
 		{0, 0, false, Board{Rates: []float64{0, 5, 10, 10}}},
 	} {
-		terminal := &Terminal{Width: func() int { return c.columns }, Height: func() int { return c.height }, Styled: c.styled}
-		fmt.Fprintf(&out, "%d columns, %d lines\n", c.columns, c.height)
-		for _, line := range c.board.lines(terminal) {
-			fmt.Fprintf(&out, "|%s|\n", strings.ReplaceAll(line, "\x1b", "<"))
-			if n := utf8.RuneCountInString(styles.ReplaceAllString(line, "")); c.columns > 0 && n >= c.columns {
-				t.Errorf("on %d columns there are %d: %s", c.columns, n, line)
+		t.Run(fmt.Sprint(c.columns), func(t *testing.T) {
+			terminal := &Terminal{Width: func() int { return c.columns }, Height: func() int { return c.height },
+				Styled: c.styled}
+			fmt.Fprintf(&out, "%d columns, %d lines\n", c.columns, c.height)
+			for _, line := range c.board.lines(terminal) {
+				fmt.Fprintf(&out, "|%s|\n", strings.ReplaceAll(line, "\x1b", "<"))
+				if n := utf8.RuneCountInString(styles.ReplaceAllString(line, "")); c.columns > 0 && n >= c.columns {
+					t.Errorf("on %d columns there are %d: %s", c.columns, n, line)
+				}
 			}
-		}
+		})
 	}
 	golden.Require(t, "testdata/board.txt", out.String())
 }
@@ -69,9 +73,11 @@ func TestSparkline(t *testing.T) {
 		"▁█":       {-1, 1},
 		"▁▂▃▄▅▆▇█": {0, 1, 2, 3, 4, 5, 6, 7},
 	} {
-		if got := sparkline(values); got != want {
-			t.Errorf("of %v there is %s, want %s", values, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := sparkline(values); got != want {
+				t.Errorf("of %v there is %s, want %s", values, got, want)
+			}
+		})
 	}
 }
 
@@ -165,8 +171,10 @@ func TestBoardOnScreen(t *testing.T) {
 		settle()
 		var g glass
 		g.show(t, out.String())
-		want := strings.Join(append(append(printed, p.board.lines(&Terminal{Width: func() int { return 90 }})...), ""), "\n")
-		if got := g.String(); !strings.HasPrefix(got, want) || strings.Count(got, "throughput") != 1 || !strings.Contains(got[len(want):], "run ") {
+		want := strings.Join(append(append(printed, p.board.lines(&Terminal{Width: func() int { return 90 }})...), ""),
+			"\n")
+		if got := g.String(); !strings.HasPrefix(got, want) || strings.Count(got, "throughput") != 1 ||
+			!strings.Contains(got[len(want):], "run ") {
 			rt.Fatalf("the screen has\n%s\nwant\n%s", got, want)
 		}
 		p.Done()
@@ -228,18 +236,21 @@ func TestBoardAfterOthers(t *testing.T) {
 // What a quiet run tells of itself is the same.
 func TestBeat(t *testing.T) {
 	for _, quiet := range []bool{true, false} {
-		p, c := on(&bytes.Buffer{}, 0, false, quiet)
-		if b := p.Beat(); b != (monitor.Beat{}) {
-			t.Errorf("before it begins it tells %+v", b)
-		}
-		p.Phase("measured pass")
-		p.Pass(100, 10, 0, 20)
-		c.pass(2 * time.Second)
-		p.Iterations(10, 0.5)
-		b := p.Beat()
-		if b.Phase != "measured pass" || b.Iterations != 10 || b.Of != 100 || b.Rate != 100 || *b.Loss != 0.5 || *b.SecondsLeft != 18 {
-			t.Errorf("it tells %+v", b)
-		}
-		p.Done()
+		t.Run(fmt.Sprint(quiet), func(t *testing.T) {
+			p, c := on(&bytes.Buffer{}, 0, false, quiet)
+			if b := p.Beat(); b != (monitor.Beat{}) {
+				t.Errorf("before it begins it tells %+v", b)
+			}
+			p.Phase("measured pass")
+			p.Pass(100, 10, 0, 20)
+			c.pass(2 * time.Second)
+			p.Iterations(10, 0.5)
+			b := p.Beat()
+			if b.Phase != "measured pass" || b.Iterations != 10 || b.Of != 100 || b.Rate != 100 || *b.Loss != 0.5 ||
+				*b.SecondsLeft != 18 {
+				t.Errorf("it tells %+v", b)
+			}
+			p.Done()
+		})
 	}
 }

@@ -104,7 +104,8 @@ func (p *pace) live(phase string, now time.Time) live {
 
 // parts are those that there are, in order.
 func (l live) parts() []string {
-	return slices.DeleteFunc([]string{l.phase, l.epoch, l.count, l.rate, l.samples, l.loss, l.time}, func(part string) bool { return part == "" })
+	return slices.DeleteFunc([]string{l.phase, l.epoch, l.count, l.rate, l.samples, l.loss, l.time},
+		func(part string) bool { return part == "" })
 }
 
 // fit is the line on a screen of so many columns, without the epoch, for which there is

@@ -117,7 +117,8 @@ func (p *Progress) Pass(iterations, batches int64, length time.Duration, samples
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	p.pass = &pace{began: now, total: iterations, batches: batches, length: length, samples: samples, recent: []mark{{now, 0}}}
+	p.pass = &pace{began: now, total: iterations, batches: batches, length: length, samples: samples,
+		recent: []mark{{now, 0}}}
 	if p.terminal != nil && !p.quiet {
 		p.draw(now)
 	}

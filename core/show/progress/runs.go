@@ -38,7 +38,8 @@ func (r OneRun) outcome() string {
 	if r.Failed != "" {
 		return "failed: " + quote.Message(r.Failed)
 	}
-	return fmt.Sprintf("%s samples/s, %s", rounded(r.SamplesPerSecond), remaining(time.Duration(r.Seconds*float64(time.Second))))
+	return fmt.Sprintf("%s samples/s, %s", rounded(r.SamplesPerSecond),
+		remaining(time.Duration(r.Seconds*float64(time.Second))))
 }
 
 // Start says that a run begins.

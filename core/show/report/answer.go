@@ -34,7 +34,8 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 
 // rate says how many samples were trained on in a second.
 func rate(t result.Throughput) string {
-	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds, screen.GiveOrTake(t.SecondsBound*1e3))
+	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds,
+		screen.GiveOrTake(t.SecondsBound*1e3))
 }
 
 // perBatch says what the time of an iteration is made of.
@@ -48,7 +49,8 @@ func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
 }
 
-// inPart says how much of a part was the hooks' own time and how much was straggler wait, e.g. " (straggler wait 1.842)".
+// inPart says how much of a part was the hooks' own time and how much was straggler wait, e.g. " (straggler wait
+// 1.842)".
 func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
 	var of []string
 	if ns, _ := hookIn(b, part); ns > 0 {
@@ -201,7 +203,8 @@ func checks(c *result.Checks) string {
 	}
 	text := "nothing"
 	if c.Slices > 0 {
-		text = fmt.Sprintf("%s of %s, %.2g %% of the pass", screen.Count(int(c.Slices), "slice"), screen.Count(int(c.Iterations), "iteration"), 100*c.Share)
+		text = fmt.Sprintf("%s of %s, %.2g %% of the pass", screen.Count(int(c.Slices), "slice"),
+			screen.Count(int(c.Iterations), "iteration"), 100*c.Share)
 	}
 	var not []string
 	for _, u := range c.Unchecked {

@@ -16,8 +16,10 @@ func TestWhatWasChecked(t *testing.T) {
 			Slices: 2, Iterations: 1, Unchecked: []result.Unchecked{{What: "a", Reason: "b"}, {What: "c", Reason: "d"}},
 		},
 	} {
-		if got := checks(c); got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if got := checks(c); got != want {
+				t.Errorf("%q, not %q", got, want)
+			}
+		})
 	}
 }

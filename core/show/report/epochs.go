@@ -18,7 +18,8 @@ var epochPercentiles = []float64{50, 75, 90, 95}
 func epochTable(w *screen.Page, r *result.Result) error {
 	columns := []screen.Column{screen.Left("trainer"), screen.Right("epochs")}
 	for i, p := range epochPercentiles { // the median stays on any screen
-		columns = append(columns, screen.Right(fmt.Sprintf("p%.0f s", p)).Yields(i), screen.Right("samples/s").Yields(i))
+		columns = append(columns, screen.Right(fmt.Sprintf("p%.0f s", p)).Yields(i),
+			screen.Right("samples/s").Yields(i))
 	}
 	var rows [][]string
 	var all []float64
@@ -78,7 +79,8 @@ func evaluationTable(w *screen.Page, r *result.Result) error {
 		return nil
 	}
 	columns := []screen.Column{
-		screen.Right("epoch"), screen.Right("train loss"), screen.Right("held-out loss"), screen.Right("accuracy"), screen.Right("AUC"),
+		screen.Right("epoch"), screen.Right("train loss"), screen.Right("held-out loss"), screen.Right("accuracy"),
+		screen.Right("AUC"),
 		screen.Right("samples").Yields(1), screen.Right("seconds").Yields(2),
 	}
 	seconds := evaluationSeconds(r)
@@ -97,7 +99,9 @@ func evaluationTable(w *screen.Page, r *result.Result) error {
 		w.Line(2, fmt.Sprintf("and %d more epochs, which --json FILE keeps", hidden))
 	}
 	if h := epochs[0].BaseEntropy; h != nil {
-		w.Line(2, fmt.Sprintf("base-rate entropy of the held-out targets: %.6f, the log loss of always saying their mean", *h))
+		w.Line(2,
+			fmt.Sprintf("base-rate entropy of the held-out targets: %.6f, the log loss of always saying their mean",
+				*h))
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ func header(w *screen.Page, r *result.Result) {
 	w.Labelled("started", r.Started.UTC().Format(time.RFC3339))
 	w.Labelled("parts", settings(r, "trainer", "server", "ddp_hook", "create_criterion", "model", "data"))
 	w.Labelled("world", world(r.Processes))
-	keys := slices.DeleteFunc([]string{"epochs", "iterations", "seconds", "warmup", "warmup_cycles", "batch_size", "torch_seed", "backend"}, func(key string) bool {
+	keys := slices.DeleteFunc([]string{"epochs", "iterations", "seconds", "warmup", "warmup_cycles", "batch_size",
+		"torch_seed", "backend"}, func(key string) bool {
 		return key == "batch_size" && r.Data.OwnBatches || key == "warmup" && configured(r, key) == "full"
 	})
 	w.Labelled("settings", settings(r, keys...))
@@ -55,7 +56,8 @@ func epochsOf(r *result.Result) string {
 		text += fmt.Sprintf(" (%d dropped)", d.DroppedBatches)
 	}
 	for _, length := range []struct{ key, one, many string }{
-		{"epochs", "epoch of", "epochs of"}, {"iterations", "iteration over", "iterations over"}, {"seconds", "second over", "seconds over"},
+		{"epochs", "epoch of", "epochs of"}, {"iterations", "iteration over", "iterations over"},
+		{"seconds", "second over", "seconds over"},
 	} {
 		switch n := configured(r, length.key); n {
 		case "":
@@ -71,7 +73,8 @@ func epochsOf(r *result.Result) string {
 // settings lists the configured values of keys, without the keys that the
 // result does not have.
 func settings(r *result.Result, keys ...string) string {
-	labels := map[string]string{"ddp_hook": "hook", "create_criterion": "criterion", "batch_size": "batch size", "torch_seed": "seed", "warmup": "warm-up", "warmup_cycles": "warm-up epochs"}
+	labels := map[string]string{"ddp_hook": "hook", "create_criterion": "criterion", "batch_size": "batch size",
+		"torch_seed": "seed", "warmup": "warm-up", "warmup_cycles": "warm-up epochs"}
 	var found []string
 	for _, key := range keys {
 		value := configured(r, key)

@@ -15,18 +15,20 @@ func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
 		"1 sample held out":        {HeldOut: 1},
 		"read anew in every epoch, 2,000 samples held out": {Streamed: true, HeldOut: 2000},
 	} {
-		r := synthetic()
-		r.Data.Streamed, r.Data.HeldOut = d.Streamed, d.HeldOut
-		var plain, got screen.Page
-		header(&plain, synthetic())
-		header(&got, r)
-		const data = "2, 2 per epoch\n"
-		line := data
-		if want != "" {
-			line += strings.Repeat(" ", 12) + want + "\n"
-		}
-		if got.String() != strings.Replace(plain.String(), data, line, 1) {
-			t.Errorf("want %q in\n%s", want, &got)
-		}
+		t.Run(want, func(t *testing.T) {
+			r := synthetic()
+			r.Data.Streamed, r.Data.HeldOut = d.Streamed, d.HeldOut
+			var plain, got screen.Page
+			header(&plain, synthetic())
+			header(&got, r)
+			const data = "2, 2 per epoch\n"
+			line := data
+			if want != "" {
+				line += strings.Repeat(" ", 12) + want + "\n"
+			}
+			if got.String() != strings.Replace(plain.String(), data, line, 1) {
+				t.Errorf("want %q in\n%s", want, &got)
+			}
+		})
 	}
 }

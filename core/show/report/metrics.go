@@ -57,7 +57,8 @@ func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 // metricTables writes a table per trainer and one of all, then the same of the
 // servers, of the series that are to be shown; with numbers below each what was recorded beside
 // durations, and then what the data recorded.
-func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool, withNumbers bool) error {
+func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool,
+	withNumbers bool) error {
 	tables := func(title string, of []result.Process) error {
 		in := func(rank int) bool {
 			return slices.ContainsFunc(of, func(p result.Process) bool { return p.Rank == rank })

@@ -101,7 +101,8 @@ func (n *numbers) row(columns []string) []string {
 	case n.isGauge:
 		s := stats.Consume(n.observed)
 		cells["count"] = strconv.Itoa(s.Count)
-		for name, x := range map[string]float64{"min": s.Min, "p50": s.P50, "mean": s.Mean, "p95": s.P95, "p99": s.P99, "max": s.Max} {
+		for name, x := range map[string]float64{"min": s.Min, "p50": s.P50, "mean": s.Mean, "p95": s.P95, "p99": s.P99,
+			"max": s.Max} {
 			if cells[name] = "-"; s.Count > 0 {
 				cells[name] = plain(x)
 			}
@@ -167,9 +168,11 @@ func plain(x float64) string {
 func (n *numbers) omitted() string {
 	switch {
 	case n.nonFinite > 0:
-		return fmt.Sprintf("%s: %d of %s not finite, and in no statistics", n.name(), n.nonFinite, are(int64(n.nonFinite+len(n.observed)), "observation"))
+		return fmt.Sprintf("%s: %d of %s not finite, and in no statistics", n.name(), n.nonFinite,
+			are(int64(n.nonFinite+len(n.observed)), "observation"))
 	case n.counts != nil && n.counts.NaN > 0:
-		return fmt.Sprintf("%s: %d of %s NaN, and in no bucket", n.name(), n.counts.NaN, are(n.counts.Total()+n.counts.NaN, "value"))
+		return fmt.Sprintf("%s: %d of %s NaN, and in no bucket", n.name(), n.counts.NaN,
+			are(n.counts.Total()+n.counts.NaN, "value"))
 	}
 	return ""
 }
@@ -220,7 +223,9 @@ func bucketTables(w *screen.Page, title string, all []*numbers) error {
 		last := n.counts.Quantile(1)
 		for i := slices.IndexFunc(n.counts.Counts, func(c int64) bool { return c > 0 }); i <= last; i++ {
 			c := n.counts.Counts[i]
-			rows = append(rows, []string{bucketName(n.counts, i), strconv.FormatInt(c, 10), screen.Percent(float64(c) / float64(total))})
+			rows = append(rows,
+				[]string{bucketName(n.counts, i), strconv.FormatInt(c, 10),
+					screen.Percent(float64(c) / float64(total))})
 		}
 		columns := []screen.Column{screen.Right(n.Unit), screen.Right("count"), screen.Right("share").Yields(1)}
 		w.Line(0, "")

@@ -57,7 +57,8 @@ func TestNumbersInReports(t *testing.T) {
 	r := numbered(stamped(2, "ddp"), 1)
 	committed(t, "report_numbers.txt", text(t, r, Options{Width: 80}))
 	committed(t, "summary_numbers.txt", text(t, r, Options{Report: Summary, Width: 80}))
-	r.Processes = append(r.Processes, result.Process{Name: "data", Rank: -1, Kind: "data", Key: "mine", Plugin: "mine", Facts: map[string]string{"rows_dropped": "12 of 400"}})
+	r.Processes = append(r.Processes, result.Process{Name: "data", Rank: -1, Kind: "data", Key: "mine", Plugin: "mine",
+		Facts: map[string]string{"rows_dropped": "12 of 400"}})
 	r.Count(-1, metric.Head{Type: "data_metric", Name: "dropped", Unit: "rows"}, 12)
 	r.SeriesOf(-1, "data_metric", "parse").Add(sdk.Measurement{StartNS: 1e9, DurationNS: 2e6})
 	committed(t, "full_numbers.txt", text(t, r, Options{Report: Full, Width: 80}))
@@ -65,7 +66,8 @@ func TestNumbersInReports(t *testing.T) {
 
 // The original knows no numbers beside durations: its tables are the same with and without them.
 func TestTheOriginalHasNoNumbers(t *testing.T) {
-	with, without := text(t, numbered(stamped(2, "ddp"), 1), Options{Stats: StatsOriginal}), text(t, stamped(2, "ddp"), Options{Stats: StatsOriginal})
+	with, without := text(t, numbered(stamped(2, "ddp"), 1), Options{Stats: StatsOriginal}), text(t, stamped(2, "ddp"),
+		Options{Stats: StatsOriginal})
 	if d := cmp.Diff(without, with); d != "" {
 		t.Error(d)
 	}
@@ -107,7 +109,8 @@ func TestNumbersCombineOverRanks(t *testing.T) {
 			return rows
 		}
 		got := rows(r)
-		if d := cmp.Diff(rows(whole), got); d != "" || got[len(got)-1][2] != strconv.FormatInt(sum, 10) || got[len(got)-2][2] != strconv.FormatInt(values, 10) {
+		if d := cmp.Diff(rows(whole), got); d != "" || got[len(got)-1][2] != strconv.FormatInt(sum, 10) ||
+			got[len(got)-2][2] != strconv.FormatInt(values, 10) {
 			t.Fatalf("%v of %d values: %s", got, values, d)
 		}
 	})
@@ -134,13 +137,17 @@ func TestWhatDiffersStandsByItself(t *testing.T) {
 
 func TestPlainNumbers(t *testing.T) {
 	for x, want := range map[float64]string{
-		0: "0", math.Copysign(0, -1): "0", 3: "3", -2: "-2", 123456789: "123456789", 1.5: "1.5", 0.125: "0.125", 12.34567: "12.35", -1234.5678: "-1235",
-		0.001: "0.001", 0.00012345: "0.0001234", 0.00001: "1e-05", 1e12: "1e+12", 123456.789: "123457", math.NaN(): "-", math.Inf(-1): "-", 0.1 + 0.2: "0.3",
+		0: "0", math.Copysign(0, -1): "0", 3: "3", -2: "-2", 123456789: "123456789", 1.5: "1.5", 0.125: "0.125",
+		12.34567: "12.35", -1234.5678: "-1235",
+		0.001: "0.001", 0.00012345: "0.0001234", 0.00001: "1e-05", 1e12: "1e+12", 123456.789: "123457", math.NaN(): "-",
+		math.Inf(-1): "-", 0.1 + 0.2: "0.3",
 		99.996: "100",
 	} {
-		if got := plain(x); got != want {
-			t.Errorf("%v is shown as %s, want %s", x, got, want)
-		}
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			if got := plain(x); got != want {
+				t.Errorf("%v is shown as %s, want %s", x, got, want)
+			}
+		})
 	}
 }
 
@@ -161,15 +168,19 @@ func TestNumbersThatAreNone(t *testing.T) {
 	if err := bucketTables(page, "x", all); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a,g: 1 of 1 observation is not finite, and in no statistics", "a,h: 1 of 1 value is NaN, and in no bucket"} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("there is no %q in\n%s", want, page)
-		}
+	for _, want := range []string{"a,g: 1 of 1 observation is not finite, and in no statistics",
+		"a,h: 1 of 1 value is NaN, and in no bucket"} {
+		t.Run(want, func(t *testing.T) {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("there is no %q in\n%s", want, page)
+			}
+		})
 	}
 	if len(all) != 2 || numbersLine(all) != "" {
 		t.Errorf("%d numbers: %s", len(all), numbersLine(all))
 	}
-	if got := fmt.Sprint(all[0].row(numberColumns), all[1].row(numberColumns)); got != "[a,g 1 0 - - - - - - -] [a,h 1 0  -  - - - ]" {
+	if got := fmt.Sprint(all[0].row(numberColumns),
+		all[1].row(numberColumns)); got != "[a,g 1 0 - - - - - - -] [a,h 1 0  -  - - - ]" {
 		t.Error(got)
 	}
 }
@@ -177,11 +188,13 @@ func TestNumbersThatAreNone(t *testing.T) {
 // Whatever the names, units and values, the tables of numbers fit a screen of 80 columns.
 func TestTablesOfNumbersFit(t *testing.T) {
 	name := rapid.StringOfN(rapid.RuneFrom([]rune("abc_ ,é世")), 0, 70, -1)
-	number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-1e9, 1e9), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -math.MaxFloat64}))
+	number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-1e9, 1e9),
+		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -math.MaxFloat64}))
 	rapid.Check(t, func(t *rapid.T) {
 		r := &result.Result{}
 		for range rapid.IntRange(1, 4).Draw(t, "numbers") {
-			h := metric.Head{Type: name.Draw(t, "type"), Name: name.Draw(t, "name"), Unit: rapid.StringMatching("[a-z%]{1,12}").Draw(t, "unit")}
+			h := metric.Head{Type: name.Draw(t, "type"), Name: name.Draw(t, "name"),
+				Unit: rapid.StringMatching("[a-z%]{1,12}").Draw(t, "unit")}
 			r.Count(0, h, rapid.Int64Range(0, metric.MostCount).Draw(t, "count"))
 			g := r.GaugeOf(0, h)
 			for _, x := range rapid.SliceOfN(number, 0, 4).Draw(t, "observed") {
@@ -215,9 +228,12 @@ func TestTablesOfNumbersFit(t *testing.T) {
 
 // Numbers of psbench's own have terms, others the names that parts give them.
 func TestNumbersAreCalled(t *testing.T) {
-	for name, want := range map[string]string{"launches": "device: launches", "device clock error": "device: clock error", "mine": "device_metric,mine"} {
-		if got := (&numbers{Head: metric.Head{Type: breakdown.DeviceMetric, Name: name}}).called(); got != want {
-			t.Errorf("%s is called %s, want %s", name, got, want)
-		}
+	for name, want := range map[string]string{"launches": "device: launches",
+		"device clock error": "device: clock error", "mine": "device_metric,mine"} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&numbers{Head: metric.Head{Type: breakdown.DeviceMetric, Name: name}}).called(); got != want {
+				t.Errorf("%s is called %s, want %s", name, got, want)
+			}
+		})
 	}
 }

@@ -14,7 +14,8 @@ import (
 // overview writes rows of the table of all ranks.
 func overview(w *screen.Page, r *result.Result, rows [][]string) {
 	w.Columns([]screen.Column{
-		screen.Left("ms, all ranks" + pass(r)), screen.Right("count").Yields(2), screen.Right("p50"), screen.Right("mean"),
+		screen.Left("ms, all ranks" + pass(r)), screen.Right("count").Yields(2), screen.Right("p50"),
+		screen.Right("mean"),
 		screen.Right("p95").Yields(3), screen.Right("max").Yields(1), screen.Right("share").Yields(4),
 	}, rows)
 }
@@ -46,11 +47,13 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 			parts = append(parts, row("  "+hookRow, inMS(each), screen.Percent(b.Share(ns))))
 		}
 		if m.Metric == breakdown.Exposed && b.Waiting != nil {
-			parts = append(parts, row("  "+waitRow+screen.GiveOrTake(float64(b.Waiting.BoundNS)/1e6), waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
+			parts = append(parts, row("  "+waitRow+screen.GiveOrTake(float64(b.Waiting.BoundNS)/1e6),
+				waitingMS(b.Waiting), screen.Percent(b.Share(b.Waiting.TotalNS))))
 		}
 	}
 	if b != nil {
-		parts = append(parts, []string{"  " + rest, "", "", number(b.MeanMS(b.RestNS())), "", "", screen.Percent(b.Share(b.RestNS()))})
+		parts = append(parts,
+			[]string{"  " + rest, "", "", number(b.MeanMS(b.RestNS())), "", "", screen.Percent(b.Share(b.RestNS()))})
 	}
 	return append(parts, others...)
 }

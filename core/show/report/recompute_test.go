@@ -70,9 +70,11 @@ func TestTablesFollowFromTheFile(t *testing.T) {
 		t.Fatalf("%d rows were printed, the file has %d", len(rows), len(want))
 	}
 	for row, ms := range want {
-		if diff := cmp.Diff(plainSummary(ms), rows[row]); diff != "" {
-			t.Errorf("row %s (-from the file +printed):\n%s", row, diff)
-		}
+		t.Run(row, func(t *testing.T) {
+			if diff := cmp.Diff(plainSummary(ms), rows[row]); diff != "" {
+				t.Errorf("row %s (-from the file +printed):\n%s", row, diff)
+			}
+		})
 	}
 }
 
@@ -117,7 +119,8 @@ func plainSummary(ms []float64) []string {
 		squares += (x - sum/n) * (x - sum/n)
 	}
 	cells := []string{fmt.Sprint(len(ms))}
-	for _, x := range []float64{sorted[0], quantile(.5), sum / n, quantile(.95), sorted[len(ms)-1], math.Sqrt(squares / (n - 1))} {
+	for _, x := range []float64{sorted[0], quantile(.5), sum / n, quantile(.95), sorted[len(ms)-1],
+		math.Sqrt(squares / (n - 1))} {
 		cells = append(cells, fmt.Sprintf("%.3f", x))
 	}
 	if len(ms) < 2 {
@@ -146,27 +149,29 @@ func TestDocumentedQueryGivesTheTable(t *testing.T) {
 	}
 	rows := metricRows(text(t, synthetic(), Options{Report: Full}))
 	for title, want := range map[string]int{"trainer0": 3, "all trainer": 3, "server4": 2, "all server": 2} {
-		out, err := exec.Command(jq, "-r", "--arg", "table", title, query, path).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-		if len(lines) != want {
-			t.Errorf("%s: %d rows instead of %d", title, len(lines), want)
-		}
-		for _, line := range lines {
-			label, numbers, _ := strings.Cut(line, "\t")
-			got := strings.Split(numbers, "\t")
-			for i, cell := range got {
-				if x, err := strconv.ParseFloat(cell, 64); err != nil {
-					got[i] = "-"
-				} else if i > 0 {
-					got[i] = decimals(x)
+		t.Run(title, func(t *testing.T) {
+			out, err := exec.Command(jq, "-r", "--arg", "table", title, query, path).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+			if len(lines) != want {
+				t.Errorf("%s: %d rows instead of %d", title, len(lines), want)
+			}
+			for _, line := range lines {
+				label, numbers, _ := strings.Cut(line, "\t")
+				got := strings.Split(numbers, "\t")
+				for i, cell := range got {
+					if x, err := strconv.ParseFloat(cell, 64); err != nil {
+						got[i] = "-"
+					} else if i > 0 {
+						got[i] = decimals(x)
+					}
+				}
+				if diff := cmp.Diff(rows[title+"|"+label], got); diff != "" {
+					t.Errorf("%s, %s (-printed +jq):\n%s", title, label, diff)
 				}
 			}
-			if diff := cmp.Diff(rows[title+"|"+label], got); diff != "" {
-				t.Errorf("%s, %s (-printed +jq):\n%s", title, label, diff)
-			}
-		}
+		})
 	}
 }

@@ -25,7 +25,9 @@ func stamped(trainers int, system string) *result.Result {
 	r.Processes = nil
 	r.Data = result.Partition{Samples: 40 * trainers, Batches: batches * trainers, LargestBatch: 10}
 	for rank := range trainers {
-		r.Processes = append(r.Processes, result.Process{Name: fmt.Sprintf("trainer%d", rank), Rank: rank, Kind: "trainer", Key: system, Plugin: "builtin"})
+		r.Processes = append(r.Processes,
+			result.Process{Name: fmt.Sprintf("trainer%d", rank), Rank: rank, Kind: "trainer", Key: system,
+				Plugin: "builtin"})
 		r.Connected[0] = append(r.Connected[0], rank)
 		r.Data.BatchesPerTrainer = append(r.Data.BatchesPerTrainer, batches)
 		r.Data.SamplesPerTrainer = append(r.Data.SamplesPerTrainer, 10*batches)
@@ -49,7 +51,8 @@ func stamped(trainers int, system string) *result.Result {
 			add("iteration_metric", "backward", 8*ms+int64((rank+i)%trainers)*ms/10)
 			reduced := int64(1e9+i*20*ms) + 17*ms
 			add("iteration_metric", "exposed communication", reduced-at)
-			r.SeriesOf(rank, "backward_metric", "backward").Add(sdk.Measurement{Key: key, StartNS: forwardEnd, DurationNS: at - forwardEnd})
+			r.SeriesOf(rank, "backward_metric", "backward").Add(sdk.Measurement{Key: key, StartNS: forwardEnd,
+				DurationNS: at - forwardEnd})
 			last := "optimizer"
 			if system == "batch_update" {
 				last = "parameters"
@@ -58,22 +61,29 @@ func stamped(trainers int, system string) *result.Result {
 			if system == "hybrid" {
 				add("iteration_metric", last, (end-at)/2)
 				last = "exposed update"
-				r.SeriesOf(rank, "update_metric", "embedding_update").Add(sdk.Measurement{Key: key, StartNS: reduced, DurationNS: end - reduced})
+				r.SeriesOf(rank, "update_metric", "embedding_update").Add(sdk.Measurement{Key: key, StartNS: reduced,
+					DurationNS: end - reduced})
 			}
 			add("iteration_metric", last, end-at)
 			for bucket := range int64(3) {
-				r.SeriesOf(rank, "hook_future_metric", hookOf(system)).Add(sdk.Measurement{Key: sdk.Key{A: int64(i), B: bucket}, StartNS: start, DurationNS: (bucket + 2) * ms})
+				r.SeriesOf(rank, "hook_future_metric",
+					hookOf(system)).Add(sdk.Measurement{Key: sdk.Key{A: int64(i), B: bucket}, StartNS: start,
+					DurationNS: (bucket + 2) * ms})
 			}
-			r.SeriesOf(rank, "batch_level_metric", "batch_all").Add(sdk.Measurement{Key: key, StartNS: start, DurationNS: end - start})
+			r.SeriesOf(rank, "batch_level_metric", "batch_all").Add(sdk.Measurement{Key: key, StartNS: start,
+				DurationNS: end - start})
 		}
 		r.Losses = append(r.Losses, losses)
 	}
 	server := trainers
-	r.Processes = append(r.Processes, result.Process{Name: fmt.Sprintf("server%d", server), Rank: server, Kind: "server", Key: "average", Plugin: "builtin"})
+	r.Processes = append(r.Processes,
+		result.Process{Name: fmt.Sprintf("server%d", server), Rank: server, Kind: "server", Key: "average",
+			Plugin: "builtin"})
 	for _, m := range serverMetrics[system] {
 		for i := range int64(20) {
 			typ, name, _ := strings.Cut(m, ",")
-			r.SeriesOf(server, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: i, B: int64(trainers)}, StartNS: 1e9 + i*20*ms, DurationNS: (i + 1) * ms / 10})
+			r.SeriesOf(server, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: i, B: int64(trainers)},
+				StartNS: 1e9 + i*20*ms, DurationNS: (i + 1) * ms / 10})
 		}
 	}
 	for i, v := range r.Config {
@@ -113,7 +123,8 @@ func withHook(r *result.Result) *result.Result {
 		i := int64(0)
 		for m := range r.SeriesOf(p.Rank, "iteration_metric", "exposed communication").All() {
 			stamp := func(name string, from, took int64) {
-				r.SeriesOf(p.Rank, record.HookMetric, name).Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: m.StartNS + from, DurationNS: took})
+				r.SeriesOf(p.Rank, record.HookMetric, name).Add(sdk.Measurement{Key: sdk.Key{A: i},
+					StartNS: m.StartNS + from, DurationNS: took})
 			}
 			if p.Rank == 0 {
 				stamp(record.HookBlocking, -3e6, 2e6)
@@ -145,11 +156,14 @@ func warned(r *result.Result, n int) *result.Result {
 func TestReports(t *testing.T) {
 	for name, r := range map[string]*result.Result{
 		"ddp": stamped(2, "ddp"), "hybrid": stamped(8, "hybrid"), "batch_update": stamped(3, "batch_update"),
-		"evaluation": warned(withEvaluation(stamped(2, "ddp"), 5), 3), "incomplete": failing(stamped(4, "ddp"), result.Measured),
-		"warm_up": failing(stamped(4, "ddp"), result.WarmUp), "hook": withHook(stamped(2, "ddp")),
+		"evaluation": warned(withEvaluation(stamped(2, "ddp"), 5), 3),
+		"incomplete": failing(stamped(4, "ddp"), result.Measured),
+		"warm_up":    failing(stamped(4, "ddp"), result.WarmUp), "hook": withHook(stamped(2, "ddp")),
 	} {
-		committed(t, "report_"+name+".txt", text(t, r, Options{Width: 80}))
-		committed(t, "summary_"+name+".txt", text(t, r, Options{Report: Summary, Width: 80}))
+		t.Run(name, func(t *testing.T) {
+			committed(t, "report_"+name+".txt", text(t, r, Options{Width: 80}))
+			committed(t, "summary_"+name+".txt", text(t, r, Options{Report: Summary, Width: 80}))
+		})
 	}
 	committed(t, "full_ddp.txt", text(t, stamped(2, "ddp"), Options{Report: Full}))
 	_, times, _ := strings.Cut(text(t, withHook(stamped(2, "ddp")), Options{Report: Full}), "where the time goes")
@@ -161,38 +175,46 @@ func TestReports(t *testing.T) {
 // whole, and last.
 func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	for name, r := range map[string]*result.Result{
-		"ddp": stamped(2, "ddp"), "32 trainers": stamped(32, "ddp"), "hybrid": stamped(8, "hybrid"), "batch_update": stamped(3, "batch_update"),
-		"updating": updating(7), "evaluation": withEvaluation(stamped(32, "hybrid"), 100), "incomplete": failing(stamped(32, "hybrid"), result.WarmUp),
-		"unstamped": synthetic(), "numbers": numbered(stamped(8, "hybrid"), 1), "many numbers": numbered(stamped(2, "ddp"), 7),
-		"hook": withHook(stamped(8, "hybrid")),
+		"ddp": stamped(2, "ddp"), "32 trainers": stamped(32, "ddp"), "hybrid": stamped(8, "hybrid"),
+		"batch_update": stamped(3, "batch_update"),
+		"updating":     updating(7), "evaluation": withEvaluation(stamped(32, "hybrid"), 100),
+		"incomplete": failing(stamped(32, "hybrid"), result.WarmUp),
+		"unstamped":  synthetic(), "numbers": numbered(stamped(8, "hybrid"), 1),
+		"many numbers": numbered(stamped(2, "ddp"), 7),
+		"hook":         withHook(stamped(8, "hybrid")),
 	} {
-		for _, warnings := range []int{0, 1, 2, 5, 40} {
-			r := warned(copyOf(r), warnings)
-			for _, width := range []int{80, 100, 160} {
-				got := text(t, r, Options{Width: width})
-				lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
-				if len(lines) > 24 {
-					t.Errorf("%s with %d warnings takes %d lines of %d columns:\n%s", name, warnings, len(lines), width, got)
-				}
-				for _, line := range lines {
-					if utf8.RuneCountInString(line) > width {
-						t.Errorf("%s has a line wider than %d: %s", name, width, line)
+		t.Run(name, func(t *testing.T) {
+			for _, warnings := range []int{0, 1, 2, 5, 40} {
+				r := warned(copyOf(r), warnings)
+				for _, width := range []int{80, 100, 160} {
+					got := text(t, r, Options{Width: width})
+					lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+					if len(lines) > 24 {
+						t.Errorf("%s with %d warnings takes %d lines of %d columns:\n%s", name, warnings, len(lines),
+							width, got)
+					}
+					for _, line := range lines {
+						if utf8.RuneCountInString(line) > width {
+							t.Errorf("%s has a line wider than %d: %s", name, width, line)
+						}
+					}
+					if !strings.Contains(got, "ms, all ranks") ||
+						r.Complete && r.Connected != nil && !strings.Contains(got, "\n  forward") {
+						t.Errorf("%s with %d warnings has too little of the table on %d columns:\n%s", name, warnings,
+							width, got)
+					}
+					summary := text(t, copyOf(r), Options{Report: Summary, Width: width})
+					answer, _, _ := strings.Cut(summary[strings.Index(summary, "throughput"):], "warning:")
+					answer, _, _ = strings.Cut(answer, "\nnumbers ") // which the table has as rows
+					if !strings.Contains(got, answer) {
+						t.Errorf("%s lacks the answer\n%s\nin\n%s", name, answer, got)
+					}
+					if warnings > 0 && !strings.Contains(got, "warning: "+r.Warnings[0][:20]) {
+						t.Errorf("%s has no warning:\n%s", name, got)
 					}
 				}
-				if !strings.Contains(got, "ms, all ranks") || r.Complete && r.Connected != nil && !strings.Contains(got, "\n  forward") {
-					t.Errorf("%s with %d warnings has too little of the table on %d columns:\n%s", name, warnings, width, got)
-				}
-				summary := text(t, copyOf(r), Options{Report: Summary, Width: width})
-				answer, _, _ := strings.Cut(summary[strings.Index(summary, "throughput"):], "warning:")
-				answer, _, _ = strings.Cut(answer, "\nnumbers ") // which the table has as rows
-				if !strings.Contains(got, answer) {
-					t.Errorf("%s lacks the answer\n%s\nin\n%s", name, answer, got)
-				}
-				if warnings > 0 && !strings.Contains(got, "warning: "+r.Warnings[0][:20]) {
-					t.Errorf("%s has no warning:\n%s", name, got)
-				}
 			}
-		}
+		})
 	}
 }
 
@@ -219,7 +241,8 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	if rows == 0 || warnings != 9-strings.Count(got, "warning: ") || warnings == 0 {
 		t.Errorf("%d rows and %d warnings are left out of\n%s", rows, warnings, got)
 	}
-	if all := strings.Count(full[:strings.Index(full, "throughput")], "\n"); all != strings.Count(got[:strings.Index(got, "throughput")], "\n")+rows {
+	if all := strings.Count(full[:strings.Index(full, "throughput")],
+		"\n"); all != strings.Count(got[:strings.Index(got, "throughput")], "\n")+rows {
 		t.Errorf("%d rows are left out of\n%s\nof\n%s", rows, got, full)
 	}
 }

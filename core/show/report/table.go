@@ -45,9 +45,11 @@ func tableReport(w *screen.Page, r *result.Result) {
 	warnings := warningsWithin(w.Width, r.Warnings, room-least)
 	room -= warnings.Lines()
 	lines := max(room-leastLines, min(leastNumbers, room-fewestLines))
-	beside, hiddenBeside := within(w.Width, len(all), lines, func(page *screen.Page, shown int) { numbersOverview(page, r, all[:shown]) })
+	beside, hiddenBeside := within(w.Width, len(all), lines,
+		func(page *screen.Page, shown int) { numbersOverview(page, r, all[:shown]) })
 	rows := overviewRows(r, inOrder(group(measuring(r))), b)
-	grid, hidden := within(w.Width, len(rows), room-beside.Lines(), func(page *screen.Page, shown int) { overview(page, r, rows[:shown]) })
+	grid, hidden := within(w.Width, len(rows), room-beside.Lines(),
+		func(page *screen.Page, shown int) { overview(page, r, rows[:shown]) })
 	more(below, hidden+hiddenBeside)
 	_, _ = warnings.WriteTo(below) // into memory
 	for _, part := range []*screen.Page{above, grid, beside, below} {
@@ -64,7 +66,8 @@ func more(w *screen.Page, hidden int) {
 		w.Labelled("more", "--report full, --json FILE; psbench help metrics explains the rows")
 		return
 	}
-	w.Labelled("more", fmt.Sprintf("--report full (%s more); psbench help metrics explains them", screen.Count(hidden, "row")))
+	w.Labelled("more",
+		fmt.Sprintf("--report full (%s more); psbench help metrics explains them", screen.Count(hidden, "row")))
 }
 
 // warningsWithin are the warnings that fit into some lines of a terminal, and at least one.

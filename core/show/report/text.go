@@ -136,7 +136,8 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 
 // tables writes what there is of each rank and each epoch, of the series that are to be shown,
 // and the numbers beside them or not.
-func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool, withNumbers bool) error {
+func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool,
+	withNumbers bool) error {
 	if err := metricTables(w, r, columns, shown, withNumbers); err != nil {
 		return err
 	}
@@ -198,7 +199,8 @@ func totals(w *screen.Page, r *result.Result) {
 		w.Labelled("throughput", rate(t)+pass(r))
 	}
 	if first, last, ok := lossEnds(r.Losses); ok {
-		w.Labelled("loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last, pass(r)))
+		w.Labelled("loss", fmt.Sprintf("%.6f → %.6f (mean over the trainers, first → last iteration)%s", first, last,
+			pass(r)))
 		w.Labelled("order", r.ArrivalOrder)
 	}
 	w.Labelled("start", startMS(r))

@@ -73,7 +73,8 @@ func synthetic() *result.Result {
 	}
 	r.Processes = append(r.Processes,
 		result.Process{Name: "data", Rank: -1, Kind: "data", Key: "dummy", Plugin: "builtin", PID: 4010},
-		result.Process{Name: "trainer0.hook", Kind: "hook", Key: "rpc", Plugin: "builtin", PID: 4011, BoundaryNS: 3_140})
+		result.Process{Name: "trainer0.hook", Kind: "hook", Key: "rpc", Plugin: "builtin", PID: 4011,
+			BoundaryNS: 3_140})
 	return r
 }
 
@@ -104,12 +105,16 @@ func committed(t *testing.T, name, got string) {
 func hybrid() *result.Result {
 	r := synthetic()
 	r.Warnings, r.Series, r.Buckets = nil, nil, nil
-	r.Data = result.Partition{Samples: 160, Batches: 20, LargestBatch: 12, BatchesPerTrainer: []int{10, 10}, SamplesPerTrainer: []int{100, 60}}
+	r.Data = result.Partition{Samples: 160, Batches: 20, LargestBatch: 12, BatchesPerTrainer: []int{10, 10},
+		SamplesPerTrainer: []int{100, 60}}
 	r.Processes = append(slices.Clone(r.Processes[:2]), r.Processes[4])
-	r.Environment.BLAS = []result.BLAS{{Engine: "openblas", Library: "libopenblas.so.0", Core: "SkylakeX", Threads: "1"}, {Engine: "gonum", Core: "go", Threads: "2"}}
-	r.Environment.GPUs = []result.GPU{{Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}, {Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}}
+	r.Environment.BLAS = []result.BLAS{{Engine: "openblas", Library: "libopenblas.so.0", Core: "SkylakeX",
+		Threads: "1"}, {Engine: "gonum", Core: "go", Threads: "2"}}
+	r.Environment.GPUs = []result.GPU{{Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559},
+		{Name: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", MemoryMiB: 81559}}
 	r.Environment.GPUTopology = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
-		"GPU0\t X \tNV18\tSYS\t" + strings.Repeat("0-47,", 30) + "\t0\t\tN/A\nGPU1\tNV18\t X \tPIX\t0-47\t0\t\tN/A\n\nLegend:\n\n  X = Self"
+		"GPU0\t X \tNV18\tSYS\t" + strings.Repeat("0-47,",
+		30) + "\t0\t\tN/A\nGPU1\tNV18\t X \tPIX\t0-47\t0\t\tN/A\n\nLegend:\n\n  X = Self"
 	for rank := range 2 {
 		for i := range int64(4) {
 			add(r, rank, "epoch_metric", "epoch", (i+1)*10_000_000+int64(rank)*3_000_000)
@@ -122,7 +127,8 @@ func hybrid() *result.Result {
 func updating(updates int) *result.Result {
 	r := synthetic()
 	r.Warnings, r.Series = nil, nil
-	r.Processes = append(slices.Clone(r.Processes[:3]), result.Process{Name: "server3", Rank: 3, Kind: "server", Key: "batch_update", Plugin: "builtin"})
+	r.Processes = append(slices.Clone(r.Processes[:3]),
+		result.Process{Name: "server3", Rank: 3, Kind: "server", Key: "batch_update", Plugin: "builtin"})
 	r.StartedNS = 5_000_000_000
 	r.Throughput = result.NewThroughput(60, 0.01234)
 	at := func(rank int, name string, a, b, startUS, durationUS int64) {
@@ -152,8 +158,10 @@ func evaluated(epochs int) *result.Result {
 	for epoch := range epochs {
 		e := result.Evaluation{
 			Epoch: epoch, Samples: 30, TrainLoss: 0.69 / float64(epoch+1), Loss: 0.7 / float64(epoch+1),
-			Accuracy: new(1 - 0.5/float64(epoch+1)), AUC: new(1 - 0.5/float64(epoch+2)), BaseEntropy: new(0.6730116670092565),
-			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 20, Loss: 0.75}, {Rank: 1, Samples: 10, Loss: 0.5}},
+			Accuracy: new(1 - 0.5/float64(epoch+1)), AUC: new(1 - 0.5/float64(epoch+2)),
+			BaseEntropy: new(0.6730116670092565),
+			Trainers: []result.TrainerEvaluation{{Rank: 0, Samples: 20, Loss: 0.75},
+				{Rank: 1, Samples: 10, Loss: 0.5}},
 		}
 		if epoch == epochs-1 {
 			e.Samples, e.Loss, e.AUC, e.Trainers = 20, math.Inf(1), nil, e.Trainers[:1]
@@ -169,10 +177,13 @@ func evaluated(epochs int) *result.Result {
 }
 
 func TestSpread(t *testing.T) {
-	for n, want := range map[int][]int{0: {}, 1: {0}, 2: {0, 1}, 4: {0, 1, 2, 3}, 5: {0, 1, 2, 4}, 100: {0, 33, 66, 99}} {
-		if got := spread(n, 4); !slices.Equal(got, want) {
-			t.Errorf("of %d places %d are picked, want %d", n, got, want)
-		}
+	for n, want := range map[int][]int{0: {}, 1: {0}, 2: {0, 1}, 4: {0, 1, 2, 3}, 5: {0, 1, 2, 4},
+		100: {0, 33, 66, 99}} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			if got := spread(n, 4); !slices.Equal(got, want) {
+				t.Errorf("of %d places %d are picked, want %d", n, got, want)
+			}
+		})
 	}
 }
 
@@ -218,13 +229,15 @@ func TestTextFitsTheScreen(t *testing.T) {
 	for name, r := range map[string]*result.Result{
 		"ddp": synthetic(), "hybrid": hybrid(), "batch_update": updating(7), "evaluated": evaluated(100),
 	} {
-		for _, width := range []int{60, 80, 100, 160} {
-			for line := range strings.Lines(text(t, r, Options{Report: Full, Width: width})) {
-				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
-					t.Errorf("%s on a screen of %d columns has a line of %d:\n%s", name, width, n, line)
+		t.Run(name, func(t *testing.T) {
+			for _, width := range []int{60, 80, 100, 160} {
+				for line := range strings.Lines(text(t, r, Options{Report: Full, Width: width})) {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+						t.Errorf("%s on a screen of %d columns has a line of %d:\n%s", name, width, n, line)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -238,7 +251,8 @@ func TestTimeSpentTraining(t *testing.T) {
 		{{StartNS: at + 171_000, DurationNS: 10_000}, {StartNS: at + 185_000, DurationNS: 15_000}},
 		{{StartNS: at + 171_000, DurationNS: 12_000}, {StartNS: at + 900_000, DurationNS: 80_000}},
 	} {
-		evaluating.Series = append(evaluating.Series, result.NewSeries(rank, "evaluation_metric", "evaluate", measurements...))
+		evaluating.Series = append(evaluating.Series,
+			result.NewSeries(rank, "evaluation_metric", "evaluate", measurements...))
 	}
 	for want, r := range map[string]*result.Result{
 		"finish training\ntime spent training: 0.000270 s\n":                             updating(2),

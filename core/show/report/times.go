@@ -28,9 +28,11 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	for _, p := range b.Times() {
 		rows = append(rows, []string{p.Name, ms(p.TotalNS, b.Iterations), screen.Percent(b.Share(p.TotalNS))})
 	}
-	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")}, rows)
+	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")},
+		rows)
 	if apart := r.ApartNS(allRanks(r)); apart > 0 {
-		text := fmt.Sprintf("times between hosts are exact to%s: waits that are not longer count as none", screen.GiveOrTake(float64(apart)/1e6))
+		text := fmt.Sprintf("times between hosts are exact to%s: waits that are not longer count as none",
+			screen.GiveOrTake(float64(apart)/1e6))
 		if b.Waiting != nil {
 			text += fmt.Sprintf("; in %s nobody can tell who was last", screen.Count(b.Waiting.Close, "iteration"))
 		}
@@ -43,7 +45,8 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 				who = onHost(p)
 			}
 		}
-		text := fmt.Sprintf("%s was last in %d of %d iterations, which cost the others %s ms per iteration", who, s.Times, s.Iterations, ms(s.CostNS, 1))
+		text := fmt.Sprintf("%s was last in %d of %d iterations, which cost the others %s ms per iteration", who,
+			s.Times, s.Iterations, ms(s.CostNS, 1))
 		if len(b.Waiting.Last) > 1 {
 			text += fmt.Sprintf("; with all others who were last, %s ms", ms(s.AllNS, 1))
 		}
@@ -78,8 +81,11 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 		return
 	}
 	some := func(has func(breakdown.Bucket) bool) bool { return slices.ContainsFunc(all, has) }
-	hook, codec := some(func(b breakdown.Bucket) bool { return b.HookNS > 0 }), some(func(b breakdown.Bucket) bool { return b.CodecNS > 0 })
-	columns := []screen.Column{screen.Left("bucket, mean ms"), screen.Right("size").Yields(2), screen.Right("count").Yields(1), screen.Right("in all")}
+	hook, codec := some(func(b breakdown.Bucket) bool { return b.HookNS > 0 }), some(func(b breakdown.Bucket) bool {
+		return b.CodecNS > 0
+	})
+	columns := []screen.Column{screen.Left("bucket, mean ms"), screen.Right("size").Yields(2),
+		screen.Right("count").Yields(1), screen.Right("in all")}
 	if hook {
 		columns = append(columns, screen.Right("hook"))
 	}
@@ -89,7 +95,8 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 	}
 	var rows [][]string
 	for _, b := range all {
-		row := []string{strconv.Itoa(b.Index), sizeOf(r.Buckets[b.Index]), strconv.Itoa(b.Count), ms(b.WholeNS(), b.Count)}
+		row := []string{strconv.Itoa(b.Index), sizeOf(r.Buckets[b.Index]), strconv.Itoa(b.Count),
+			ms(b.WholeNS(), b.Count)}
 		if hook {
 			row = append(row, ms(b.HookNS, b.Count))
 		}
@@ -119,7 +126,8 @@ func onDevices(w *screen.Page, r *result.Result, ms func(ns int64, of int) strin
 	}
 	w.Line(0, "")
 	w.Columns([]screen.Column{
-		screen.Left("device, ms per iteration"), screen.Right("kernels"), screen.Right("copies"), screen.Right("both"), screen.Right("waiting"),
+		screen.Left("device, ms per iteration"), screen.Right("kernels"), screen.Right("copies"), screen.Right("both"),
+		screen.Right("waiting"),
 	}, rows)
 }
 

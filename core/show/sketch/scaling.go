@@ -55,7 +55,8 @@ func Scaling(w io.Writer, st *model.Study, metric model.Metric, s Style) error {
 	return err
 }
 
-var colours = [mostLines]asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Magenta, asciigraph.Yellow, asciigraph.Cyan}
+var colours = [mostLines]asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Magenta,
+	asciigraph.Yellow, asciigraph.Cyan}
 
 // letter marks a curve that has no colour.
 func letter(i int) string { return "abcdef"[i : i+1] }
@@ -190,14 +191,16 @@ func (s Style) plot(lines []curve, axis []string, columns int) string {
 		}
 	}
 	scale := scaleOf(low, high, rows)
-	label := max(len(scale.text(scale.at(scale.first))), len(scale.text(scale.at(scale.last))), len(scale.text(scale.at(scale.last-1))))
+	label := max(len(scale.text(scale.at(scale.first))), len(scale.text(scale.at(scale.last))),
+		len(scale.text(scale.at(scale.last-1))))
 	for i := range labels {
 		labels[i] = quote.Text(labels[i])
 	}
 	width := columns - label - 6
 	plot := asciigraph.PlotMany(data,
 		asciigraph.Width(width-len(labels[len(labels)-1])/2), asciigraph.Height(scale.last-scale.first),
-		asciigraph.LowerBound(scale.at(scale.first)), asciigraph.UpperBound(scale.at(scale.last)), asciigraph.YAxisValueFormatter(scale.text), asciigraph.SeriesChars(chars...), asciigraph.SeriesColors(marks...),
+		asciigraph.LowerBound(scale.at(scale.first)), asciigraph.UpperBound(scale.at(scale.last)),
+		asciigraph.YAxisValueFormatter(scale.text), asciigraph.SeriesChars(chars...), asciigraph.SeriesColors(marks...),
 		asciigraph.XAxisRange(0, float64(len(labels)-1)), asciigraph.XAxisTickCount(len(labels)),
 		asciigraph.XAxisValueFormatter(func(x float64) string {
 			return labels[min(len(labels)-1, max(0, int(math.Round(x))))]

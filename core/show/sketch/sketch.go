@@ -56,7 +56,8 @@ func (s Style) plain(text string) string {
 
 // plain is what stands for the characters that pictures are drawn with.
 var plain = map[rune]rune{
-	'─': '-', '│': '|', '┤': '|', '┼': '+', '╭': '.', '╮': '.', '╰': '\'', '╯': '\'', '╴': '-', '╶': '-', '└': '+', '┬': '+', '…': '~', 'µ': 'u',
+	'─': '-', '│': '|', '┤': '|', '┼': '+', '╭': '.', '╮': '.', '╰': '\'', '╯': '\'', '╴': '-', '╶': '-', '└': '+',
+	'┬': '+', '…': '~', 'µ': 'u',
 }
 
 // cut is a text from outside in so many columns.

@@ -35,7 +35,8 @@ func run(ms ...float64) *result.Result {
 
 // ladder is a study of cells over trainers, for each of these servers, with the runs of a cell by their values.
 func ladder(servers []string, trainers []string, value func(server string, trainers, run int) float64) *model.Study {
-	s := &model.Study{Name: "ladder", Axes: []model.Axis{{Name: "server", Values: servers}, {Name: "ntrainer", Values: trainers}}}
+	s := &model.Study{Name: "ladder",
+		Axes: []model.Axis{{Name: "server", Values: servers}, {Name: "ntrainer", Values: trainers}}}
 	for _, server := range servers {
 		for _, n := range trainers {
 			c := &model.Cell{ID: server + n, Name: "server=" + server + " ntrainer=" + n, Values: []string{server, n}}
@@ -79,15 +80,25 @@ func TestPictures(t *testing.T) {
 		draw func(s Style) error
 		s    Style
 	}{
-		{"iterations, one of which took long", func(s Style) error { return Iterations(&out, run(long...), s) }, Style{}},
-		{"the same in ASCII, on 60 columns", func(s Style) error { return Iterations(&out, run(long...), s) }, Style{Width: 60, ASCII: true}},
-		{"one far outlier of few", func(s Style) error { return Iterations(&out, run(append(long[20:50:50], 5000)...), s) }, Style{Width: 60}},
+		{"iterations, one of which took long", func(s Style) error { return Iterations(&out, run(long...), s) },
+			Style{}},
+		{"the same in ASCII, on 60 columns", func(s Style) error { return Iterations(&out, run(long...), s) },
+			Style{Width: 60, ASCII: true}},
+		{"one far outlier of few",
+			func(s Style) error { return Iterations(&out, run(append(long[20:50:50], 5000)...), s) }, Style{Width: 60}},
 		{"two clusters", func(s Style) error {
-			return Iterations(&out, run(append(append([]float64{}, long[20:40]...), 101, 103, 105, 107, 109, 104)...), s)
+			return Iterations(&out, run(append(append([]float64{}, long[20:40]...), 101, 103, 105, 107, 109, 104)...),
+				s)
 		}, Style{Width: 60}},
-		{"iterations that are all the same", func(s Style) error { return Iterations(&out, run(5, 5, 5, 5, 5, 5), s) }, Style{Width: 60}},
-		{"all but one", func(s Style) error { return Iterations(&out, run(append(make([]float64, 300), 7)...), s) }, Style{Width: 60}},
-		{"the warm-up", func(s Style) error { r := run(5, 5, 5, 5, 6); r.Pass = result.WarmUp; return Iterations(&out, r, s) }, Style{Width: 60}},
+		{"iterations that are all the same", func(s Style) error { return Iterations(&out, run(5, 5, 5, 5, 5, 5), s) },
+			Style{Width: 60}},
+		{"all but one", func(s Style) error { return Iterations(&out, run(append(make([]float64, 300), 7)...), s) },
+			Style{Width: 60}},
+		{"the warm-up", func(s Style) error {
+			r := run(5, 5, 5, 5, 6)
+			r.Pass = result.WarmUp
+			return Iterations(&out, r, s)
+		}, Style{Width: 60}},
 		{"few", func(s Style) error { return Iterations(&out, run(5, 6), s) }, Style{}},
 		{"a narrow screen", func(s Style) error { return Iterations(&out, run(long...), s) }, Style{Width: 39}},
 		{"scaling, in letters", func(s Style) error {
@@ -100,19 +111,24 @@ func TestPictures(t *testing.T) {
 			return Scaling(&out, ladder(servers, []string{"1", "2", "8"}, grown), throughput(t), s)
 		}, Style{Width: 70, Colour: true}},
 		{"more curves than there are colours", func(s Style) error {
-			return Scaling(&out, ladder([]string{"average", "b", "c", "d", "e", "f", "g", "h"}, []string{"1", "2", "3"}, grown), throughput(t), s)
+			return Scaling(&out, ladder([]string{"average", "b", "c", "d", "e", "f", "g", "h"}, []string{"1", "2", "3"},
+				grown), throughput(t), s)
 		}, Style{Width: 70}},
 		{"no axis of numbers", func(s Style) error {
 			return Scaling(&out, ladder(servers, []string{"1", "2", "many"}, grown), throughput(t), s)
 		}, Style{}},
 		{"no runs", func(s Style) error {
-			return Scaling(&out, ladder(servers, []string{"1", "2", "3"}, func(string, int, int) float64 { return math.NaN() }), throughput(t), s)
+			return Scaling(&out,
+				ladder(servers, []string{"1", "2", "3"}, func(string, int, int) float64 { return math.NaN() }),
+				throughput(t), s)
 		}, Style{}},
 	} {
-		fmt.Fprintf(&out, "# %s\n", p.name)
-		if err := p.draw(p.s); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(p.name, func(t *testing.T) {
+			fmt.Fprintf(&out, "# %s\n", p.name)
+			if err := p.draw(p.s); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	golden.Require(t, "testdata/pictures.txt", out.String())
 }
@@ -127,7 +143,8 @@ func TestPicturesFit(t *testing.T) {
 		times := rapid.SliceOfN(rapid.Float64Range(0, 1e9), 0, 200).Draw(t, "times")
 		value := rapid.OneOf(rapid.Float64Range(1e-9, 1e12), rapid.Just(math.NaN()), rapid.Just(0.0))
 		servers := []string{"average", rapid.String().Draw(t, "server")}
-		axis := rapid.SliceOfNDistinct(rapid.StringMatching(`[0-9]{1,9}(\.[0-9])?(KiB)?`), 1, 8, rapid.ID).Draw(t, "axis")
+		axis := rapid.SliceOfNDistinct(rapid.StringMatching(`[0-9]{1,9}(\.[0-9])?(KiB)?`), 1, 8, rapid.ID).Draw(t,
+			"axis")
 		st := ladder(servers, axis, func(string, int, int) float64 { return value.Draw(t, "value") })
 		var out bytes.Buffer
 		if err := Iterations(&out, run(times...), s); err != nil {

@@ -158,7 +158,8 @@ func (e *events) order(t thread, what string, place int) {
 func (e *events) iterations(t thread, spans []timeline.Span) {
 	for len(spans) > 0 {
 		count := 1
-		for count < len(spans) && spans[count].Iteration == spans[0].Iteration && spans[count].Name != timeline.Evaluation {
+		for count < len(spans) && spans[count].Iteration == spans[0].Iteration &&
+			spans[count].Name != timeline.Evaluation {
 			count++
 		}
 		if spans[0].Iteration >= 0 && spans[0].Name != timeline.Evaluation {

@@ -32,7 +32,8 @@ func synthetic(trainers, iterations, buckets int) *result.Result {
 		r.Connected[0] = append(r.Connected[0], rank)
 	}
 	stamp := func(rank int, typ, name string, a, b int, from, ns int64) {
-		r.SeriesOf(rank, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: int64(a), B: int64(b)}, StartNS: from, DurationNS: ns})
+		r.SeriesOf(rank, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: int64(a), B: int64(b)}, StartNS: from,
+			DurationNS: ns})
 	}
 	const iteration = 40_000_000
 	for i := range iterations {
@@ -162,7 +163,8 @@ func TestSlicesOfNoIteration(t *testing.T) {
 	r := synthetic(2, 1, 1)
 	r.Connected = [][]int{{0}, {1}}
 	for rank := range 2 {
-		r.SeriesOf(rank, "batch_update_metric", "fetching the model").Add(sdk.Measurement{StartNS: 81_000_000_000, DurationNS: 50})
+		r.SeriesOf(rank, "batch_update_metric", "fetching the model").Add(sdk.Measurement{StartNS: 81_000_000_000,
+			DurationNS: 50})
 	}
 	r.SeriesOf(2, "batch_update_metric", "got update").Add(sdk.Measurement{StartNS: 81_001_000_000, DurationNS: 50})
 	_, trace := written(t, r, 0, 1)

@@ -47,7 +47,8 @@ func (m *maker) boundLanes() {
 		}
 	}
 	if most > 1 {
-		m.note(fmt.Sprintf("of the iterations over time there are the shortest and the longest of each span of up to %d", most))
+		m.note(fmt.Sprintf(
+			"of the iterations over time there are the shortest and the longest of each span of up to %d", most))
 	}
 }
 
@@ -56,7 +57,8 @@ func (l Lane) merged(by int) Lane {
 	out := Lane{Rank: l.Rank, Name: l.Name, Each: l.Each * by, Iterations: l.Iterations}
 	for i := range l.Seconds {
 		if i%by == 0 {
-			out.Seconds, out.MinMS, out.MaxMS = append(out.Seconds, l.Seconds[i]), append(out.MinMS, l.MinMS[i]), append(out.MaxMS, l.MaxMS[i])
+			out.Seconds, out.MinMS, out.MaxMS = append(out.Seconds, l.Seconds[i]), append(out.MinMS,
+				l.MinMS[i]), append(out.MaxMS, l.MaxMS[i])
 			continue
 		}
 		last := len(out.MinMS) - 1

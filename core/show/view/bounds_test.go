@@ -16,7 +16,8 @@ func TestLogsAreBounded(t *testing.T) {
 	if err := os.Mkdir(logs, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(logs, "trainer0.log"), []byte(strings.Repeat("a line\r\n", 1000)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(logs, "trainer0.log"), []byte(strings.Repeat("a line\r\n", 1000)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &model.Study{Name: "failed"}
@@ -40,13 +41,15 @@ func TestLogsAreBounded(t *testing.T) {
 		for _, f := range c.Failed {
 			for _, l := range f.Logs {
 				bytes, with = bytes+len(l.Tail), with+1
-				if !l.Cut || strings.Trim(l.Tail, "\n") == "" || !strings.HasPrefix(l.Tail, "a line\n") || strings.Contains(l.Tail, "␍") {
+				if !l.Cut || strings.Trim(l.Tail, "\n") == "" || !strings.HasPrefix(l.Tail, "a line\n") ||
+					strings.Contains(l.Tail, "␍") {
 					t.Fatalf("a log is %.40q", l.Tail)
 				}
 			}
 		}
 	}
-	if want := fmt.Sprintf("%d failed runs without logs", cells*runs-with); bytes > mostLogText+tailBytes || !strings.HasPrefix(d.Sampling, want) {
+	if want := fmt.Sprintf("%d failed runs without logs", cells*runs-with); bytes > mostLogText+tailBytes ||
+		!strings.HasPrefix(d.Sampling, want) {
 		t.Errorf("%d bytes of logs; %s, not %s", bytes, d.Sampling, want)
 	}
 }

@@ -131,7 +131,8 @@ func widened(t testing.TB, trainers, times int) *result.Result {
 				}
 				for n := range times {
 					for m := range s.All() {
-						again.Add(sdk.Measurement{Key: sdk.Key{A: m.Key.A + later*int64(n), B: m.Key.B}, StartNS: m.StartNS + int64(n)*length, DurationNS: m.DurationNS})
+						again.Add(sdk.Measurement{Key: sdk.Key{A: m.Key.A + later*int64(n), B: m.Key.B},
+							StartNS: m.StartNS + int64(n)*length, DurationNS: m.DurationNS})
 					}
 				}
 				series = append(series, again)

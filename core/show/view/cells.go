@@ -15,8 +15,10 @@ func (m *maker) addRuns() {
 		for _, r := range c.Runs {
 			m.places[r] = len(m.doc.Runs)
 			m.doc.Runs = append(m.doc.Runs, Run{
-				Folder: m.name(r.Folder), Cell: i, Round: r.Round, Started: r.Started, Seed: r.Seed, Values: pointers(r.Values),
-				Iterations: r.Iterations, Straggler: (*Straggler)(r.Straggler), Epochs: epochsOf(r), Warnings: r.Warnings,
+				Folder: m.name(r.Folder), Cell: i, Round: r.Round, Started: r.Started, Seed: r.Seed,
+				Values:     pointers(r.Values),
+				Iterations: r.Iterations, Straggler: (*Straggler)(r.Straggler), Epochs: epochsOf(r),
+				Warnings:    r.Warnings,
 				Environment: environments.place(r), Detail: -1,
 			})
 		}
@@ -47,12 +49,14 @@ func (m *maker) addCells() {
 	for _, c := range m.cells {
 		cell := Cell{
 			ID: c.ID, Name: m.study.NameOf(c), Again: c == m.study.Again, Values: c.Values, Reason: c.Skipped, Same: -1,
-			Waiting: c.Waiting, Warnings: verdict.Notes(m.study, c, m.metric.Name), Shorts: verdict.Shorts(m.study, c, m.metric.Name, barred),
+			Waiting: c.Waiting, Warnings: verdict.Notes(m.study, c, m.metric.Name),
+			Shorts:      verdict.Shorts(m.study, c, m.metric.Name, barred),
 			Environment: -1, Median: -1, Worst: -1,
 		}
 		cell.State = stateOf(c)
 		if c.Same != "" {
-			cell.Same = slices.IndexFunc(m.study.Cells, func(o *model.Cell) bool { return o.ID == c.Same && o.Same == "" })
+			cell.Same = slices.IndexFunc(m.study.Cells,
+				func(o *model.Cell) bool { return o.ID == c.Same && o.Same == "" })
 		}
 		for _, r := range c.Runs {
 			cell.Runs = append(cell.Runs, m.places[r])
@@ -94,7 +98,8 @@ func (m *maker) chosen(c *model.Cell) (median, worst *model.Run) {
 		return nil, nil
 	}
 	name := m.metric.Name
-	valued := slices.DeleteFunc(slices.Clone(c.Runs), func(r *model.Run) bool { v, ok := r.Values[name]; return !ok || v != v })
+	valued := slices.DeleteFunc(slices.Clone(c.Runs),
+		func(r *model.Run) bool { v, ok := r.Values[name]; return !ok || v != v })
 	if len(valued) == 0 {
 		return c.Runs[0], c.Runs[0]
 	}

@@ -41,7 +41,8 @@ func (m *maker) addDetails() {
 	}
 	for i, c := range m.cells {
 		if median, worst := m.chosen(c); median != nil {
-			m.doc.Cells[i].Median, m.doc.Cells[i].Worst = m.doc.Runs[m.places[median]].Detail, m.doc.Runs[m.places[worst]].Detail
+			m.doc.Cells[i].Median, m.doc.Cells[i].Worst = m.doc.Runs[m.places[median]].Detail,
+				m.doc.Runs[m.places[worst]].Detail
 		}
 	}
 }
@@ -83,7 +84,8 @@ func (m *maker) detail(run *model.Run) (*Detail, error) {
 		return nil, err
 	}
 	d := &Detail{
-		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise, Hosts: hostsOf(r),
+		Command: slices.Clone(r.Command), Plugins: r.Plugins, Warnings: run.Warnings, Checks: r.Checks, Noise: r.Noise,
+		Hosts:        hostsOf(r),
 		ArrivalOrder: r.ArrivalOrder, Lanes: lanesOf(r, mostSpans), Quantiles: quantilesOf(r), Timeline: timelineOf(r),
 	}
 	for i, word := range d.Command {
@@ -93,7 +95,9 @@ func (m *maker) detail(run *model.Run) (*Detail, error) {
 		d.Config = append(d.Config, Value{v.Key, shortened(v.Text(), mostValue), v.Origin})
 	}
 	for _, p := range r.Processes {
-		d.Processes = append(d.Processes, Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts), whereOf(r.Placement, p.Name)})
+		d.Processes = append(d.Processes,
+			Process{p.Name, p.Rank, p.Kind, p.Key, p.Plugin, p.StartMS, p.RSSMiB, factsOf(p.Facts),
+				whereOf(r.Placement, p.Name)})
 	}
 	d.breakDown(r)
 	return d, nil
@@ -110,6 +114,8 @@ func (d *Detail) breakDown(r *result.Result) {
 		d.Parts = append(d.Parts, Part{p.Name, mean(p.TotalNS)})
 	}
 	for _, k := range breakdown.Buckets(r) {
-		d.Buckets = append(d.Buckets, Bucket{k.Index, mean(k.HookNS), mean(k.WaitingNS), mean(k.TransferNS), mean(k.ReductionNS), mean(k.CodecNS)})
+		d.Buckets = append(d.Buckets,
+			Bucket{k.Index, mean(k.HookNS), mean(k.WaitingNS), mean(k.TransferNS), mean(k.ReductionNS),
+				mean(k.CodecNS)})
 	}
 }

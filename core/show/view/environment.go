@@ -70,7 +70,8 @@ func environmentFacts(e result.Environment) []Fact {
 	if l := e.CUDA; l != nil {
 		add("CUDA driver", devices.Version(l.Driver))
 		for _, d := range l.Devices {
-			add("CUDA device", joined(d.ID(), d.Name, fmt.Sprintf("%d MiB", d.MemoryMiB), "compute capability "+d.Capability))
+			add("CUDA device",
+				joined(d.ID(), d.Name, fmt.Sprintf("%d MiB", d.MemoryMiB), "compute capability "+d.Capability))
 		}
 		add("MPS", l.MPS.Known)
 	}

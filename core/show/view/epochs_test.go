@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -16,7 +17,8 @@ func trained(runs, epochs int) *maker {
 			if k == 100 {
 				auc = math.Inf(1)
 			}
-			list = append(list, Epoch{Number: k + 1, Values: map[string]*float64{"held_out_loss": &loss, "held_out_auc": &auc}})
+			list = append(list,
+				Epoch{Number: k + 1, Values: map[string]*float64{"held_out_loss": &loss, "held_out_auc": &auc}})
 		}
 		m.doc.Runs = append(m.doc.Runs, Run{Epochs: list})
 	}
@@ -39,25 +41,30 @@ func TestEpochsAreBounded(t *testing.T) {
 			}
 		}
 		if !numbers[500] || !numbers[700] || !numbers[1000] || !numbers[997] || numbers[998] {
-			t.Errorf("of the best, the last, and one of three there are %v, %v, %v, %v", numbers[500], numbers[700], numbers[1000], numbers[997])
+			t.Errorf("of the best, the last, and one of three there are %v, %v, %v, %v", numbers[500], numbers[700],
+				numbers[1000], numbers[997])
 		}
 	}
-	if want := "of the epochs of a run there are one of 3, the last, and the best by each measure"; m.doc.Sampling != want {
+	if want := "of the epochs of a run there are one of 3, the last, and the best by each measure"; m.doc.Sampling !=
+		want {
 		t.Errorf("%s, not %s", m.doc.Sampling, want)
 	}
 }
 
 // What is kept beside one of so many is within the bound, too, as long as a run has more than that.
 func TestBoundOfEpochs(t *testing.T) {
-	for _, c := range []struct{ runs, epochs, most int }{{1, allEpochs, allEpochs}, {1, 100_000, allEpochs}, {350, 800, allEpochs}, {1166, 900, allEpochs}, {2000, 1000, 2000 * 3}} {
-		m := trained(c.runs, c.epochs)
-		m.bound()
-		kept := 0
-		for _, r := range m.doc.Runs {
-			kept += len(r.Epochs)
-		}
-		if kept > c.most || (m.doc.Sampling == "") != (kept == c.runs*c.epochs) {
-			t.Errorf("%d runs of %d epochs have %d on the page; %s", c.runs, c.epochs, kept, m.doc.Sampling)
-		}
+	for _, c := range []struct{ runs, epochs, most int }{{1, allEpochs, allEpochs}, {1, 100_000, allEpochs},
+		{350, 800, allEpochs}, {1166, 900, allEpochs}, {2000, 1000, 2000 * 3}} {
+		t.Run(fmt.Sprint(c.runs), func(t *testing.T) {
+			m := trained(c.runs, c.epochs)
+			m.bound()
+			kept := 0
+			for _, r := range m.doc.Runs {
+				kept += len(r.Epochs)
+			}
+			if kept > c.most || (m.doc.Sampling == "") != (kept == c.runs*c.epochs) {
+				t.Errorf("%d runs of %d epochs have %d on the page; %s", c.runs, c.epochs, kept, m.doc.Sampling)
+			}
+		})
 	}
 }

@@ -31,12 +31,16 @@ func TestHostileTexts(t *testing.T) {
 	}
 	requireHarmless(t, d)
 	for _, place := range []string{
-		d.Name, d.Cells[0].Name, d.Cells[0].Values[0], d.Axes[0].Name, d.Cells[1].Reason, d.Cells[2].Reason, d.Cells[1].Failed[0].Logs[0].Tail,
-		d.Runs[0].Warnings[0], d.Details[0].Command[0], d.Details[0].Config[0].Value, d.Details[0].Processes[0].Facts[0].Value, d.Environments[0].Facts[0].Value,
+		d.Name, d.Cells[0].Name, d.Cells[0].Values[0], d.Axes[0].Name, d.Cells[1].Reason, d.Cells[2].Reason,
+		d.Cells[1].Failed[0].Logs[0].Tail,
+		d.Runs[0].Warnings[0], d.Details[0].Command[0], d.Details[0].Config[0].Value,
+		d.Details[0].Processes[0].Facts[0].Value, d.Environments[0].Facts[0].Value,
 	} {
-		if !strings.Contains(place, "</script>") || !strings.Contains(place, "[2J") {
-			t.Errorf("what was written is gone: %q", place)
-		}
+		t.Run(place, func(t *testing.T) {
+			if !strings.Contains(place, "</script>") || !strings.Contains(place, "[2J") {
+				t.Errorf("what was written is gone: %q", place)
+			}
+		})
 	}
 	if v := d.Details[0].Config[1].Value; len(v) > mostValue+50 || !strings.HasPrefix(v, "[0,0,") {
 		t.Errorf("a value has %d bytes: %.40q", len(v), v)
@@ -70,7 +74,8 @@ func hostile(t *testing.T, dir string) *model.Study {
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(logs, "trainer0.log"), []byte(strings.Repeat(nasty+"\n", 200)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(logs, "trainer0.log"), []byte(strings.Repeat(nasty+"\n", 200)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := loaded(t, filepath.Join(dir, "run"))
@@ -164,9 +169,11 @@ func TestClean(t *testing.T) {
 		{"a\u2028b\u202ec\u0085d", "a\ufffdb\ufffdc\ufffdd"},
 		{strings.Repeat("ü", mostText), strings.Repeat("ü", mostText/2) + "... (16384 bytes)"},
 	} {
-		if got := clean(c.in); got != c.want {
-			t.Errorf("%.40q is %.40q, want %.40q", c.in, got, c.want)
-		}
+		t.Run(c.in, func(t *testing.T) {
+			if got := clean(c.in); got != c.want {
+				t.Errorf("%.40q is %.40q, want %.40q", c.in, got, c.want)
+			}
+		})
 	}
 }
 
@@ -175,7 +182,8 @@ func FuzzClean(f *testing.F) {
 	f.Add(strings.Repeat("x", mostText-1) + "世")
 	f.Fuzz(func(t *testing.T, in string) {
 		out := clean(in)
-		if !utf8.ValidString(out) || strings.ContainsFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		if !utf8.ValidString(out) ||
+			strings.ContainsFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
 			t.Errorf("%q", out)
 		}
 		if len(in) <= mostText && clean(out) != out && len(out) <= mostText {

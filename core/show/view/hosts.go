@@ -21,7 +21,8 @@ func hostsOf(r *result.Result) *Hosts {
 	for _, host := range r.Placement.Hosts {
 		clock := "the clock of all times"
 		if c, other := clocks[host.Name]; other {
-			clock = fmt.Sprintf("%.6f s ahead ± %.3g ms, gains %.3g µs each second", float64(c.OffsetNS)/1e9, float64(c.BoundNS)/1e6, c.Drift*1e6)
+			clock = fmt.Sprintf("%.6f s ahead ± %.3g ms, gains %.3g µs each second", float64(c.OffsetNS)/1e9,
+				float64(c.BoundNS)/1e6, c.Drift*1e6)
 		}
 		h.List = append(h.List, Host{host.Name, host.Has(), clock})
 	}

@@ -22,9 +22,11 @@ func TestHosts(t *testing.T) {
 			},
 		},
 		Processes: []result.Process{{Name: "trainer0", Rank: 0, Host: "a"}, {Name: "server1", Rank: 1, Host: "b"}},
-		Clocks:    []result.HostClock{{Host: "b", Estimate: clocks.Estimate{OffsetNS: 2_000_000, BoundNS: 50_000, Drift: 3e-6}}},
-		Links:     []result.Links{{Transport: "tcp", Pairs: [][2]string{{"trainer0", "server1"}}}},
-		HostLinks: []result.HostLink{{From: "a", To: "b", Link: limits.Link{OutGBps: 1.2, BackGBps: 1.1, RoundTripUS: 80}}},
+		Clocks: []result.HostClock{{Host: "b",
+			Estimate: clocks.Estimate{OffsetNS: 2_000_000, BoundNS: 50_000, Drift: 3e-6}}},
+		Links: []result.Links{{Transport: "tcp", Pairs: [][2]string{{"trainer0", "server1"}}}},
+		HostLinks: []result.HostLink{{From: "a", To: "b",
+			Link: limits.Link{OutGBps: 1.2, BackGBps: 1.1, RoundTripUS: 80}}},
 	}
 	want := &Hosts{
 		List: []Host{
@@ -38,10 +40,13 @@ func TestHosts(t *testing.T) {
 	if got := hostsOf(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	for name, want := range map[string]string{"trainer0": "a", "server1": "b, cuda:1, NUMA node 0, CPUs 0-1,5", "hook2": ""} {
-		if got := whereOf(r.Placement, name); got != want {
-			t.Errorf("%s ran on %q, want %q", name, got, want)
-		}
+	for name, want := range map[string]string{"trainer0": "a", "server1": "b, cuda:1, NUMA node 0, CPUs 0-1,5",
+		"hook2": ""} {
+		t.Run(name, func(t *testing.T) {
+			if got := whereOf(r.Placement, name); got != want {
+				t.Errorf("%s ran on %q, want %q", name, got, want)
+			}
+		})
 	}
 
 	r.Placement.Hosts = r.Placement.Hosts[:1]

@@ -48,7 +48,8 @@ func (m *maker) judge() {
 		m.doc.Judged[metric.Name] = m.judged(metric.Name, offered)
 	}
 	if few > 0 {
-		m.note(fmt.Sprintf("by %d of %s cells are compared with the baseline alone", few, screen.Count(len(m.doc.Metrics), "metric")))
+		m.note(fmt.Sprintf("by %d of %s cells are compared with the baseline alone", few,
+			screen.Count(len(m.doc.Metrics), "metric")))
 	}
 }
 
@@ -58,7 +59,8 @@ func (m *maker) baselines() []int {
 	all := []int{m.study.Baseline}
 	medians := map[int]float64{}
 	for i, c := range m.study.Cells {
-		if len(c.Runs) > 0 && !slices.ContainsFunc(all, func(at int) bool { return m.study.Alike(m.study.Cells[at], c) }) {
+		if len(c.Runs) > 0 &&
+			!slices.ContainsFunc(all, func(at int) bool { return m.study.Alike(m.study.Cells[at], c) }) {
 			all = append(all, i)
 			medians[i] = judge.Of(c.Of(m.metric.Name)).Median
 		}

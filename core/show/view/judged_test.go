@@ -40,35 +40,40 @@ func many(cells, metrics int) *model.Study {
 // What is left out depends on how many cells and metrics there are, and the document says it.
 func TestWhatIsLeftOut(t *testing.T) {
 	var text strings.Builder
-	for _, c := range []struct{ cells, metrics, baselines int }{{3, 20, 3}, {20, 20, 20}, {40, 20, 40}, {100, 3, 100}, {101, 3, 99}, {250, 2, 40}} {
-		for _, metric := range []string{model.Throughput, model.TimePerBatch} {
-			o := fixed
-			o.Metric = metric
-			d, err := Of(many(c.cells, c.metrics), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(d.Warnings) != 2 || d.Cells[0].Median != -1 || d.Runs[0].Detail != -1 { // of folders that are nowhere
-				t.Errorf("%q, the median run %d", d.Warnings, d.Cells[0].Median)
-			}
-			against := d.Judged[metric].Against
-			best := slices.Contains(slices.Collect(maps.Keys(against)), c.cells-1)
-			if len(against) != c.baselines || against[2] == nil || !best || (against[1] == nil) != (c.cells > 100) {
-				t.Errorf("of %d cells %d are baselines by %s; the best %v", c.cells, len(against), metric, best)
-			}
-			changes := 0
-			for _, m := range d.Metrics {
-				j := d.Judged[m.Name]
-				if len(j.Estimates) != c.cells || j.Against[2] == nil {
-					t.Errorf("by %s there are %d estimates, and changes from %d baselines", m.Name, len(j.Estimates), len(j.Against))
+	for _, c := range []struct{ cells, metrics, baselines int }{{3, 20, 3}, {20, 20, 20}, {40, 20, 40}, {100, 3, 100},
+		{101, 3, 99}, {250, 2, 40}} {
+		t.Run(fmt.Sprint(c.cells), func(t *testing.T) {
+			for _, metric := range []string{model.Throughput, model.TimePerBatch} {
+				o := fixed
+				o.Metric = metric
+				d, err := Of(many(c.cells, c.metrics), o)
+				if err != nil {
+					t.Fatal(err)
 				}
-				changes += len(j.Against) * c.cells
+				// of folders that are nowhere
+				if len(d.Warnings) != 2 || d.Cells[0].Median != -1 || d.Runs[0].Detail != -1 {
+					t.Errorf("%q, the median run %d", d.Warnings, d.Cells[0].Median)
+				}
+				against := d.Judged[metric].Against
+				best := slices.Contains(slices.Collect(maps.Keys(against)), c.cells-1)
+				if len(against) != c.baselines || against[2] == nil || !best || (against[1] == nil) != (c.cells > 100) {
+					t.Errorf("of %d cells %d are baselines by %s; the best %v", c.cells, len(against), metric, best)
+				}
+				changes := 0
+				for _, m := range d.Metrics {
+					j := d.Judged[m.Name]
+					if len(j.Estimates) != c.cells || j.Against[2] == nil {
+						t.Errorf("by %s there are %d estimates, and changes from %d baselines", m.Name,
+							len(j.Estimates), len(j.Against))
+					}
+					changes += len(j.Against) * c.cells
+				}
+				if changes > ownChanges+otherChanges+c.cells*c.metrics {
+					t.Errorf("%d cells have %d changes", c.cells, changes)
+				}
+				_, _ = fmt.Fprintf(&text, "%d cells, %d metrics, by %s: %s\n", c.cells, c.metrics, metric, d.Sampling)
 			}
-			if changes > ownChanges+otherChanges+c.cells*c.metrics {
-				t.Errorf("%d cells have %d changes", c.cells, changes)
-			}
-			_, _ = fmt.Fprintf(&text, "%d cells, %d metrics, by %s: %s\n", c.cells, c.metrics, metric, d.Sampling)
-		}
+		})
 	}
 	golden.Require(t, "testdata/leftout.txt", text.String())
 }
@@ -91,18 +96,20 @@ func TestFloorOfEachMetric(t *testing.T) {
 func TestChangesHaveAllDigits(t *testing.T) {
 	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
 	for _, name := range []string{model.Throughput, model.TimePerBatch} {
-		m, err := model.MetricOf(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, r := range verdict.TableOf(s, m).Rows {
-			got := d.Judged[name].Against[d.Baseline][i]
-			if !r.Compared {
-				continue
+		t.Run(name, func(t *testing.T) {
+			m, err := model.MetricOf(name)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if want := rounded(r.Change.Change, mostDigits); got == nil || *got.Change != want {
-				t.Errorf("by %s %s changes by %v, not %v", name, r.Cell.Name, got, want)
+			for i, r := range verdict.TableOf(s, m).Rows {
+				got := d.Judged[name].Against[d.Baseline][i]
+				if !r.Compared {
+					continue
+				}
+				if want := rounded(r.Change.Change, mostDigits); got == nil || *got.Change != want {
+					t.Errorf("by %s %s changes by %v, not %v", name, r.Cell.Name, got, want)
+				}
 			}
-		}
+		})
 	}
 }

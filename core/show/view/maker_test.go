@@ -71,15 +71,17 @@ func whole(t *testing.T, dir, away, late string) string {
 func TestMakerOfARunThatGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	for _, mark := range []string{"", "running\n"} {
-		if mark != "" {
-			if err := os.WriteFile(filepath.Join(dir, "incomplete"), []byte(mark), 0o600); err != nil {
-				t.Fatal(err)
+		t.Run(mark, func(t *testing.T) {
+			if mark != "" {
+				if err := os.WriteFile(filepath.Join(dir, "incomplete"), []byte(mark), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		d, err := NewMaker(new(model.Loader), dir, fixed).Document(&Live{Left: 1})
-		if err != nil || len(d.Cells) != 0 || d.Baseline != -1 || d.Live == nil {
-			t.Errorf("%q: %v, %+v", mark, err, d)
-		}
+			d, err := NewMaker(new(model.Loader), dir, fixed).Document(&Live{Left: 1})
+			if err != nil || len(d.Cells) != 0 || d.Baseline != -1 || d.Live == nil {
+				t.Errorf("%q: %v, %+v", mark, err, d)
+			}
+		})
 	}
 	if d, err := NewMaker(new(model.Loader), recordedDLRM, fixed).Document(nil); err != nil || len(d.Runs) != 1 {
 		t.Errorf("%v, %+v", err, d)

@@ -55,8 +55,10 @@ func (m *maker) document() (*Document, error) {
 	}
 	m.metric = metric
 	m.doc = &Document{
-		Schema: Schema, Name: m.study.Name, Title: cmp.Or(m.study.Title, m.study.Name), Heading: words.Heading(m.study, metric), Machine: words.Machine(m.study),
-		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Within: m.study.Within, Warnings: words.Warnings(m.study),
+		Schema: Schema, Name: m.study.Name, Title: cmp.Or(m.study.Title, m.study.Name),
+		Heading: words.Heading(m.study, metric), Machine: words.Machine(m.study),
+		Made: m.options.Made, Psbench: m.options.Psbench, Metric: metric.Name, Baseline: -1, Within: m.study.Within,
+		Warnings: words.Warnings(m.study),
 	}
 	if m.doc.Made.IsZero() {
 		m.doc.Made = time.Now().Round(0)

@@ -41,7 +41,8 @@ func requireSampled(t *testing.T, list []breakdown.Timed, l Lane) {
 	t.Helper()
 	spans := (len(list) + l.Each - 1) / l.Each
 	if l.Iterations != len(list) || len(l.Seconds) != spans || len(l.MinMS) != spans || len(l.MaxMS) != spans {
-		t.Fatalf("%d iterations in spans of %d: %d, %d, %d", len(list), l.Each, len(l.Seconds), len(l.MinMS), len(l.MaxMS))
+		t.Fatalf("%d iterations in spans of %d: %d, %d, %d", len(list), l.Each, len(l.Seconds), len(l.MinMS),
+			len(l.MaxMS))
 	}
 	seen := make([][2]float64, spans) // the shortest and the longest
 	for i := range seen {
@@ -53,7 +54,8 @@ func requireSampled(t *testing.T, list []breakdown.Timed, l Lane) {
 			t.Fatalf("iteration %d of %v ms is not from %v to %v", i, ms, l.MinMS[span], l.MaxMS[span])
 		}
 		seen[span] = [2]float64{min(seen[span][0], ms), max(seen[span][1], ms)}
-		if want := rounded(float64(it.StartNS()-list[0].StartNS())/1e9, digits); i%l.Each == 0 && l.Seconds[span] != want {
+		if want := rounded(float64(it.StartNS()-list[0].StartNS())/1e9, digits); i%l.Each == 0 &&
+			l.Seconds[span] != want {
 			t.Fatalf("span %d begins at %v s, not %v", span, want, l.Seconds[span])
 		}
 	}
@@ -91,7 +93,8 @@ func TestQuantiles(t *testing.T) {
 				}
 			}
 			if len(q) != quantiles || q[0] != low || q[len(q)-1] != high {
-				t.Errorf("%s, detail %d: %d quantiles from %v to %v, iterations are from %v to %v", name, i, len(q), q[0], q[len(q)-1], low, high)
+				t.Errorf("%s, detail %d: %d quantiles from %v to %v, iterations are from %v to %v", name, i, len(q),
+					q[0], q[len(q)-1], low, high)
 			}
 			for k := range q[1:] {
 				if q[k+1] < q[k] {

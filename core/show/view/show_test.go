@@ -16,20 +16,22 @@ import (
 // A document says what psbench show says: the same sentences, and the same numbers in each row.
 func TestDocumentSaysWhatShowSays(t *testing.T) {
 	for name, path := range map[string]string{"sweep": unpacked(t), "dlrm": recordedDLRM, "comm": recordedComm} {
-		s, metrics := loaded(t, path), recorded(t)[name].Metrics
-		for _, metric := range metrics[:min(4, len(metrics))] {
-			o := fixed
-			o.Metric, o.Target = metric.Name, "auc=0.8"
-			d, err := Of(s, o)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(name, func(t *testing.T) {
+			s, metrics := loaded(t, path), recorded(t)[name].Metrics
+			for _, metric := range metrics[:min(4, len(metrics))] {
+				o := fixed
+				o.Metric, o.Target = metric.Name, "auc=0.8"
+				d, err := Of(s, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var text bytes.Buffer
+				if err := words.WriteStudy(&text, s, words.Options{Metric: o.Metric, Target: o.Target}); err != nil {
+					t.Fatal(err)
+				}
+				requireShown(t, d, text.String())
 			}
-			var text bytes.Buffer
-			if err := words.WriteStudy(&text, s, words.Options{Metric: o.Metric, Target: o.Target}); err != nil {
-				t.Fatal(err)
-			}
-			requireShown(t, d, text.String())
-		}
+		})
 	}
 }
 
@@ -41,11 +43,13 @@ func requireShown(t *testing.T, d *Document, text string) {
 		all = append(all, Sentence{"warning:", w})
 	}
 	for _, s := range all {
-		if line := fmt.Sprintf("%-11s %s", s.Label, s.Text); !slices.Contains(lines, line) && !slices.Contains(lines, s.Label+" "+s.Text) {
+		if line := fmt.Sprintf("%-11s %s", s.Label, s.Text); !slices.Contains(lines, line) &&
+			!slices.Contains(lines, s.Label+" "+s.Text) {
 			t.Errorf("by %s show does not say: %s", d.Metric, line)
 		}
 	}
-	rows := slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "ms per iteration") })
+	rows := slices.DeleteFunc(slices.Clone(lines),
+		func(l string) bool { return strings.HasPrefix(l, "ms per iteration") })
 	for i, c := range d.Cells {
 		start := c.Name + "  "
 		if c.Again {
@@ -80,10 +84,12 @@ func requireChange(t *testing.T, d *Document, cell int, row string) {
 		return
 	}
 	shown := signedPercent.FindString(row)
-	if x, err := strconv.ParseFloat(plainly.Replace(strings.TrimSuffix(shown, " %")), 64); err != nil || math.Abs(x-100**change.Change) > 0.0502 {
+	if x, err := strconv.ParseFloat(plainly.Replace(strings.TrimSuffix(shown, " %")), 64); err != nil ||
+		math.Abs(x-100**change.Change) > 0.0502 {
 		t.Errorf("by %s %s changes by %v, but show has %q", d.Metric, d.Cells[cell].Name, *change.Change, row)
 	}
-	if proven := strings.Contains(row, shown+" "+string(change.Verdict)); proven != (change.Verdict != "cannot tell") && !d.Cells[cell].Again {
+	if proven := strings.Contains(row, shown+" "+string(change.Verdict)); proven != (change.Verdict != "cannot tell") &&
+		!d.Cells[cell].Again {
 		t.Errorf("by %s %s is %s, but show has %q", d.Metric, d.Cells[cell].Name, change.Verdict, row)
 	}
 }
@@ -116,7 +122,8 @@ func TestBaselines(t *testing.T) {
 				if c.Change == nil || back == nil || back.Change == nil {
 					continue // from zero
 				}
-				if product := (1 + *c.Change) * (1 + *back.Change); math.Abs(product-1) > 1e-3 && from != d.Baseline && to != d.Baseline {
+				if product := (1 + *c.Change) * (1 + *back.Change); math.Abs(product-1) > 1e-3 && from != d.Baseline &&
+					to != d.Baseline {
 					t.Errorf("by %s from cell %d to %d and back is %v", name, from, to, product)
 				}
 			}

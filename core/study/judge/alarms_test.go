@@ -50,11 +50,13 @@ func alarms() (tables []table) {
 		}
 		tables = append(tables, t)
 	}
-	each := table{title: "Alarms where each cell has a baseline of its own, and none an A/A cell, " + machines[1].name, head: "noise of a run"}
+	each := table{title: "Alarms where each cell has a baseline of its own, and none an A/A cell, " + machines[1].name,
+		head: "noise of a run"}
 	for _, n := range noises {
 		each.rows = append(each.rows, row{n.name, sweep{noise: n, machine: machines[1], each: true}})
 	}
-	folders := table{title: "Alarms of runs that were not made in rounds, as many of each side, " + machines[0].name, head: "noise of a run"}
+	folders := table{title: "Alarms of runs that were not made in rounds, as many of each side, " + machines[0].name,
+		head: "noise of a run"}
 	for _, n := range []noise{plain, rounded, outliers} {
 		folders.rows = append(folders.rows, row{n.name, sweep{noise: n, machine: machines[0], each: true, apart: true}})
 	}
@@ -71,8 +73,10 @@ func finds() (tables []table) {
 		{"Found, with normal noise of 1 %, " + machines[1].name, sweep{noise: plain, machine: machines[1]}},
 		{"Found, with normal noise of 1 %, " + machines[2].name, sweep{noise: plain, machine: machines[2]}},
 		{"Found, with a tenth of runs slowed by exp(10 %)", sweep{noise: outliers, machine: machines[0]}},
-		{"Found, with normal noise of 1 %, where each cell has a baseline of its own", sweep{noise: plain, machine: machines[0], each: true}},
-		{"Found, with normal noise of 1 %, of runs that were not made in rounds", sweep{noise: plain, machine: machines[0], each: true, apart: true}},
+		{"Found, with normal noise of 1 %, where each cell has a baseline of its own",
+			sweep{noise: plain, machine: machines[0], each: true}},
+		{"Found, with normal noise of 1 %, of runs that were not made in rounds",
+			sweep{noise: plain, machine: machines[0], each: true, apart: true}},
 	} {
 		t := table{title: of.title, head: "a cell is slower by"}
 		for _, percent := range []float64{1, 2, 5, 10} {
@@ -121,7 +125,8 @@ func (s sweep) answers(random *rand.Rand) bool {
 
 func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Change.Proven) }
 
-// Studies of nothing have an alarm, in any of their cells, no more often than they may. docs/statistics.md has the same of 5,000 studies.
+// Studies of nothing have an alarm, in any of their cells, no more often than they may. docs/statistics.md has the same
+// of 5,000 studies.
 func TestAlarms(t *testing.T) {
 	studies := fewer(250, 20)
 	for i, table := range alarms() {
@@ -132,7 +137,8 @@ func TestAlarms(t *testing.T) {
 				}
 				share, may := (shares[from]+shares[from+1]+shares[from+2])/3, shapes[from].promised()
 				if limit := may + 3*math.Sqrt(may/float64(3*studies)); share > limit {
-					t.Errorf("%s: %s: %d rounds: an alarm in %.1f %%, which is more than %.1f %%", table.title, table.rows[k].name, shapes[from].rounds, 100*share, 100*limit)
+					t.Errorf("%s: %s: %d rounds: an alarm in %.1f %%, which is more than %.1f %%", table.title,
+						table.rows[k].name, shapes[from].rounds, 100*share, 100*limit)
 				}
 			}
 		}
@@ -151,7 +157,8 @@ func TestPlanted(t *testing.T) {
 		for k, shares := range table.shares(studies, uint64(i)) {
 			for j, found := range promised[table.rows[k].name] {
 				if limit := found - 3*math.Sqrt(found*(1-found)/float64(studies)); shares[j] < limit {
-					t.Errorf("%s: %s: %+v: found in %.1f %%, which is less than %.1f %%", table.title, table.rows[k].name, shapes[j], 100*shares[j], 100*limit)
+					t.Errorf("%s: %s: %+v: found in %.1f %%, which is less than %.1f %%", table.title,
+						table.rows[k].name, shapes[j], 100*shares[j], 100*limit)
 				}
 			}
 		}
@@ -163,7 +170,8 @@ func TestPlanted(t *testing.T) {
 //go:embed testdata/runs.csv
 var recorded string
 
-// Of 400 recorded runs, which are called those of 20 cells in 10 rounds at random, there is an alarm in at most 10 of 100 studies.
+// Of 400 recorded runs, which are called those of 20 cells in 10 rounds at random, there is an alarm in at most 10 of
+// 100 studies.
 func TestRelabeledRuns(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(recorded)).ReadAll()
 	if err != nil {
@@ -192,7 +200,8 @@ func TestRelabeledRuns(t *testing.T) {
 				uncorrected++
 			}
 		}
-		t.Logf("%d cells, each with its baseline: %v: an alarm in %d of 100 relabelings of %d recorded runs; p alone has one in %d", s.cells, s.each, found, len(values), uncorrected)
+		t.Logf("%d cells, each with its baseline: %v: an alarm in %d of 100 relabelings of %d recorded runs; p alone has one in %d",
+			s.cells, s.each, found, len(values), uncorrected)
 		if found > 10 || uncorrected < 40 {
 			t.Error("more than 10 are too many, and so many tests would have one in most without a correction")
 		}

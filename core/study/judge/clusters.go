@@ -20,13 +20,16 @@ func RunWarnings(runs []float64) []string {
 		return []string{"a run has no finite value, so the median of the runs means nothing"}
 	}
 	if n < IntervalRuns {
-		warnings = append(warnings, fmt.Sprintf("too few runs: %d, but the median has a confidence interval from %d on", n, IntervalRuns))
+		warnings = append(warnings,
+			fmt.Sprintf("too few runs: %d, but the median has a confidence interval from %d on", n, IntervalRuns))
 	}
 	sorted := slices.Sorted(slices.Values(runs))
 	if at, evidence := separate(sorted); evidence > apart(n) {
 		low, high := stats.MedianSorted(sorted[:at]), stats.MedianSorted(sorted[at:])
-		warnings = append(warnings, fmt.Sprintf("the runs are in two clusters: %d around %.4g and %d around %.4g%s, so their median may be of neither",
-			at, low, n-at, high, percent(low, high)))
+		warnings = append(warnings,
+			fmt.Sprintf(
+				"the runs are in two clusters: %d around %.4g and %d around %.4g%s, so their median may be of neither",
+				at, low, n-at, high, percent(low, high)))
 	}
 	return warnings
 }
@@ -80,7 +83,8 @@ func noiseLikelihood(values []float64, logs bool) float64 {
 	mean, total := moments(values)
 	likely := -n * math.Log(high-low)
 	best := func(low, mean, high, total, more float64) {
-		for _, l := range []float64{normalLikelihood(len(values), total), -n * (1 + math.Log(mean-low)), -n * (1 + math.Log(high-mean))} {
+		for _, l := range []float64{normalLikelihood(len(values), total), -n * (1 + math.Log(mean-low)),
+			-n * (1 + math.Log(high-mean))} {
 			likely = max(likely, l+more)
 		}
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -47,10 +48,12 @@ func TestClustersAreRare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cases := fewer(4000, 500)
-			most := c.most + 3*math.Sqrt(c.most/float64(cases)) - 3*math.Sqrt(c.most/4000) // of fewer cases the share is less sure
+			// of fewer cases the share is less sure
+			most := c.most + 3*math.Sqrt(c.most/float64(cases)) - 3*math.Sqrt(c.most/4000)
 			for _, n := range []int{4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200} {
 				random := seeded(uint64(n))
-				share := shareOf(cases, func() bool { return clustered(drawn(n, func(int) float64 { return c.draw(random) })) })
+				share := shareOf(cases,
+					func() bool { return clustered(drawn(n, func(int) float64 { return c.draw(random) })) })
 				t.Logf("%3d runs: %.4f", n, share)
 				if share > most {
 					t.Errorf("%d runs are warned of in %.4f of cells, more than %.3f", n, share, most)
@@ -60,7 +63,8 @@ func TestClustersAreRare(t *testing.T) {
 	}
 }
 
-// How often two clusters that are 20 % apart are found, by the noise within each and how many runs are in the smaller one.
+// How often two clusters that are 20 % apart are found, by the noise within each and how many runs are in the smaller
+// one.
 func TestClustersAreFound(t *testing.T) {
 	random := seeded(12)
 	for _, c := range []struct {
@@ -68,23 +72,29 @@ func TestClustersAreFound(t *testing.T) {
 		runs, few int
 		least     float64
 	}{
-		{0.04, 6, 3, 0.05}, {0.04, 10, 2, 0.03}, {0.04, 10, 5, 0.11}, {0.04, 20, 4, 0.33}, {0.04, 20, 10, 0.35}, {0.04, 30, 6, 0.63}, {0.04, 30, 15, 0.48}, {0.04, 50, 10, 0.85}, {0.04, 50, 25, 0.7},
-		{0.03, 6, 3, 0.16}, {0.03, 10, 2, 0.13}, {0.03, 10, 5, 0.38}, {0.03, 20, 4, 0.7}, {0.03, 20, 10, 0.8}, {0.03, 30, 6, 0.9}, {0.03, 30, 15, 0.95}, {0.03, 50, 10, 0.99}, {0.03, 50, 25, 0.99},
-		{0.02, 6, 3, 0.45}, {0.02, 10, 2, 0.52}, {0.02, 10, 5, 0.88}, {0.02, 20, 4, 0.97}, {0.02, 20, 10, 0.99}, {0.02, 30, 6, 0.99}, {0.02, 30, 15, 0.99}, {0.02, 50, 10, 0.99}, {0.02, 50, 25, 0.99},
+		{0.04, 6, 3, 0.05}, {0.04, 10, 2, 0.03}, {0.04, 10, 5, 0.11}, {0.04, 20, 4, 0.33}, {0.04, 20, 10, 0.35},
+		{0.04, 30, 6, 0.63}, {0.04, 30, 15, 0.48}, {0.04, 50, 10, 0.85}, {0.04, 50, 25, 0.7},
+		{0.03, 6, 3, 0.16}, {0.03, 10, 2, 0.13}, {0.03, 10, 5, 0.38}, {0.03, 20, 4, 0.7}, {0.03, 20, 10, 0.8},
+		{0.03, 30, 6, 0.9}, {0.03, 30, 15, 0.95}, {0.03, 50, 10, 0.99}, {0.03, 50, 25, 0.99},
+		{0.02, 6, 3, 0.45}, {0.02, 10, 2, 0.52}, {0.02, 10, 5, 0.88}, {0.02, 20, 4, 0.97}, {0.02, 20, 10, 0.99},
+		{0.02, 30, 6, 0.99}, {0.02, 30, 15, 0.99}, {0.02, 50, 10, 0.99}, {0.02, 50, 25, 0.99},
 		{0.01, 6, 3, 0.95}, {0.01, 10, 2, 0.97}, {0.01, 10, 5, 0.99}, {0.01, 20, 4, 0.99}, {0.01, 20, 10, 0.99},
 	} {
-		share := shareOf(2000, func() bool {
-			return clustered(drawn(c.runs, func(i int) float64 {
-				v := 100 * (1 + c.noise*random.NormFloat64())
-				if i < c.few {
-					v *= 1.2
-				}
-				return v
-			}))
+		t.Run(fmt.Sprint(c.noise), func(t *testing.T) {
+			share := shareOf(2000, func() bool {
+				return clustered(drawn(c.runs, func(i int) float64 {
+					v := 100 * (1 + c.noise*random.NormFloat64())
+					if i < c.few {
+						v *= 1.2
+					}
+					return v
+				}))
+			})
+			t.Logf("noise of %.0f %%, %2d of %2d runs: %.3f", 100*c.noise, c.few, c.runs, share)
+			if share < c.least {
+				t.Errorf("with noise of %.0f %% clusters of %d and %d runs are found in %.3f of cells, less than %.2f",
+					100*c.noise, c.few, c.runs-c.few, share, c.least)
+			}
 		})
-		t.Logf("noise of %.0f %%, %2d of %2d runs: %.3f", 100*c.noise, c.few, c.runs, share)
-		if share < c.least {
-			t.Errorf("with noise of %.0f %% clusters of %d and %d runs are found in %.3f of cells, less than %.2f", 100*c.noise, c.few, c.runs-c.few, share, c.least)
-		}
 	}
 }

@@ -99,8 +99,8 @@ func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 	return CompareAmong(pairs, len(pairs), higherIsBetter, floor)
 }
 
-// CompareAmong is Compare, but for the runs that are needed: they are enough for so many comparisons, if these are more than
-// the pairs.
+// CompareAmong is Compare, but for the runs that are needed: they are enough for so many comparisons, if these are more
+// than the pairs.
 func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floor) []Change {
 	comparisons = max(comparisons, len(pairs))
 	changes := make([]Change, len(pairs))
@@ -125,8 +125,8 @@ func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floo
 	return changes
 }
 
-// Reversed is the change from the new runs to the old ones, of the pair in that direction: with the same p and floor, and the
-// opposite verdict.
+// Reversed is the change from the new runs to the old ones, of the pair in that direction: with the same p and floor,
+// and the opposite verdict.
 func (c Change) Reversed(pair Pair, floor Floor) Change {
 	back := Compare([]Pair{pair}, true, floor)[0]
 	back.Adjusted, back.Floor, back.Needed, back.Verdict = c.Adjusted, c.Floor, c.Needed, CannotTell
@@ -173,7 +173,8 @@ func (p Pair) apart(ends leftOuts, floor Floor) Change {
 }
 
 func (p Pair) judgeable() bool {
-	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && stats.Finite(p.Old.Values...) && stats.Finite(p.New.Values...)
+	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && stats.Finite(p.Old.Values...) &&
+		stats.Finite(p.New.Values...)
 }
 
 // holm adjusts p: the smallest of m is multiplied by m, the next by m-1, and so on, and none is

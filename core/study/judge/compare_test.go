@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -30,33 +31,54 @@ func TestCompare(t *testing.T) {
 		floor    Floor
 		want     Change
 	}{
-		"more":                 {ten(100), ten(110), Floor{0.01, 10}, Change{Change: 0.09955, Low: 0.09633, High: 0.10279, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Better}},
-		"less":                 {ten(110), ten(100), Floor{0.01, 10}, Change{Change: -0.09054, Low: -0.09321, High: -0.08786, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Worse}},
-		"the same":             {ten(100), ten(100), Floor{0.01, 10}, Change{Low: -0.0029851, High: 0.0029940, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
-		"below the floor":      {ten(100), ten(101), Floor{0.02, 10}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell, Needed: 82}},
-		"below a fixed floor":  {ten(100), ten(101), Floor{0.02, 0}, Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: CannotTell}},
-		"too few":              {ten(100)[:3], ten(110)[:3], Floor{0.01, 10}, Change{Change: 0.0999, Low: -inf, High: inf, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
-		"all equal":            {[]float64{5, 5, 5}, []float64{5, 5, 5}, Floor{0.01, 10}, Change{Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
-		"from nothing":         {make([]float64, 6), ten(1)[:6], Floor{0.01, 10}, Change{Change: nan, Low: -inf, High: inf, Difference: &Difference{1.25, 1, 1.5}, P: 0.0021645, Adjusted: 0.0021645, Verdict: CannotTell}},
-		"below zero":           {[]float64{-6, -5, -4, -3, -2, -1}, []float64{1, 2, 3, 4, 5, 6}, Floor{0.01, 3}, Change{Change: 2, Low: 1.14286, High: 2.85714, Difference: &Difference{7, 4, 10}, P: 0.0021645, Adjusted: 0.0021645, Verdict: Better}},
-		"from next to nothing": {ten(1e-6)[:3], ten(200)[:3], Floor{0.01, 3}, Change{Change: 1998.98, Low: -inf, High: inf, Difference: &Difference{200, -inf, inf}, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
-		"a run below zero":     {[]float64{-1, 2, 2.1, 2.2}, []float64{2, 2.05, 2.1, 2.2}, Floor{0.5, 2}, Change{Change: 0.0121951, Low: -0.09756, High: 1.56098, Difference: &Difference{0.025, -0.2, 3.2}, P: 0.8285714, Adjusted: 0.8285714, Verdict: CannotTell, Needed: MostNeeded + 1}},
-		"nothing old":          {nil, ten(1), Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
-		"no number":            {ten(1), []float64{1, nan}, Floor{0.01, 3}, Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
+		"more": {ten(100), ten(110), Floor{0.01, 10},
+			Change{Change: 0.09955, Low: 0.09633, High: 0.10279, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Better}},
+		"less": {ten(110), ten(100), Floor{0.01, 10},
+			Change{Change: -0.09054, Low: -0.09321, High: -0.08786, P: 1.0825e-5, Adjusted: 1.0825e-5, Verdict: Worse}},
+		"the same": {ten(100), ten(100), Floor{0.01, 10},
+			Change{Low: -0.0029851, High: 0.0029940, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"below the floor": {ten(100), ten(101), Floor{0.02, 10},
+			Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5,
+				Verdict: CannotTell, Needed: 82}},
+		"below a fixed floor": {ten(100), ten(101), Floor{0.02, 0},
+			Change{Change: 0.00996, Low: 0.0069513, High: 0.0129741, P: 1.0825e-5, Adjusted: 1.0825e-5,
+				Verdict: CannotTell}},
+		"too few": {ten(100)[:3], ten(110)[:3], Floor{0.01, 10},
+			Change{Change: 0.0999, Low: -inf, High: inf, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
+		"all equal": {[]float64{5, 5, 5}, []float64{5, 5, 5}, Floor{0.01, 10},
+			Change{Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"from nothing": {make([]float64, 6), ten(1)[:6], Floor{0.01, 10},
+			Change{Change: nan, Low: -inf, High: inf, Difference: &Difference{1.25, 1, 1.5}, P: 0.0021645,
+				Adjusted: 0.0021645, Verdict: CannotTell}},
+		"below zero": {[]float64{-6, -5, -4, -3, -2, -1}, []float64{1, 2, 3, 4, 5, 6}, Floor{0.01, 3},
+			Change{Change: 2, Low: 1.14286, High: 2.85714, Difference: &Difference{7, 4, 10}, P: 0.0021645,
+				Adjusted: 0.0021645, Verdict: Better}},
+		"from next to nothing": {ten(1e-6)[:3], ten(200)[:3], Floor{0.01, 3}, Change{Change: 1998.98, Low: -inf,
+			High: inf, Difference: &Difference{200, -inf, inf}, P: 0.1, Adjusted: 0.1, Verdict: CannotTell, Needed: 4}},
+		"a run below zero": {[]float64{-1, 2, 2.1, 2.2}, []float64{2, 2.05, 2.1, 2.2}, Floor{0.5, 2},
+			Change{Change: 0.0121951, Low: -0.09756, High: 1.56098, Difference: &Difference{0.025, -0.2, 3.2},
+				P: 0.8285714, Adjusted: 0.8285714, Verdict: CannotTell, Needed: MostNeeded + 1}},
+		"nothing old": {nil, ten(1), Floor{0.01, 3},
+			Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
+		"no number": {ten(1), []float64{1, nan}, Floor{0.01, 3},
+			Change{Change: nan, Low: -inf, High: inf, P: 1, Adjusted: 1, Verdict: CannotTell}},
 	} {
-		c.want.Floor = c.floor.Change
-		old, fresh := slices.Clone(c.old), slices.Clone(c.new)
-		slices.Reverse(old)
-		got := Compare([]Pair{{Apart(old), Apart(fresh)}}, true, c.floor)
-		if d := cmp.Diff([]Change{c.want}, got, near); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		slices.Reverse(old)
-		if d := cmp.Diff([][]float64{c.old, c.new}, [][]float64{old, fresh}, near); d != "" {
-			t.Errorf("%s: the runs are other ones now: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			c.want.Floor = c.floor.Change
+			old, fresh := slices.Clone(c.old), slices.Clone(c.new)
+			slices.Reverse(old)
+			got := Compare([]Pair{{Apart(old), Apart(fresh)}}, true, c.floor)
+			if d := cmp.Diff([]Change{c.want}, got, near); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			slices.Reverse(old)
+			if d := cmp.Diff([][]float64{c.old, c.new}, [][]float64{old, fresh}, near); d != "" {
+				t.Errorf("%s: the runs are other ones now: %s", name, d)
+			}
+		})
 	}
-	if got := Compare([]Pair{{Apart(ten(100)), Apart(ten(110))}}, false, Floor{0.01, 10})[0]; got.Verdict != Worse || !got.Proven() {
+	if got := Compare([]Pair{{Apart(ten(100)), Apart(ten(110))}}, false, Floor{0.01, 10})[0]; got.Verdict != Worse ||
+		!got.Proven() {
 		t.Errorf("where lower is better, more is %+v", got)
 	}
 }
@@ -74,8 +96,8 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// p is what counting all divisions of the runs into two sides gives: the share of those whose statistic is at least as far
-// from its mean, with equal values as well.
+// p is what counting all divisions of the runs into two sides gives: the share of those whose statistic is at least as
+// far from its mean, with equal values as well.
 func TestPIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := rapid.SliceOfN(rapid.IntRange(0, 12), 2, 11).Draw(t, "runs")
@@ -142,15 +164,18 @@ func TestIntervalAgreesWithP(t *testing.T) {
 func TestIntervalOfChangeHolds(t *testing.T) {
 	random := seeded(7)
 	for _, n := range []int{4, 10, 60} {
-		held, cases := 0, fewer(1000, 400)
-		for range cases {
-			if low, high := (Pair{Apart(normal(random, n)), Apart(around(random, n, 200, 0.01))}).interval(leftOuts{}); low <= 1 && 1 <= high {
-				held++
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			held, cases := 0, fewer(1000, 400)
+			for range cases {
+				if low, high := (Pair{Apart(normal(random, n)), Apart(around(random, n, 200, 0.01))}).interval(
+					leftOuts{}); low <= 1 && 1 <= high {
+					held++
+				}
 			}
-		}
-		if share := float64(held) / float64(cases); share < 0.935 {
-			t.Errorf("with %d runs %.3f of the intervals hold the change", n, share)
-		}
+			if share := float64(held) / float64(cases); share < 0.935 {
+				t.Errorf("with %d runs %.3f of the intervals hold the change", n, share)
+			}
+		})
 	}
 }
 
@@ -160,11 +185,14 @@ func TestFewestRuns(t *testing.T) {
 		again       bool
 		want        int
 	}{
-		{1, false, 4}, {1, true, 3}, {5, false, 5}, {19, false, 6}, {23, false, 6}, {24, false, 7}, {19, true, 5}, {400, false, 9}, {0, false, 4},
+		{1, false, 4}, {1, true, 3}, {5, false, 5}, {19, false, 6}, {23, false, 6}, {24, false, 7}, {19, true, 5},
+		{400, false, 9}, {0, false, 4},
 	} {
-		if got := FewestRuns(c.comparisons, c.again); got != c.want {
-			t.Errorf("%+v: %d runs", c, got)
-		}
+		t.Run(fmt.Sprint(c.comparisons), func(t *testing.T) {
+			if got := FewestRuns(c.comparisons, c.again); got != c.want {
+				t.Errorf("%+v: %d runs", c, got)
+			}
+		})
 	}
 	// What is said beside a cell is no more than what a plan asks for: a baseline that runs twice as often has
 	// the others need fewer.
@@ -172,9 +200,11 @@ func TestFewestRuns(t *testing.T) {
 		return slices.Repeat([]Pair{{Apart(ten(100)[:old]), Apart(ten(200)[:new])}}, 3)
 	}
 	for _, c := range []struct{ old, new, want int }{{6, 3, FewestRuns(3, true)}, {3, 3, FewestRuns(3, false)}} {
-		if got := Compare(pair(c.old, c.new), true, Floor{Change: 0.01})[0].Needed; got != c.want {
-			t.Errorf("%+v: %d runs", c, got)
-		}
+		t.Run(fmt.Sprint(c.old), func(t *testing.T) {
+			if got := Compare(pair(c.old, c.new), true, Floor{Change: 0.01})[0].Needed; got != c.want {
+				t.Errorf("%+v: %d runs", c, got)
+			}
+		})
 	}
 	if p := SmallestP(10, 10); math.Abs(p/1.0825e-5-1) > 1e-4 {
 		t.Errorf("the smallest p of ten against ten is %v", p)
@@ -188,7 +218,8 @@ func TestFewestRuns(t *testing.T) {
 func TestNeeded(t *testing.T) {
 	random := seeded(8)
 	pairs := slices.Repeat([]Pair{{Apart(ten(100)), Apart(ten(100))}}, 20)
-	for _, c := range []struct{ delta, floor float64 }{{0.012, 0.001}, {0.02, 0.001}, {0.05, 0.001}, {0.01, 0.011}, {0.02, 0.011}} {
+	for _, c := range []struct{ delta, floor float64 }{{0.012, 0.001}, {0.02, 0.001}, {0.05, 0.001}, {0.01, 0.011},
+		{0.02, 0.011}} {
 		n := runsFor(c.delta, 0.01, len(pairs), Floor{c.floor, 10}, false)
 		floor := Floor{c.floor * math.Sqrt(10/float64(n)), n}
 		share := shareOf(fewer(200, 60), func() bool {
@@ -220,9 +251,11 @@ func TestRunsFor(t *testing.T) {
 		{0.01, 1, Floor{0.01, 0}, 0, 0},
 		{0.011, 0, Floor{0.01, 0}, 12, 17},
 	} {
-		if got := RunsFor(c.change, same, c.comparisons, c.floor); got < c.low || got > c.high {
-			t.Errorf("%+v: %d runs", c, got)
-		}
+		t.Run(fmt.Sprint(c.change), func(t *testing.T) {
+			if got := RunsFor(c.change, same, c.comparisons, c.floor); got < c.low || got > c.high {
+				t.Errorf("%+v: %d runs", c, got)
+			}
+		})
 	}
 	if got := RunsFor(0.01, nil, 1, Floor{}); got != FewestRuns(1, false) {
 		t.Errorf("without runs that show noise: %d", got)

@@ -23,9 +23,9 @@ type Drift struct {
 // drifted is p below which rounds are said to differ.
 const drifted = 0.01
 
-// DriftOf says how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; they may lack
-// rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or rounds. It is Friedman's
-// test: each cell puts its rounds in order, and on a machine that drifts these orders resemble each other.
+// DriftOf says how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; they may
+// lack rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or rounds. It is
+// Friedman's test: each cell puts its rounds in order, and on a machine that drifts these orders resemble each other.
 func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	rounds, rows := rowsOf(cells)
 	if len(rows) < 2 || len(rounds) < 3 || !resembleEachOther(len(rounds), rows) {
@@ -51,9 +51,9 @@ type present struct {
 	values []float64
 }
 
-// rowsOf returns the rounds that are compared, and a row of logarithms for each cell. It leaves out cells that lack most
-// rounds, those with values that have no logarithm, and rounds that half of the other cells lack. So any two rounds have a
-// cell in common.
+// rowsOf returns the rounds that are compared, and a row of logarithms for each cell. It leaves out cells that lack
+// most rounds, those with values that have no logarithm, and rounds that half of the other cells lack. So any two
+// rounds have a cell in common.
 func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	var all []map[int][]float64
 	most := 0
@@ -90,8 +90,8 @@ func rowsOf(cells []Runs) (rounds []int, rows []present) {
 // polishes is how often levelsOf takes medians. The levels hardly change after a few.
 const polishes = 10
 
-// levelsOf returns how far cells are above their usual value in each round. It takes the medians of cells and of rounds in
-// turn, so a cell that lacks the fastest rounds does not count as a slow one.
+// levelsOf returns how far cells are above their usual value in each round. It takes the medians of cells and of rounds
+// in turn, so a cell that lacks the fastest rounds does not count as a slow one.
 func levelsOf(rounds int, rows []present) []float64 {
 	levels := make([]float64, rounds)
 	for range polishes {
@@ -115,8 +115,8 @@ func levelsOf(rounds int, rows []present) []float64 {
 // orders is how often orders are drawn at random.
 const orders = 2000
 
-// resembleEachOther says whether the orders of rounds that cells have resemble each other as orders at random do in fewer
-// than 1 of 100 cases. Distributions that approximate this do not hold for few cells.
+// resembleEachOther says whether the orders of rounds that cells have resemble each other as orders at random do in
+// fewer than 1 of 100 cases. Distributions that approximate this do not hold for few cells.
 func resembleEachOther(rounds int, rows []present) bool {
 	ranks := make([]present, len(rows))
 	for i, of := range rows {

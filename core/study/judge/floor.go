@@ -35,9 +35,13 @@ const fewestA = 4
 func FloorOf(a []float64, seed uint64) (Floor, error) {
 	switch {
 	case len(a) < fewestA:
-		return Floor{}, fmt.Errorf("the noise floor needs at least %d runs of the baseline and its A/A cell together, but there are %d", fewestA, len(a))
+		return Floor{},
+			fmt.Errorf(
+				"the noise floor needs at least %d runs of the baseline and its A/A cell together, but there are %d",
+				fewestA, len(a))
 	case !stats.Finite(a...):
-		return Floor{}, fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
+		return Floor{},
+			fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
 	}
 	sorted := slices.Sorted(slices.Values(a))
 	random := splitmix.New(seed, 0)
@@ -49,9 +53,13 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 		change := math.Abs(relative(from, to))
 		switch {
 		case math.IsNaN(change):
-			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but the median of half of the %d runs of the baseline and its A/A cell may be 0", len(a))
+			return Floor{},
+				fmt.Errorf("the noise floor is relative to the median, but the median of half of the %d runs of the baseline and its A/A cell may be 0",
+					len(a))
 		case sign(from)*sign(to) < 0 || change > mostRatio:
-			return Floor{}, fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell may have the median %.4g, and the other half %.4g", len(a), min(from, to), max(from, to))
+			return Floor{},
+				fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell may have the median %.4g, and the other half %.4g",
+					len(a), min(from, to), max(from, to))
 		case from > 0 && to > 0:
 			change = max(from, to)/min(from, to) - 1 // the same whichever half comes first
 		}
@@ -62,20 +70,25 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 }
 
 // FloorOfRounds is the noise floor of a baseline and its A/A cell, which were made in the same rounds. In each round
-// they differ by noise alone, so either might have been the other. The floor is the 95th percentile of the absolute change
-// in the middle round where that is drawn at random. The same runs have the same floor.
+// they differ by noise alone, so either might have been the other. The floor is the 95th percentile of the absolute
+// change in the middle round where that is drawn at random. The same runs have the same floor.
 func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	p := Pair{baseline, again}
 	if len(baseline.Values) == 0 || len(again.Values) == 0 {
-		return Floor{}, fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are 0", FewestRounds)
+		return Floor{},
+			fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are 0",
+				FewestRounds)
 	}
 	if !p.judgeable() {
-		return Floor{}, fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
+		return Floor{},
+			fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
 	}
 	logs := slices.Min(baseline.Values) > 0 && slices.Min(again.Values) > 0
 	d := p.differences(logs)
 	if len(d) < FewestRounds {
-		return Floor{}, fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are %d", FewestRounds, len(d))
+		return Floor{},
+			fmt.Errorf("the noise floor needs at least %d rounds in which the baseline and its A/A cell came to their end, but there are %d",
+				FewestRounds, len(d))
 	}
 	by := flipped(d, Alpha)
 	center := math.Abs(stats.Median(slices.Concat(baseline.Values, again.Values)))
@@ -85,17 +98,20 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	case by == 0:
 		return Floor{0, len(d)}, nil
 	case center == 0:
-		return Floor{}, fmt.Errorf("the noise floor is relative to the median, which is 0 for the %d runs of the baseline and its A/A cell", len(baseline.Values)+len(again.Values))
+		return Floor{},
+			fmt.Errorf("the noise floor is relative to the median, which is 0 for the %d runs of the baseline and its A/A cell",
+				len(baseline.Values)+len(again.Values))
 	}
 	return Floor{by / center, len(d)}, nil
 }
 
-// ownAlpha is the share of medians beyond the floor of a comparison's own rounds, of all comparisons together. It is below
-// Alpha: a cell whose noise is skewed has a mean beside its median, so that Student's test alone would find a change.
+// ownAlpha is the share of medians beyond the floor of a comparison's own rounds, of all comparisons together. It is
+// below Alpha: a cell whose noise is skewed has a mean beside its median, so that Student's test alone would find a
+// change.
 const ownAlpha = 0.03
 
-// ownFloor is the noise floor of a comparison, from how far its differences scatter around their median. It is above the
-// floor of the machine where a side is noisier than the baseline.
+// ownFloor is the noise floor of a comparison, from how far its differences scatter around their median. It is above
+// the floor of the machine where a side is noisier than the baseline.
 func ownFloor(d []float64, comparisons int) float64 {
 	center := stats.Median(d)
 	off := make([]float64, len(d))
@@ -105,8 +121,8 @@ func ownFloor(d []float64, comparisons int) float64 {
 	return flipped(off, ownAlpha/float64(comparisons))
 }
 
-// flipped is what the absolute median of differences whose signs are drawn at random exceeds with a chance of alpha at most.
-// It is exact: no sign is drawn, but each median that signs can make is weighed by its chance.
+// flipped is what the absolute median of differences whose signs are drawn at random exceeds with a chance of alpha at
+// most. It is exact: no sign is drawn, but each median that signs can make is weighed by its chance.
 func flipped(d []float64, alpha float64) float64 {
 	sizes := make([]float64, len(d))
 	for i, v := range d {
@@ -127,8 +143,8 @@ func flipped(d []float64, alpha float64) float64 {
 // middle is an absolute median and its chance.
 type middle struct{ size, chance float64 }
 
-// middlesOf are those of ascending sizes with signs at random. A median above 0 is a size, or the mean of two, with just
-// so many larger ones above 0 as lie above a median. In place of those below 0 it counts these twice.
+// middlesOf are those of ascending sizes with signs at random. A median above 0 is a size, or the mean of two, with
+// just so many larger ones above 0 as lie above a median. In place of those below 0 it counts these twice.
 func middlesOf(sizes []float64) []middle {
 	n := len(sizes)
 	above := (n - 1) / 2 // the middle ones
@@ -182,7 +198,9 @@ func SessionFloor(medians []float64) (Floor, error) {
 	case !stats.Finite(medians...) || center == 0:
 		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, which is %g", center)
 	case slices.Min(medians) < 0 && slices.Max(medians) > 0:
-		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, but the medians go from %g to %g", slices.Min(medians), slices.Max(medians))
+		return Floor{},
+			fmt.Errorf("changes between sessions are relative to the median, but the medians go from %g to %g",
+				slices.Min(medians), slices.Max(medians))
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - Alpha/2)
 	return Floor{Change: t * math.Sqrt2 * stat.StdDev(medians, nil) / math.Abs(center)}, nil

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -21,28 +22,36 @@ func TestFloorOfRounds(t *testing.T) {
 		{"seven rounds", inRounds(baseline...), inRounds(again...), Floor{0.02, 7}},
 		{"six", inRounds(baseline[:6]...), inRounds(again[:6]...), Floor{0.0236299047, 6}},
 		{"four", inRounds(baseline[:4]...), inRounds(again[:4]...), Floor{0.0184734339, 4}},
-		{"each lost one", without(inRounds(append([]float64{lost}, baseline...)...)), without(inRounds(slices.Concat([]float64{90}, again[:6], []float64{lost})...)), Floor{0.0236299047, 6}},
+		{"each lost one", without(inRounds(append([]float64{lost}, baseline...)...)),
+			without(inRounds(slices.Concat([]float64{90}, again[:6], []float64{lost})...)), Floor{0.0236299047, 6}},
 		{"no noise", inRounds(baseline...), inRounds(baseline...), Floor{0, 7}},
 		{"all are 0", inRounds(0, 0, 0, 0), inRounds(0, 0, 0, 0), Floor{0, 4}},
 		{"below zero", inRounds(-1, 0, 3, 2, -2, 1), inRounds(1, 2, 1, 2, 0, 4), Floor{2, 6}},
 	} {
-		got, err := FloorOfRounds(c.baseline, c.again)
-		if err != nil || got.Runs != c.want.Runs || math.Abs(got.Change-c.want.Change) > 1e-9 {
-			t.Errorf("%s: %+v, %v", c.name, got, err)
-		}
-		if back, err := FloorOfRounds(c.again, c.baseline); err != nil || math.Abs(back.Change-got.Change) > 1e-12 {
-			t.Errorf("%s: with the sides exchanged it is %+v, %v", c.name, back, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := FloorOfRounds(c.baseline, c.again)
+			if err != nil || got.Runs != c.want.Runs || math.Abs(got.Change-c.want.Change) > 1e-9 {
+				t.Errorf("%s: %+v, %v", c.name, got, err)
+			}
+			if back, err := FloorOfRounds(c.again, c.baseline); err != nil || math.Abs(back.Change-got.Change) > 1e-12 {
+				t.Errorf("%s: with the sides exchanged it is %+v, %v", c.name, back, err)
+			}
+		})
 	}
 	for _, c := range []struct {
 		want            string
 		baseline, again Runs
 	}{
-		{"the noise floor needs at least 4 rounds in which the baseline and its A/A cell came to their end, but there are 0", inRounds(), inRounds(1, 2, 3, 4)},
-		{"the noise floor needs at least 4 rounds in which the baseline and its A/A cell came to their end, but there are 3", inRounds(1, 2, 3, 4), inRounds(1, 2, 3)},
-		{"the noise floor needs finite values, but a run of the baseline or its A/A cell has none", inRounds(1, 2, 3, math.NaN()), inRounds(1, 2, 3, 4)},
-		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell", inRounds(0, 0, 0, 0), inRounds(1, 2, 0, 3)},
-		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell", inRounds(1, -1, 1, -1), inRounds(-1, 1, -1, 1)},
+		{"the noise floor needs at least 4 rounds in which the baseline and its A/A cell came to their end, but there are 0",
+			inRounds(), inRounds(1, 2, 3, 4)},
+		{"the noise floor needs at least 4 rounds in which the baseline and its A/A cell came to their end, but there are 3",
+			inRounds(1, 2, 3, 4), inRounds(1, 2, 3)},
+		{"the noise floor needs finite values, but a run of the baseline or its A/A cell has none",
+			inRounds(1, 2, 3, math.NaN()), inRounds(1, 2, 3, 4)},
+		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell",
+			inRounds(0, 0, 0, 0), inRounds(1, 2, 0, 3)},
+		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell",
+			inRounds(1, -1, 1, -1), inRounds(-1, 1, -1, 1)},
 	} {
 		if _, err := FloorOfRounds(c.baseline, c.again); err == nil || err.Error() != c.want {
 			t.Errorf("%v", err)
@@ -55,7 +64,8 @@ func TestDriftIsNoNoise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(FewestRounds, 12).Draw(t, "rounds")
 		values := rapid.SliceOfN(rapid.Float64Range(0.9, 1.1), n, n)
-		a, b, level := values.Draw(t, "a"), values.Draw(t, "b"), rapid.SliceOfN(rapid.Float64Range(0.1, 10), n, n).Draw(t, "level")
+		a, b, level := values.Draw(t, "a"), values.Draw(t,
+			"b"), rapid.SliceOfN(rapid.Float64Range(0.1, 10), n, n).Draw(t, "level")
 		want, err := FloorOfRounds(inRounds(a...), inRounds(b...))
 		for i, l := range level {
 			a[i], b[i] = l*a[i], l*b[i]
@@ -70,7 +80,8 @@ func TestDriftIsNoNoise(t *testing.T) {
 // The floor of signs is what trying all of them gives.
 func TestFlippedIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-9, 9), rapid.SampledFrom([]float64{0, 1, -1, 2})), 1, 11).Draw(t, "differences")
+		d := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-9, 9), rapid.SampledFrom([]float64{0, 1, -1, 2})), 1,
+			11).Draw(t, "differences")
 		var medians []float64
 		for signs := range 1 << len(d) {
 			drawn := slices.Clone(d)
@@ -91,31 +102,35 @@ func TestFlippedIsExact(t *testing.T) {
 	})
 	// Chances add up to all, however many rounds there are.
 	for _, n := range []int{1, 2, 5, 6, 40, 301, 1000} {
-		sum := 0.0
-		for _, m := range middlesOf(make([]float64, n)) {
-			sum += m.chance
-		}
-		if math.Abs(sum-1) > 1e-9 {
-			t.Errorf("of %d the chances add up to %v", n, sum)
-		}
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			sum := 0.0
+			for _, m := range middlesOf(make([]float64, n)) {
+				sum += m.chance
+			}
+			if math.Abs(sum-1) > 1e-9 {
+				t.Errorf("of %d the chances add up to %v", n, sum)
+			}
+		})
 	}
 }
 
-// Two more cells of the same differ by less than the floor in the middle round in about 95 of 100 cases: in fewer where the floor
-// comes of few rounds.
+// Two more cells of the same differ by less than the floor in the middle round in about 95 of 100 cases: in fewer where
+// the floor comes of few rounds.
 func TestFloorOfRoundsHolds(t *testing.T) {
 	random := seeded(12)
 	for _, n := range []int{6, 10, 30} {
-		share := shareOf(2000, func() bool {
-			floor, err := FloorOfRounds(inRounds(normal(random, n)...), inRounds(normal(random, n)...))
-			if err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			share := shareOf(2000, func() bool {
+				floor, err := FloorOfRounds(inRounds(normal(random, n)...), inRounds(normal(random, n)...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := Pair{inRounds(normal(random, n)...), inRounds(normal(random, n)...)}
+				return math.Abs(stats.Median(p.differences(true))) <= math.Log1p(floor.Change)
+			})
+			if share < 0.80 || share > 0.97 {
+				t.Errorf("with %d rounds %.3f of the changes are below the floor", n, share)
 			}
-			p := Pair{inRounds(normal(random, n)...), inRounds(normal(random, n)...)}
-			return math.Abs(stats.Median(p.differences(true))) <= math.Log1p(floor.Change)
 		})
-		if share < 0.80 || share > 0.97 {
-			t.Errorf("with %d rounds %.3f of the changes are below the floor", n, share)
-		}
 	}
 }

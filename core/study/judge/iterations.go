@@ -32,7 +32,10 @@ func IterationWarnings(durations []float64) []string {
 	}
 	least := max(leastResemblance, z(1-resembling/2)/math.Sqrt(float64(len(durations)-1)))
 	if r := resemblance(durations); math.Abs(r) > least {
-		return []string{fmt.Sprintf("an iteration tells the next one (autocorrelation %.2f), so percentiles and means of iterations are less sure than their count suggests", math.Sin(math.Pi/2*r))}
+		return []string{
+			fmt.Sprintf("an iteration tells the next one (autocorrelation %.2f), so percentiles and means of iterations are less sure than their count suggests",
+				math.Sin(math.Pi/2*r)),
+		}
 	}
 	return nil
 }
@@ -54,7 +57,8 @@ func drift(durations []float64) string {
 	switch {
 	case isStep:
 		return fmt.Sprintf("a step within the run: iterations take%s before, from number %d of %d on (medians)",
-			lengths(stats.Median(blocks[:at]), stats.Median(blocks[at:])), 1+at*len(durations)/len(blocks), len(durations))
+			lengths(stats.Median(blocks[:at]), stats.Median(blocks[at:])), 1+at*len(durations)/len(blocks),
+			len(durations))
 	case isTrend:
 		return trendText(durations, trend)
 	}
@@ -73,7 +77,8 @@ func trendText(durations []float64, trend float64) string {
 	default:
 		return fmt.Sprintf("a trend within the run: its %d iterations get longer", len(durations))
 	}
-	return fmt.Sprintf("a trend within the run: in the second half of %d iterations they take%s in the first (medians)", len(durations), lengths(first, second))
+	return fmt.Sprintf("a trend within the run: in the second half of %d iterations they take%s in the first (medians)",
+		len(durations), lengths(first, second))
 }
 
 // lengths is the change from one duration to another in words: " 5.0 % more than", " 3 ms instead of 0 ms".

@@ -51,14 +51,16 @@ func Fewest(comparisons int) int {
 	for n := FewestRounds; ; n++ {
 		rounds := float64(n)
 		asked := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: rounds - 2}.Quantile(1 - Alpha/float64(max(1, comparisons))/2)
-		noisy := math.Sqrt(distuv.ChiSquared{K: rounds - 1}.Quantile(power) / (rounds - 1)) // deviations that look so much larger
+		// deviations that look so much larger
+		noisy := math.Sqrt(distuv.ChiSquared{K: rounds - 1}.Quantile(power) / (rounds - 1))
 		if 5*math.Sqrt(rounds)/noisy > asked {
 			return n
 		}
 	}
 }
 
-// Provable says whether a pair can prove anything among so many comparisons, and how many runs of each side easily could.
+// Provable says whether a pair can prove anything among so many comparisons, and how many runs of each side easily
+// could.
 func (p Pair) Provable(comparisons int) (ok bool, fewest int) {
 	if p.Old.InRounds() && p.New.InRounds() {
 		fewest = Fewest(comparisons)
@@ -91,7 +93,8 @@ func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) 
 		return max(roundsFor(delta, c, comparisons, floor), fewest(), c.Rounds+1)
 	}
 	have := min(len(p.Old.Values), len(p.New.Values))
-	return max(runsFor(delta, p.noise(), comparisons, Floor{c.given, floor.Runs}, Again(len(p.Old.Values), len(p.New.Values))), have+1)
+	return max(runsFor(delta, p.noise(), comparisons, Floor{c.given, floor.Runs},
+		Again(len(p.Old.Values), len(p.New.Values))), have+1)
 }
 
 // roundsFor is how many rounds prove a difference delta with power: the sample size of Student's test with Guenther's
@@ -121,8 +124,8 @@ func Again(old, new int) bool { return max(old, new) >= 2*min(old, new) }
 
 // runsFor is how many runs on each side prove a change delta with power. For the test that is the sample
 // size of normal noise with Guenther's correction for few runs, divided by the efficiency of Mann and
-// Whitney's, 3/pi; the floor falls with the root of the runs, and the change must be above it as surely. Where one side runs
-// again, fewer can prove something.
+// Whitney's, 3/pi; the floor falls with the root of the runs, and the change must be above it as surely. Where one side
+// runs again, fewer can prove something.
 func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * noise / delta

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -8,10 +9,13 @@ import (
 )
 
 func TestFewest(t *testing.T) {
-	for _, c := range []struct{ comparisons, want int }{{0, 4}, {1, 4}, {2, 4}, {5, 5}, {20, 6}, {24, 6}, {100, 7}, {400, 7}} {
-		if got := Fewest(c.comparisons); got != c.want {
-			t.Errorf("%d comparisons: %d rounds", c.comparisons, got)
-		}
+	for _, c := range []struct{ comparisons, want int }{{0, 4}, {1, 4}, {2, 4}, {5, 5}, {20, 6}, {24, 6}, {100, 7},
+		{400, 7}} {
+		t.Run(fmt.Sprint(c.comparisons), func(t *testing.T) {
+			if got := Fewest(c.comparisons); got != c.want {
+				t.Errorf("%d comparisons: %d rounds", c.comparisons, got)
+			}
+		})
 	}
 	for _, c := range []struct {
 		pair        Pair
@@ -29,21 +33,25 @@ func TestFewest(t *testing.T) {
 		{Pair{Apart(base.Values), Apart([]float64{1, 2, 3})}, 1, true, 3},
 		{Pair{Apart([]float64{1, 2, 3, 4}), inRounds(1, 2, 3, 4)}, 19, false, 6},
 	} {
-		if ok, fewest := c.pair.Provable(c.comparisons); ok != c.ok || fewest != c.fewest {
-			t.Errorf("%+v: %v, %d", c, ok, fewest)
-		}
+		t.Run(fmt.Sprint(c.comparisons), func(t *testing.T) {
+			if ok, fewest := c.pair.Provable(c.comparisons); ok != c.ok || fewest != c.fewest {
+				t.Errorf("%+v: %v, %d", c, ok, fewest)
+			}
+		})
 	}
 }
 
 // The fewest rounds find what is five times as large as the noise of a round in most studies.
 func TestFewestFind(t *testing.T) {
 	for _, comparisons := range []int{1, 5, 20} {
-		n := Fewest(comparisons)
-		share := found(t, n, comparisons, 5*roundNoise, 200)
-		t.Logf("%d comparisons, %d rounds: %.2f", comparisons, n, share)
-		if share < 0.6 {
-			t.Errorf("%d rounds find it among %d in %.2f of studies", n, comparisons, share)
-		}
+		t.Run(fmt.Sprint(comparisons), func(t *testing.T) {
+			n := Fewest(comparisons)
+			share := found(t, n, comparisons, 5*roundNoise, 200)
+			t.Logf("%d comparisons, %d rounds: %.2f", comparisons, n, share)
+			if share < 0.6 {
+				t.Errorf("%d rounds find it among %d in %.2f of studies", n, comparisons, share)
+			}
+		})
 	}
 }
 
@@ -66,16 +74,19 @@ func TestNeededRounds(t *testing.T) {
 		delta       float64
 		comparisons int
 	}{{0.03, 1}, {0.02, 1}, {0.01, 1}, {0.03, 5}, {0.015, 5}, {0.03, 20}, {0.015, 20}} {
-		var owns []float64
-		for range 100 {
-			owns = append(owns, ownFloor(around(random, 10, 1, roundNoise), c.comparisons))
-		}
-		n := max(roundsFor(c.delta, Change{noise: roundNoise, own: stats.Median(owns), given: given, Rounds: 10}, c.comparisons, Floor{math.Expm1(given), 10}), Fewest(c.comparisons))
-		share := found(t, n, c.comparisons, c.delta, 200)
-		t.Logf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
-		if share < 0.68 || share > 0.94 && n > Fewest(c.comparisons) {
-			t.Errorf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
-		}
+		t.Run(fmt.Sprint(c.delta), func(t *testing.T) {
+			var owns []float64
+			for range 100 {
+				owns = append(owns, ownFloor(around(random, 10, 1, roundNoise), c.comparisons))
+			}
+			n := max(roundsFor(c.delta, Change{noise: roundNoise, own: stats.Median(owns), given: given, Rounds: 10},
+				c.comparisons, Floor{math.Expm1(given), 10}), Fewest(c.comparisons))
+			share := found(t, n, c.comparisons, c.delta, 200)
+			t.Logf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
+			if share < 0.68 || share > 0.94 && n > Fewest(c.comparisons) {
+				t.Errorf("%+v: %d rounds prove it in %.2f of studies", c, n, share)
+			}
+		})
 	}
 }
 
@@ -85,9 +96,11 @@ func TestNeededAboveFloor(t *testing.T) {
 	p := Pair{inRounds(1, 2), inRounds(1, 2)}
 	few := func() int { return 4 }
 	for want, floor := range map[int]Floor{28: {0.03, 6}, 0: {0.03, 0}} {
-		if got := p.needed(c, 1, few, floor); got != want {
-			t.Errorf("above %+v %d rounds are needed, not %d", floor, got, want)
-		}
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			if got := p.needed(c, 1, few, floor); got != want {
+				t.Errorf("above %+v %d rounds are needed, not %d", floor, got, want)
+			}
+		})
 	}
 	// Its own floor hides it, which falls in any case.
 	c.given, c.own = 0.001, 0.03

@@ -36,7 +36,8 @@ func (p Pair) isRelative(c Change) bool {
 
 // difference is the change of a pair in its unit, with the interval of Hodges and Lehmann.
 func (p Pair) difference(ends leftOuts) Difference {
-	d := Difference{Change: stats.Median(p.New.Values) - stats.Median(p.Old.Values), Low: math.Inf(-1), High: math.Inf(1)}
+	d := Difference{Change: stats.Median(p.New.Values) - stats.Median(p.Old.Values), Low: math.Inf(-1),
+		High: math.Inf(1)}
 	if out := ends.of(len(p.Old.Values), len(p.New.Values)); out >= 0 {
 		all := p.between(func(old, new float64) float64 { return new - old })
 		d.Low, d.High = min(all[out], d.Change), max(all[len(all)-1-out], d.Change)

@@ -29,9 +29,11 @@ func TestRelative(t *testing.T) {
 		"no end on a side":  {math.Inf(-1), math.Inf(1), 0, false},
 		"the smallest ones": {5e-324, 1e-323, 1, true},
 	} {
-		if got, ok := Relative(c.from, c.to); ok != c.ok || ok && got != c.want {
-			t.Errorf("%s: %v, %v", name, got, ok)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, ok := Relative(c.from, c.to); ok != c.ok || ok && got != c.want {
+				t.Errorf("%s: %v, %v", name, got, ok)
+			}
+		})
 	}
 }
 
@@ -42,7 +44,8 @@ func TestNoChangeIsImpossible(t *testing.T) {
 		c := Compare([]Pair{{Apart(runs.Draw(t, "old")), Apart(runs.Draw(t, "new"))}}, true, Floor{0.01, 3})[0]
 		switch {
 		case c.Difference != nil:
-			if math.IsNaN(c.Difference.Change) || c.Difference.Low > c.Difference.Change || c.Difference.Change > c.Difference.High {
+			if math.IsNaN(c.Difference.Change) || c.Difference.Low > c.Difference.Change ||
+				c.Difference.Change > c.Difference.High {
 				t.Fatalf("the difference is %+v", *c.Difference)
 			}
 		case c.Change < -1 || !math.IsInf(c.Low, -1) && c.Low < -1 || math.IsNaN(c.Change):

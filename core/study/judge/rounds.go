@@ -16,9 +16,9 @@ import (
 // asks nothing of the noise of either side, so that one side may be many times as noisy as the other.
 //
 // A run that something else slowed would hide the change of all others, as the test divides by the standard deviation.
-// So a difference counts as at most farthest times the robust deviation from the median, but no more than one of five does.
-// That makes the test a bit too sure of itself, for which it pays with a degree of freedom. docs/statistics.md shows by
-// simulation what comes of it.
+// So a difference counts as at most farthest times the robust deviation from the median, but no more than one of five
+// does. That makes the test a bit too sure of itself, for which it pays with a degree of freedom. docs/statistics.md
+// shows by simulation what comes of it.
 const (
 	// FewestRounds is how many rounds a comparison needs at least.
 	FewestRounds = 4
@@ -75,8 +75,9 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	return c
 }
 
-// Level is the median of new runs as if they had been made in all rounds of the old ones: the median of these, changed by what
-// the new ones differ by within rounds. Of runs that have no round in common it is their own median, NaN as in Of.
+// Level is the median of new runs as if they had been made in all rounds of the old ones: the median of these, changed
+// by what the new ones differ by within rounds. Of runs that have no round in common it is their own median, NaN as in
+// Of.
 func Level(old, new Runs) float64 {
 	p := Pair{old, new}
 	own := Of(new.Values).Median
@@ -140,8 +141,8 @@ func sortedKeys[V any](m map[int]V) []int {
 	return keys
 }
 
-// limited returns d with its outliers moved closer to the median. An outlier is farther away than farthest robust deviations, and
-// farther than four fifths of all. Where these are equal, but for rounding, d stays as it is.
+// limited returns d with its outliers moved closer to the median. An outlier is farther away than farthest robust
+// deviations, and farther than four fifths of all. Where these are equal, but for rounding, d stays as it is.
 func limited(d []float64) []float64 {
 	center, largest := stats.Median(d), 0.0
 	off := make([]float64, len(d))

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// sweep is the design of a simulated sweep. In each round it makes a run of the baseline, one of its A/A cell and one of
-// each cell, in random order.
+// sweep is the design of a simulated sweep. In each round it makes a run of the baseline, one of its A/A cell and one
+// of each cell, in random order.
 type sweep struct {
 	cells, rounds int
 	noise         noise
@@ -150,5 +150,6 @@ func (s sweep) runs(r *rand.Rand) []Runs {
 }
 
 func joined(a, b Runs) Runs {
-	return Runs{append(a.Values[:len(a.Values):len(a.Values)], b.Values...), append(a.Rounds[:len(a.Rounds):len(a.Rounds)], b.Rounds...)}
+	return Runs{append(a.Values[:len(a.Values):len(a.Values)], b.Values...),
+		append(a.Rounds[:len(a.Rounds):len(a.Rounds)], b.Rounds...)}
 }

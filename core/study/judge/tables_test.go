@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-var tables = flag.Bool("tables", false, "write the tables of docs/statistics.md, by 5,000 studies for each number of alarms")
+var tables = flag.Bool("tables", false,
+	"write the tables of docs/statistics.md, by 5,000 studies for each number of alarms")
 
 const (
 	page       = "../../../docs/statistics.md"
@@ -96,8 +97,10 @@ func checkPromises(t *testing.T, have string) {
 			continue
 		}
 		for j, column := range columns[1:] {
-			if share, err := strconv.ParseFloat(strings.TrimSpace(column), 64); err == nil && share > 100*shapes[j].promised()+0.05 {
-				t.Errorf("%s %s: %+v: %v %% is more than the %v %% that are promised", title, columns[0], shapes[j], share, 100*shapes[j].promised())
+			if share, err := strconv.ParseFloat(strings.TrimSpace(column), 64); err == nil &&
+				share > 100*shapes[j].promised()+0.05 {
+				t.Errorf("%s %s: %+v: %v %% is more than the %v %% that are promised", title, columns[0], shapes[j],
+					share, 100*shapes[j].promised())
 			}
 		}
 	}

@@ -30,7 +30,8 @@ func (c Choice) Of(dir string) (string, error) {
 		return "", err
 	}
 	if cell.Skipped != "" {
-		return "", fmt.Errorf("cell %s of %s was skipped: %s", quote.Word(cell.Name), quote.Word(dir), quote.Message(cell.Skipped))
+		return "", fmt.Errorf("cell %s of %s was skipped: %s", quote.Word(cell.Name), quote.Word(dir),
+			quote.Message(cell.Skipped))
 	}
 	if len(cell.Runs) == 0 {
 		return "", fmt.Errorf("cell %s of %s has no run that came to its end", quote.Word(cell.Name), quote.Word(dir))
@@ -41,7 +42,8 @@ func (c Choice) Of(dir string) (string, error) {
 	if i := slices.IndexFunc(cell.Runs, func(r *Run) bool { return r.Round == c.Round }); i >= 0 {
 		return cell.Runs[i].Folder, nil
 	}
-	return "", fmt.Errorf("cell %s of %s has no round %d that came to its end", quote.Word(cell.Name), quote.Word(dir), c.Round)
+	return "", fmt.Errorf("cell %s of %s has no round %d that came to its end", quote.Word(cell.Name), quote.Word(dir),
+		c.Round)
 }
 
 func choicef(format string, args ...any) error { return ChoiceError{fmt.Errorf(format, args...)} }
@@ -62,7 +64,8 @@ func (c Choice) find(s *Study) (*Cell, error) {
 			name = sweep.AgainID
 		}
 		if c.Cell == name || c.Cell == cell.ID {
-			if i := slices.IndexFunc(cells, func(o *Cell) bool { return o.ID == cell.Same }); cell.Same != "" && i >= 0 {
+			if i := slices.IndexFunc(cells, func(o *Cell) bool { return o.ID == cell.Same }); cell.Same != "" &&
+				i >= 0 {
 				return cells[i], nil
 			}
 			return cell, nil
@@ -72,7 +75,8 @@ func (c Choice) find(s *Study) (*Cell, error) {
 	if c.Cell == "" {
 		return nil, choicef("%s has %d cells: choose one, as in --cell %s", s.Name, len(s.Cells), quote.Shell(names[0]))
 	}
-	return nil, choicef("unknown cell %s%s", quote.String(c.Cell), spelling.Hint(c.Cell, names, "cells", "psbench show shows all"))
+	return nil, choicef("unknown cell %s%s", quote.String(c.Cell),
+		spelling.Hint(c.Cell, names, "cells", "psbench show shows all"))
 }
 
 // medianRun is the run whose value of a metric is the median; one without a value comes after all others.

@@ -14,7 +14,8 @@ import (
 // and several results have several runs of each.
 func recordRows(path string, r *micro.Result) ([]recorded, error) {
 	if len(r.Rows) == 0 {
-		return nil, fmt.Errorf("%s has no rows: %s", quote.Word(path), quote.Message(cmp.Or(r.Error, "nothing was measured")))
+		return nil, fmt.Errorf("%s has no rows: %s", quote.Word(path),
+			quote.Message(cmp.Or(r.Error, "nothing was measured")))
 	}
 	early := ""
 	if !r.Complete {
@@ -23,9 +24,11 @@ func recordRows(path string, r *micro.Result) ([]recorded, error) {
 	var rows []recorded
 	for _, row := range r.Rows {
 		rec := recorded{comm: true, early: early, config: map[string]string{}, chosen: map[string]bool{}, run: &Run{
-			Folder: path, Started: r.Started, Values: map[string]float64{}, Environment: r.Environment, Warnings: r.Warnings,
+			Folder: path, Started: r.Started, Values: map[string]float64{}, Environment: r.Environment,
+			Warnings: r.Warnings,
 		}}
-		for name, v := range map[string]float64{CommTime: row.P50US, CommTimeP95: row.P95US, "algbw": row.AlgbwGBps, "busbw": row.BusbwGBps} {
+		for name, v := range map[string]float64{CommTime: row.P50US, CommTimeP95: row.P95US, "algbw": row.AlgbwGBps,
+			"busbw": row.BusbwGBps} {
 			if v > 0 {
 				rec.run.Values[name] = v
 			}
@@ -53,7 +56,8 @@ func configOf(row *micro.Row) [][2]string {
 		config = append(config, [2]string{"aggregate", row.Aggregate})
 	}
 	if row.Sparse {
-		config = append(config, [2]string{"width", strconv.Itoa(row.Width)}, [2]string{"density", strconv.FormatFloat(row.Density, 'g', -1, 64)})
+		config = append(config, [2]string{"width", strconv.Itoa(row.Width)},
+			[2]string{"density", strconv.FormatFloat(row.Density, 'g', -1, 64)})
 	}
 	return config
 }

@@ -41,7 +41,8 @@ func TestComm(t *testing.T) {
 			got = append(got, c.Name+" "+f.Reason)
 		}
 	}
-	want := []string{"transport=shm 10.00", "transport=shm 12.00", "transport=tcp 30.00", "transport=tcp rank 1 is wrong"}
+	want := []string{"transport=shm 10.00", "transport=shm 12.00", "transport=tcp 30.00",
+		"transport=tcp rank 1 is wrong"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -53,11 +54,14 @@ func TestComm(t *testing.T) {
 	}
 	run := model.Measured(1, nil, []int64{1})
 	run.Schema = result.Schema
-	if _, err := model.Load(slices.Concat(paths, []string{modeltest.Wrote(t, run)})); err == nil || !strings.Contains(err.Error(), "have nothing in common") {
+	if _, err := model.Load(slices.Concat(paths, []string{modeltest.Wrote(t, run)})); err == nil ||
+		!strings.Contains(err.Error(), "have nothing in common") {
 		t.Errorf("beside a run: %v", err)
 	}
-	empty := &micro.Result{Schema: micro.Schema, Error: "interrupted", Limits: []micro.Limit{}, Rows: []*micro.Row{}, Command: []string{"psbench"}}
-	if _, err := model.Load([]string{modeltest.Wrote(t, empty)}); err == nil || !strings.Contains(err.Error(), "has no rows: interrupted") {
+	empty := &micro.Result{Schema: micro.Schema, Error: "interrupted", Limits: []micro.Limit{}, Rows: []*micro.Row{},
+		Command: []string{"psbench"}}
+	if _, err := model.Load([]string{modeltest.Wrote(t, empty)}); err == nil ||
+		!strings.Contains(err.Error(), "has no rows: interrupted") {
 		t.Errorf("without rows: %v", err)
 	}
 }

@@ -92,7 +92,8 @@ func group(name string, runs []recorded) *Study {
 			s.Cells = append(s.Cells, c)
 		}
 		if rec.failed != "" {
-			c.Failed = append(c.Failed, Failure{Folder: rec.run.Folder, Round: len(c.Runs) + len(c.Failed), Reason: rec.failed})
+			c.Failed = append(c.Failed,
+				Failure{Folder: rec.run.Folder, Round: len(c.Runs) + len(c.Failed), Reason: rec.failed})
 			continue
 		}
 		rec.run.Round = len(c.Runs) + len(c.Failed)

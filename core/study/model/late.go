@@ -11,8 +11,8 @@ func (s *Study) IsLate(r *Run) bool {
 	return ok && r.Started.After(next)
 }
 
-// Settle derives what follows from the runs together: when the rounds of a study in rounds ended, and what cells left out of
-// their data.
+// Settle derives what follows from the runs together: when the rounds of a study in rounds ended, and what cells left
+// out of their data.
 func (s *Study) Settle() {
 	if s.InRounds {
 		s.setRounds()
@@ -20,7 +20,8 @@ func (s *Study) Settle() {
 	s.settleUnseen()
 }
 
-// setRounds notes when rounds ended: for each one when the first run of a later round of the baseline or of its A/A cell began.
+// setRounds notes when rounds ended: for each one when the first run of a later round of the baseline or of its A/A
+// cell began.
 func (s *Study) setRounds() {
 	s.next = map[int]time.Time{}
 	baseline := []*Cell{s.Cells[s.Baseline]}
@@ -44,7 +45,9 @@ func (s *Study) setRounds() {
 			}
 		}
 		if 2*late > len(c.Runs) {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("%s was run after the rounds of the baseline, and a drift of the machine since then looks like a difference: nothing is proven between them", c.Name))
+			s.Warnings = append(s.Warnings,
+				fmt.Sprintf("%s was run after the rounds of the baseline, and a drift of the machine since then looks like a difference: nothing is proven between them",
+					c.Name))
 		}
 	}
 }

@@ -32,13 +32,16 @@ func (l *Loader) Load(paths []string) (*Study, error) {
 func (l *Loader) load(paths []string) (*Study, error) {
 	switch {
 	case len(paths) == 0:
-		return nil, errors.New("no run is given: name the folder of a sweep, folders of runs, or files that --json left")
+		return nil, errors.New(
+			"no run is given: name the folder of a sweep, folders of runs, or files that --json left")
 	case len(paths) == 1 && sweep.IsSweep(paths[0]):
 		return l.loadSweep(paths[0])
 	}
 	for _, path := range paths {
 		if sweep.IsSweep(path) {
-			return nil, fmt.Errorf("%s is the folder of a sweep, which is a study by itself, but %d paths are given: name it alone", quote.Word(path), len(paths))
+			return nil, fmt.Errorf(
+				"%s is the folder of a sweep, which is a study by itself, but %d paths are given: name it alone",
+				quote.Word(path), len(paths))
 		}
 	}
 	if err := checkOnce(paths); err != nil {
@@ -61,7 +64,8 @@ func (l *Loader) load(paths []string) (*Study, error) {
 	}
 	for _, rec := range all {
 		if rec.comm != all[0].comm {
-			return nil, fmt.Errorf("%s and %s have nothing in common: one is of a run, the other of psbench comm", quote.Word(all[0].run.Folder), quote.Word(rec.run.Folder))
+			return nil, fmt.Errorf("%s and %s have nothing in common: one is of a run, the other of psbench comm",
+				quote.Word(all[0].run.Folder), quote.Word(rec.run.Folder))
 		}
 		if rec.early != "" && !slices.Contains(warnings, rec.early) {
 			warnings = append(warnings, rec.early)

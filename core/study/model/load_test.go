@@ -37,16 +37,20 @@ func TestCells(t *testing.T) {
 			[]Axis{{"server", []string{"a", "b"}}}, []string{"server=a 2", "server=b 1"},
 		},
 		"a value that follows is no axis": {
-			[]map[string]string{Config("server", "a", "ddp_hook", "rpc"), Config("server", "b", "ddp_hook", "allreduce")},
+			[]map[string]string{Config("server", "a", "ddp_hook", "rpc"),
+				Config("server", "b", "ddp_hook", "allreduce")},
 			[]Axis{{"server", []string{"a", "b"}}}, []string{"server=a 1", "server=b 1"},
 		},
 		"a value of its own is one, whoever chose it": {
-			[]map[string]string{Config("server", "a", "ddp_hook", "rpc"), Config("server", "a", "ddp_hook", "allreduce")},
+			[]map[string]string{Config("server", "a", "ddp_hook", "rpc"),
+				Config("server", "a", "ddp_hook", "allreduce")},
 			[]Axis{{"ddp_hook", []string{"rpc", "allreduce"}}}, []string{"ddp_hook=rpc 1", "ddp_hook=allreduce 1"},
 		},
 		"values that change together are one axis": {
-			[]map[string]string{Config("server", "a", "ntrainer", "1"), Config("server", "b", "ntrainer", "2"), Config("server", "b", "ntrainer", "2")},
-			[]Axis{{"server+ntrainer", []string{"a,1", "b,2"}}}, []string{"server+ntrainer=a,1 1", "server+ntrainer=b,2 2"},
+			[]map[string]string{Config("server", "a", "ntrainer", "1"), Config("server", "b", "ntrainer", "2"),
+				Config("server", "b", "ntrainer", "2")},
+			[]Axis{{"server+ntrainer", []string{"a,1", "b,2"}}},
+			[]string{"server+ntrainer=a,1 1", "server+ntrainer=b,2 2"},
 		},
 		"a setting that some have not": {
 			[]map[string]string{Config("server", "a"), Config("server", "a", "data.max_val", "2")},
@@ -80,10 +84,12 @@ func TestLoad(t *testing.T) {
 	good, failed := Measured(1, Config("server", "a"), []int64{1}), Measured(2, Config("server", "a"), []int64{1})
 	failed.Complete, failed.Error = false, "trainer1 died"
 	for name, r := range map[string]*result.Result{"good.json": good, "failed.json.gz": failed} {
-		r.Schema = result.Schema
-		if err := result.Write(path(name), r, func() {}); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			r.Schema = result.Schema
+			if err := result.Write(path(name), r, func() {}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if err := os.WriteFile(path("torn.json"), []byte(`{"schema": "psb`), 0o600); err != nil {
 		t.Fatal(err)
@@ -92,7 +98,8 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Cells) != 1 || len(s.Cells[0].Runs) != 1 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "torn.json is not a result that can be read") {
+	if len(s.Cells) != 1 || len(s.Cells[0].Runs) != 1 || len(s.Warnings) != 1 ||
+		!strings.Contains(s.Warnings[0], "torn.json is not a result that can be read") {
 		t.Errorf("%+v", s)
 	}
 	if d := cmp.Diff([]Failure{{path("failed.json.gz"), 1, "trainer1 died"}}, s.Cells[0].Failed); d != "" {
@@ -101,7 +108,8 @@ func TestLoad(t *testing.T) {
 	if s.Title != "2 runs" {
 		t.Errorf("the title is %s", s.Title)
 	}
-	if s, err := Load([]string{path("good.json")}); err != nil || s.Name != path("good.json") || s.Title != "good.json" {
+	if s, err := Load([]string{path("good.json")}); err != nil || s.Name != path("good.json") ||
+		s.Title != "good.json" {
 		t.Errorf("%v, %v", s, err)
 	}
 	for _, paths := range [][]string{nil, {path("torn.json")}, {path("none.json"), path("torn.json")}} {
@@ -112,10 +120,13 @@ func TestLoad(t *testing.T) {
 }
 
 func TestTitleIsTheLastPartOfAPath(t *testing.T) {
-	for path, want := range map[string]string{"study": "study", "/data/runs/a/": "a", "/": "/", "a b": "a b", "a\x1b": `"a\x1b"`} {
-		if got := TitleOf(path); got != want {
-			t.Errorf("the title of %q is %s, want %s", path, got, want)
-		}
+	for path, want := range map[string]string{"study": "study", "/data/runs/a/": "a", "/": "/", "a b": "a b",
+		"a\x1b": `"a\x1b"`} {
+		t.Run(path, func(t *testing.T) {
+			if got := TitleOf(path); got != want {
+				t.Errorf("the title of %q is %s, want %s", path, got, want)
+			}
+		})
 	}
 }
 
@@ -124,10 +135,12 @@ func TestMetricOf(t *testing.T) {
 		"throughput": "", "thruput": `unknown metric "thruput"; did you mean "throughput"?`,
 		"elephant": `unknown metric "elephant"; the nearest of 29 metrics are `,
 	} {
-		_, err := MetricOf(name)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := MetricOf(name)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		})
 	}
 }
 
@@ -141,14 +154,17 @@ func TestRoundsOfSeveralHosts(t *testing.T) {
 	}
 	for want, events := range map[string][]journal.Event{
 		"": {
-			event("node1", "a/0", journal.Done), event("node1", "b/0", journal.Done), event("node2", "a/1", journal.Done), event("node2", "b/1", journal.Done),
+			event("node1", "a/0", journal.Done), event("node1", "b/0", journal.Done),
+			event("node2", "a/1", journal.Done), event("node2", "b/1", journal.Done),
 			event("node3", "b/1", journal.Running), event("node3", "b/1", journal.Done), // the first counts
 			event("node3", "b/0", journal.Failed),
 			{Run: "a/0", State: journal.Done, Writer: "strange"},
 		},
 		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3): how these differ is in what it compares": {
-			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done), event("node1", "a/10", journal.Done),
-			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done), {Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
+			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done),
+			event("node1", "a/10", journal.Done),
+			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done),
+			{Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
 		},
 	} {
 		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })

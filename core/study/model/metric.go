@@ -20,7 +20,8 @@ func MetricFor(name string, studies ...*Study) (Metric, error) {
 			return by, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		if i > 0 && metric != by {
-			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", studies[0].Name, by.Name, s.Name, metric.Name)
+			return Metric{}, fmt.Errorf("%s is compared by %s, but %s by %s: name one with --metric", studies[0].Name,
+				by.Name, s.Name, metric.Name)
 		}
 		by = metric
 	}
@@ -65,25 +66,31 @@ const (
 // Metrics are those that runs may have.
 var Metrics = []Metric{
 	{Throughput, "samples/s", Higher, "samples of all trainers in a second of the measured pass"},
-	{TimePerBatch, "ms", Lower, "median of the iterations, each from the end of the one before to its own, by its slowest trainer"},
+	{TimePerBatch, "ms", Lower,
+		"median of the iterations, each from the end of the one before to its own, by its slowest trainer"},
 	{"time_per_batch_p95", "ms", Lower, "95th percentile of the same, from 20 iterations on"},
 	{P99, "ms", Lower, "99th percentile of the same, from 100 iterations on"},
 	{HeldOutLoss, "loss", Lower, "loss on the held-out samples after the last epoch"},
 	{"held_out_accuracy", "share", Higher, "share of the held-out targets that are hit after the last epoch"},
 	{"held_out_auc", "share", Higher, "area under the ROC curve of the held-out samples after the last epoch"},
 	{"final_loss", "loss", Lower, "mean loss of the last epoch's iterations, of all trainers"},
-	{LeftOut, "%", Lower, "share of an epoch's samples that no trainer of the run trained on; of studies where a run left out any"},
-	{"bytes_per_batch", "B", Lower, "bytes of gradients that a trainer hands to its hook in an iteration; those of a table with as many rows as they can have"},
+	{LeftOut, "%", Lower,
+		"share of an epoch's samples that no trainer of the run trained on; of studies where a run left out any"},
+	{"bytes_per_batch", "B", Lower,
+		"bytes of gradients that a trainer hands to its hook in an iteration; those of a table with as many rows as they can have"},
 	{Compute, "%", Higher, "share of the iterations in forward and backward pass and optimizer"},
 	{Hooking, "%", Lower, "share in which hooks block their trainers and have not called their links"},
 	{Waiting, "%", Lower, "share in which trainers wait for the last one"},
-	{Moving, "%", Lower, "share in which trainers are blocked for bytes that move or are reduced: exposed communication that is neither waiting nor a hook's own time, lookups, parameters"},
+	{Moving, "%", Lower,
+		"share in which trainers are blocked for bytes that move or are reduced: exposed communication that is neither waiting nor a hook's own time, lookups, parameters"},
 	{"time_data", "ms", Lower, "mean of the iterations of all trainers in which they get data"},
 	{"time_compute", "ms", Lower, "the same in forward and backward pass and optimizer"},
 	{"time_hook", "ms", Lower, "the same in hooks that block their trainers and have not called their links"},
 	{"time_waiting", "ms", Lower, "the same in waiting for the last trainer"},
-	{"time_transfer", "ms", Lower, "the same in being blocked while bytes move; of an all-reduce, while they are added too"},
-	{"time_reduction", "ms", Lower, "the same in being blocked while a server has all gradients of a bucket and has not answered all"},
+	{"time_transfer", "ms", Lower,
+		"the same in being blocked while bytes move; of an all-reduce, while they are added too"},
+	{"time_reduction", "ms", Lower,
+		"the same in being blocked while a server has all gradients of a bucket and has not answered all"},
 	{"time_rest", "ms", Lower, "the same in no part"},
 	{"time_codec", "ms", Lower, "the same in encoding and decoding, where hooks stamp it, wherever that is"},
 	{"time_straggler", "ms", Lower, "what trainers that came last cost the others, in the mean of the iterations"},
@@ -100,7 +107,8 @@ func MetricOf(name string) (Metric, error) {
 	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return Metrics[i], nil
 	}
-	return Metric{}, fmt.Errorf("unknown metric %s%s", quote.String(name), spelling.Hint(name, MetricNames(), "metrics", "docs/answer.md has all"))
+	return Metric{}, fmt.Errorf("unknown metric %s%s", quote.String(name),
+		spelling.Hint(name, MetricNames(), "metrics", "docs/answer.md has all"))
 }
 
 // MetricNames are the names of Metrics, in their order.
@@ -148,7 +156,8 @@ func (s *Study) has(m Metric) error {
 		return nil
 	}
 	names := slices.DeleteFunc(MetricNames(), func(name string) bool { return !have[name] })
-	return fmt.Errorf("no run has the metric %s; %s", m.Name, spelling.Choices(m.Name, names, "metrics that they have", "psbench export lists all"))
+	return fmt.Errorf("no run has the metric %s; %s", m.Name,
+		spelling.Choices(m.Name, names, "metrics that they have", "psbench export lists all"))
 }
 
 // Beats says whether a value is better than another one; NaN beats nothing, and everything beats NaN.

@@ -14,8 +14,11 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range Metrics {
-		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.Name, m.Unit, m.Better, m.Means); !strings.Contains(string(page), row) {
-			t.Errorf("docs/answer.md has no row\n%s", row)
-		}
+		t.Run(m.Name, func(t *testing.T) {
+			if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.Name, m.Unit, m.Better,
+				m.Means); !strings.Contains(string(page), row) {
+				t.Errorf("docs/answer.md has no row\n%s", row)
+			}
+		})
 	}
 }

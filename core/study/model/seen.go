@@ -12,8 +12,8 @@ import (
 type Seen struct {
 	Samples, Batches int // of an epoch, with those that were left out
 	Dropped          int // batches of each epoch that no trainer had
-	// DroppedShare and LateShare are of the samples of an epoch: those that no trainer had, and those that came after the
-	// end of a pass that was shorter.
+	// DroppedShare and LateShare are of the samples of an epoch: those that no trainer had, and those that came after
+	// the end of a pass that was shorter.
 	DroppedShare, LateShare float64
 	Trained                 int64 // samples in the whole pass, each as often as it was trained on
 	HeldOut                 int
@@ -24,7 +24,8 @@ func (s Seen) LeftOut() float64 { return s.DroppedShare + s.LateShare }
 
 func seenOf(r *result.Result) Seen {
 	d := r.Data
-	s := Seen{Samples: d.Samples, Batches: d.Batches, Dropped: d.DroppedBatches, Trained: r.Throughput.Samples, HeldOut: d.HeldOut}
+	s := Seen{Samples: d.Samples, Batches: d.Batches, Dropped: d.DroppedBatches, Trained: r.Throughput.Samples,
+		HeldOut: d.HeldOut}
 	if d.Samples <= 0 || len(d.SamplesPerTrainer) != len(d.BatchesPerTrainer) {
 		return s
 	}
@@ -51,8 +52,8 @@ func Learnt(cells []*Cell, m Metric) bool {
 	return m.Learns() || slices.ContainsFunc(cells, func(c *Cell) bool { return len(c.Of(HeldOutLoss)) > 0 })
 }
 
-// UnseenOf is what each cell with runs left out, where that is to be told: where cells differ in it, or are compared by what
-// was learnt. Data that a short pass did not come to counts only where something learnt is compared.
+// UnseenOf is what each cell with runs left out, where that is to be told: where cells differ in it, or are compared by
+// what was learnt. Data that a short pass did not come to counts only where something learnt is compared.
 func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 	learns := Learnt(cells, m)
 	out := map[*Cell]Unseen{}
@@ -61,7 +62,10 @@ func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 		if len(c.Runs) == 0 {
 			continue
 		}
-		u := Unseen{Seen: slices.MaxFunc(c.Runs, func(a, b *Run) int { return cmp.Compare(a.Seen.LeftOut(), b.Seen.LeftOut()) }).Seen}
+		u := Unseen{
+			Seen: slices.MaxFunc(c.Runs,
+				func(a, b *Run) int { return cmp.Compare(a.Seen.LeftOut(), b.Seen.LeftOut()) }).Seen,
+		}
 		if u.Share = u.DroppedShare; learns {
 			u.Share = u.LeftOut()
 		}

@@ -1,5 +1,5 @@
-// Package model is recorded runs as a matrix: cells, the runs of each, and the value that each run has. It judges nothing:
-// package verdict does that, and package words says it.
+// Package model is recorded runs as a matrix: cells, the runs of each, and the value that each run has. It judges
+// nothing: package verdict does that, and package words says it.
 package model
 
 import (
@@ -140,7 +140,8 @@ type Run struct {
 
 // Differences are those of what two runs ran in, and of the programs.
 func (r *Run) Differences(to *Run) []result.Difference {
-	return result.Differences(&result.Result{Environment: r.Environment, Plugins: r.Plugins}, &result.Result{Environment: to.Environment, Plugins: to.Plugins})
+	return result.Differences(&result.Result{Environment: r.Environment, Plugins: r.Plugins},
+		&result.Result{Environment: to.Environment, Plugins: to.Plugins})
 }
 
 // Epoch is what training had led to after an epoch, from the start of the measured pass.
@@ -211,7 +212,8 @@ func (s *Study) Explains(name string) bool {
 
 // Passing says whether a difference is of what is measured anew before or in each run, and comes and goes.
 func Passing(name string) bool {
-	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal", "bandwidth of memory", "step of the clock"}, name)
+	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal",
+		"bandwidth of memory", "step of the clock"}, name)
 }
 
 // OneRun says that the study is of a single run. Nothing is compared then, and nobody is told of cells.

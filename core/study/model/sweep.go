@@ -40,7 +40,9 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 		for _, k := range failures {
 			attempts += k
 		}
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%s failed, %s in all, and came to an end when repeated: the values are those of the repetition, and the failures count", screen.Count(n, "run"), times(attempts)))
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("%s failed, %s in all, and came to an end when repeated: the values are those of the repetition, and the failures count",
+				screen.Count(n, "run"), times(attempts)))
 	}
 	if warning := apart(events); warning != "" {
 		s.Warnings = append(s.Warnings, warning)
@@ -77,7 +79,8 @@ func (s *Study) leaveOut(planned []string) {
 
 // planned is a study whose runs are yet to come.
 func planned(p *sweep.Plan) *Study {
-	s := &Study{InRounds: true, Baseline: p.Baseline, Seed: p.Seed, Metric: p.Metric, Warnings: p.Warnings, Begun: p.Begun}
+	s := &Study{InRounds: true, Baseline: p.Baseline, Seed: p.Seed, Metric: p.Metric, Warnings: p.Warnings,
+		Begun: p.Begun}
 	for _, a := range p.Axes {
 		s.Axes = append(s.Axes, Axis(a))
 	}
@@ -113,8 +116,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// apart says which rounds were run by several hosts, "" if none: one was lost, or the sweep went on elsewhere, and what is done
-// is not run again.
+// apart says which rounds were run by several hosts, "" if none: one was lost, or the sweep went on elsewhere, and what
+// is done is not run again.
 func apart(events []journal.Event) string {
 	done, hosts := map[string]bool{}, map[int][]string{}
 	for _, e := range events {
@@ -137,7 +140,8 @@ func apart(events []journal.Event) string {
 	if len(rounds) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("several hosts ran parts of round %s: how these differ is in what it compares", strings.Join(rounds, ", "))
+	return fmt.Sprintf("several hosts ran parts of round %s: how these differ is in what it compares",
+		strings.Join(rounds, ", "))
 }
 
 // end is what became of a turn: a run, a failure, or neither while it waits.

@@ -29,11 +29,13 @@ func swept(t *testing.T, repeats int) (dir string, p *sweep.Plan) {
 		Name:     "made",
 		Axes:     []sweep.Axis{{Name: "server", Values: []string{"a", "b", "c"}}},
 		Binaries: []sweep.Binary{{Name: "psbench", Path: "/bin/psbench", SHA256: strings.Repeat("ab", 32)}},
-		Again:    true, Repeats: repeats, Seed: 7, Warnings: []string{"hook noop never uses the servers (in 2 of 3 cells)"},
+		Again:    true, Repeats: repeats, Seed: 7,
+		Warnings: []string{"hook noop never uses the servers (in 2 of 3 cells)"},
 	}
 	for _, server := range p.Axes[0].Values {
 		p.Cells = append(p.Cells, sweep.Cell{
-			Name: "server=" + server, Values: []string{server}, Binary: "/bin/psbench", Parts: map[string]string{"server": server},
+			Name: "server=" + server, Values: []string{server}, Binary: "/bin/psbench",
+			Parts:  map[string]string{"server": server},
 			Config: map[string]any{"server": server, sweep.SeedKey: json.Number("5")},
 		})
 	}
@@ -63,7 +65,8 @@ func ran(t *testing.T, dir string, p *sweep.Plan, turn sweep.Turn) {
 func states(s *model.Study) []string {
 	var out []string
 	for _, c := range slices.Concat(s.Cells, []*model.Cell{s.Again}) {
-		out = append(out, fmt.Sprintf("%s %s: %d runs, %d waiting, %d failed%s", c.ID, c.Name, len(c.Runs), c.Waiting, len(c.Failed), c.Skipped))
+		out = append(out, fmt.Sprintf("%s %s: %d runs, %d waiting, %d failed%s", c.ID, c.Name, len(c.Runs), c.Waiting,
+			len(c.Failed), c.Skipped))
 	}
 	return out
 }
@@ -77,7 +80,8 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := func(turn sweep.Turn, state journal.State, reason string) {
-		if err := w.Append(journal.Event{Run: turn.ID(), State: state, Reason: reason, Folder: turn.Folder}); err != nil {
+		if err := w.Append(journal.Event{Run: turn.ID(), State: state, Reason: reason,
+			Folder: turn.Folder}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +93,8 @@ func TestSweep(t *testing.T) {
 			case round == 3 && turn.Again: // its folder is torn
 				ran(t, dir, p, turn)
 				note(turn, journal.Done, "")
-				if err := os.WriteFile(filepath.Join(dir, turn.Folder, "result.json"), []byte(`{"schema"`), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, turn.Folder, "result.json"), []byte(`{"schema"`),
+					0o600); err != nil {
 					t.Fatal(err)
 				}
 			case round == 3: // its last line of the journal was lost
@@ -136,8 +141,11 @@ func TestSweep(t *testing.T) {
 	if err := words.WriteStudy(&text, s, words.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	golden.Require(t, filepath.Join("testdata", "sweep.txt"), strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
-	if d := cmp.Diff([]string{"hook noop never uses the servers (in 2 of 3 cells)", "3 runs failed, 3 times in all, and came to an end when repeated: the values are those of the repetition, and the failures count"}, s.Warnings); d != "" {
+	golden.Require(t, filepath.Join("testdata", "sweep.txt"),
+		strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
+	if d := cmp.Diff([]string{"hook noop never uses the servers (in 2 of 3 cells)",
+		"3 runs failed, 3 times in all, and came to an end when repeated: the values are those of the repetition, and the failures count"},
+		s.Warnings); d != "" {
 		t.Error(d)
 	}
 }
@@ -158,7 +166,8 @@ func TestSweepWhoseJournalIsCorrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Cells[0].Runs) != 1 || s.Cells[0].Waiting != 1 || len(s.Warnings) != 2 || !strings.Contains(s.Warnings[1], "is corrupted in line 1") {
+	if len(s.Cells[0].Runs) != 1 || s.Cells[0].Waiting != 1 || len(s.Warnings) != 2 ||
+		!strings.Contains(s.Warnings[1], "is corrupted in line 1") {
 		t.Errorf("%q, %q", states(s), s.Warnings)
 	}
 	if _, err := model.Load([]string{dir, dir}); err == nil || !strings.Contains(err.Error(), "name it alone") {

@@ -19,7 +19,8 @@ type TimeMetric struct{ Part, Metric string }
 // TimeMetrics are the parts that breakdown.Times has, which add up to the whole, and what hooks stamp beside.
 var TimeMetrics = []TimeMetric{
 	{breakdown.DataTime, "time_data"}, {breakdown.ComputeTime, "time_compute"}, {breakdown.HookTime, "time_hook"},
-	{breakdown.WaitingTime, "time_waiting"}, {breakdown.TransferTime, "time_transfer"}, {breakdown.ReductionTime, "time_reduction"}, {breakdown.UnaccountedFor, "time_rest"},
+	{breakdown.WaitingTime, "time_waiting"}, {breakdown.TransferTime, "time_transfer"},
+	{breakdown.ReductionTime, "time_reduction"}, {breakdown.UnaccountedFor, "time_rest"},
 	{"codec", "time_codec"},
 }
 
@@ -44,6 +45,7 @@ func (run *Run) takeTimes(b *breakdown.Breakdown, r *result.Result) {
 	}
 	if s, ok := b.Straggler(); ok {
 		run.Values["time_straggler"] = float64(s.AllNS) / 1e6
-		run.Straggler = &Straggler{s.Rank, float64(s.Times) / float64(max(1, s.Iterations)), float64(s.CostNS) / 1e6, r.ClockOf(s.Rank).Host}
+		run.Straggler = &Straggler{s.Rank, float64(s.Times) / float64(max(1, s.Iterations)), float64(s.CostNS) / 1e6,
+			r.ClockOf(s.Rank).Host}
 	}
 }

@@ -17,12 +17,14 @@ func runOf(folder string, r *result.Result) *Run {
 	iterations := breakdown.Iterations(r)
 	run := &Run{
 		Folder: folder, Started: r.Started, Seed: seedOf(r),
-		Values: map[string]float64{}, Environment: r.Environment, Plugins: r.Plugins, Facts: result.Facts(r.Processes), Warnings: r.Warnings,
+		Values: map[string]float64{}, Environment: r.Environment, Plugins: r.Plugins, Facts: result.Facts(r.Processes),
+		Warnings: r.Warnings,
 	}
 	for _, set := range iterations {
 		run.Iterations += len(set)
 		if len(run.Warnings) == len(r.Warnings) { // one set speaks for all
-			run.Warnings = append(run.Warnings[:len(r.Warnings):len(r.Warnings)], judge.IterationWarnings(milliseconds(set))...)
+			run.Warnings = append(run.Warnings[:len(r.Warnings):len(r.Warnings)],
+				judge.IterationWarnings(milliseconds(set))...)
 		}
 	}
 	run.take(r)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"testing"
@@ -19,14 +20,18 @@ import (
 func Measured(seed int, config map[string]string, epochs ...[]int64) *result.Result {
 	r := &result.Result{
 		Complete: true, Started: time.Unix(int64(seed), 0), Connected: [][]int{{0, 1}},
-		Processes:  []result.Process{{Rank: 0, Kind: "trainer", RSSMiB: 10}, {Rank: 1, Kind: "trainer", RSSMiB: 20}, {Rank: -1, Kind: "data", RSSMiB: 1}},
+		Processes: []result.Process{{Rank: 0, Kind: "trainer", RSSMiB: 10}, {Rank: 1, Kind: "trainer", RSSMiB: 20},
+			{Rank: -1, Kind: "data", RSSMiB: 1}},
 		Throughput: result.NewThroughput(100, 2), StartMS: 7,
 		Buckets: []tensor.BucketSpec{{Elements: 100}, {Sparse: true, Capacity: 3, Width: 4}},
-		Config:  []result.Value{{Key: "torch_seed", Value: seed, Origin: "flag"}, {Key: "json", Value: "a.json", Origin: "flag"}},
+		Config: []result.Value{{Key: "torch_seed", Value: seed, Origin: "flag"},
+			{Key: "json", Value: "a.json", Origin: "flag"}},
 	}
 	for _, key := range []string{"server", "ddp_hook", "ntrainer", "data.max_val"} {
 		if value, ok := config[key]; ok {
-			r.Config = append(r.Config, result.Value{Key: key, Value: value, Origin: map[bool]string{true: "flag", false: "derived"}[key != "ddp_hook"]})
+			r.Config = append(r.Config,
+				result.Value{Key: key, Value: value,
+					Origin: map[bool]string{true: "flag", false: "derived"}[key != "ddp_hook"]})
 		}
 	}
 	at := int64(1000)
@@ -59,16 +64,19 @@ func TestValues(t *testing.T) {
 		Throughput: 50, TimePerBatch: 20, HeldOutLoss: 0.25, "held_out_auc": 0.75, "final_loss": 0.75,
 		"bytes_per_batch": 400 + 3*(16+4), "peak_memory": 31, "start": 7,
 		Compute: 62.5, Waiting: 37.5, Moving: 0,
-		"time_data": 0, "time_compute": 12.5, "time_waiting": 7.5, "time_transfer": 0, "time_reduction": 0, "time_rest": 0, "time_straggler": 15,
+		"time_data": 0, "time_compute": 12.5, "time_waiting": 7.5, "time_transfer": 0, "time_reduction": 0,
+		"time_rest": 0, "time_straggler": 15,
 	}
 	if d := cmp.Diff(want, run.Values); d != "" {
 		t.Error(d)
 	}
 	// The hook of trainer 1 takes 2 ms of each exposed communication, and 1 ms before it, beside the trainer.
 	for m := range r.SeriesOf(1, "iteration_metric", "exposed communication").All() {
-		r.SeriesOf(1, stamps.HookMetric, stamps.HookBeside).Add(sdk.Measurement{Key: m.Key, StartNS: m.StartNS - 1e6, DurationNS: 3e6})
+		r.SeriesOf(1, stamps.HookMetric, stamps.HookBeside).Add(sdk.Measurement{Key: m.Key, StartNS: m.StartNS - 1e6,
+			DurationNS: 3e6})
 	}
-	maps.Copy(want, map[string]float64{"time_hook": 1, "time_waiting": 6.5, Hooking: 5, Waiting: 32.5, "time_straggler": 13})
+	maps.Copy(want,
+		map[string]float64{"time_hook": 1, "time_waiting": 6.5, Hooking: 5, Waiting: 32.5, "time_straggler": 13})
 	if d := cmp.Diff(want, runOf("a", r).Values); d != "" {
 		t.Errorf("with a hook: %s", d)
 	}
@@ -86,15 +94,18 @@ func TestValues(t *testing.T) {
 
 // A percentile stands where there are enough iterations for it, and what a run has nothing of is not there.
 func TestPercentilesNeedIterations(t *testing.T) {
-	for count, want := range map[int][3]bool{0: {}, 1: {true}, 19: {true}, 20: {true, true}, 99: {true, true}, 100: {true, true, true}} {
-		run := runOf("a", Measured(0, nil, make([]int64, count)))
-		var got [3]bool
-		for i, name := range []string{TimePerBatch, "time_per_batch_p95", P99} {
-			_, got[i] = run.Values[name]
-		}
-		if got != want {
-			t.Errorf("of %d iterations there are p50, p95, p99: %v, want %v", count, got, want)
-		}
+	for count, want := range map[int][3]bool{0: {}, 1: {true}, 19: {true}, 20: {true, true}, 99: {true, true},
+		100: {true, true, true}} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			run := runOf("a", Measured(0, nil, make([]int64, count)))
+			var got [3]bool
+			for i, name := range []string{TimePerBatch, "time_per_batch_p95", P99} {
+				_, got[i] = run.Values[name]
+			}
+			if got != want {
+				t.Errorf("of %d iterations there are p50, p95, p99: %v, want %v", count, got, want)
+			}
+		})
 	}
 	empty := runOf("a", &result.Result{})
 	if len(empty.Values) != 0 || empty.Epochs != nil {
@@ -127,16 +138,21 @@ func TestSilent(t *testing.T) {
 		change func(r *result.Result)
 		want   bool
 	}{
-		"connected":    {func(*result.Result) {}, false},
-		"alone":        {func(r *result.Result) { r.Connected, r.Processes = [][]int{{0}}, r.Processes[:1] }, false},
-		"noop":         {func(r *result.Result) { r.Connected = [][]int{{0}, {1}} }, true},
-		"unused":       {func(r *result.Result) { answered(r); r.Connected, r.Series = [][]int{{0}, {1}}, r.Series[:2] }, true},
+		"connected": {func(*result.Result) {}, false},
+		"alone":     {func(r *result.Result) { r.Connected, r.Processes = [][]int{{0}}, r.Processes[:1] }, false},
+		"noop":      {func(r *result.Result) { r.Connected = [][]int{{0}, {1}} }, true},
+		"unused": {func(r *result.Result) {
+			answered(r)
+			r.Connected, r.Series = [][]int{{0}, {1}}, r.Series[:2]
+		}, true},
 		"asynchronous": {func(r *result.Result) { answered(r); r.Connected = [][]int{{0}, {1}} }, false},
 	} {
-		r := Measured(0, nil, []int64{1, 2})
-		test.change(r)
-		if got := runOf("a", r).Silent; got != test.want {
-			t.Errorf("%s: silent %v, want %v", name, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := Measured(0, nil, []int64{1, 2})
+			test.change(r)
+			if got := runOf("a", r).Silent; got != test.want {
+				t.Errorf("%s: silent %v, want %v", name, got, test.want)
+			}
+		})
 	}
 }

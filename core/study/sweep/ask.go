@@ -22,7 +22,8 @@ import (
 // askTime is how long another psbench may take to answer Ask.
 const askTime = time.Minute
 
-// Ask starts another psbench, which says what configuration it makes of values. It does not inherit options from environ.
+// Ask starts another psbench, which says what configuration it makes of values. It does not inherit options from
+// environ.
 func Ask(ctx context.Context, environ []string, program string, values map[string]any) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

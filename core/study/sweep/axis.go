@@ -67,13 +67,15 @@ func (a axis) known() error {
 }
 
 // kinds are those whose parts have settings.
-var kinds = []string{string(sdk.KindServer), string(sdk.KindTrainer), string(sdk.KindHook), string(sdk.KindCriterion), string(sdk.KindData), string(sdk.KindModel)}
+var kinds = []string{string(sdk.KindServer), string(sdk.KindTrainer), string(sdk.KindHook), string(sdk.KindCriterion),
+	string(sdk.KindData), string(sdk.KindModel)}
 
 func knownKey(place, name string) error {
 	key := keyOf(name)
 	if kind, setting, ok := strings.Cut(key, "."); ok {
 		if !slices.Contains(kinds, kind) || setting == "" {
-			return fmt.Errorf("%s is no setting KIND.SETTING of a part: unknown kind %s%s", place, quote.String(kind), nearest(kind, kinds))
+			return fmt.Errorf("%s is no setting KIND.SETTING of a part: unknown kind %s%s", place, quote.String(kind),
+				nearest(kind, kinds))
 		}
 		return nil
 	}
@@ -86,7 +88,8 @@ func knownKey(place, name string) error {
 	} else if ok {
 		return fmt.Errorf("%s: --%s is no value that cells can differ in", place, o.Flag())
 	}
-	return fmt.Errorf("%s: unknown axis %s%s", place, quote.String(name), spelling.Hint(key, names, "axes", "psbench config shows all keys"))
+	return fmt.Errorf("%s: unknown axis %s%s", place, quote.String(name),
+		spelling.Hint(key, names, "axes", "psbench config shows all keys"))
 }
 
 // axisKeys are the options that can be an axis.
@@ -108,7 +111,8 @@ func (a axis) checkLabels() error {
 			return fmt.Errorf("%s has an empty value", a.place)
 		}
 		if !quote.Plain(v.label) {
-			return fmt.Errorf("%s has the value %s, which cannot be printed: give it a name without control characters", a.place, quote.String(v.label))
+			return fmt.Errorf("%s has the value %s, which cannot be printed: give it a name without control characters",
+				a.place, quote.String(v.label))
 		}
 		if seen[v.label] {
 			return fmt.Errorf("%s has the value %s twice", a.place, quote.String(v.label))
@@ -207,7 +211,8 @@ func (a axis) parseGroup(group map[string]any) (value, error) {
 		if key == "name" {
 			name, ok := item.(string)
 			if !ok || name == "" {
-				return v, fmt.Errorf("%s has a group with the name %s, which must be a text", a.place, option.Show(item))
+				return v, fmt.Errorf("%s has a group with the name %s, which must be a text", a.place,
+					option.Show(item))
 			}
 			v.label = name
 			continue
@@ -236,7 +241,8 @@ func (a axis) setsNothing(label string) error {
 	if label != "" {
 		group, name = "group "+quote.String(label), fmt.Sprintf(`"name": %s, `, quote.String(label))
 	}
-	return fmt.Errorf(`%s: %s sets no value: set what the other groups set to its usual value, as in {%s%q: VALUE}`, a.place, group, name, cmp.Or(a.sets, "batch_size"))
+	return fmt.Errorf(`%s: %s sets no value: set what the other groups set to its usual value, as in {%s%q: VALUE}`,
+		a.place, group, name, cmp.Or(a.sets, "batch_size"))
 }
 
 // keyOfGroups is a key that a group of the list sets, "" without one.

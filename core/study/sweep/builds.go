@@ -44,7 +44,8 @@ func (b *builds) add(name, path string) error {
 func (b *builds) find(build string) (program, registryFile string, err error) {
 	if strings.HasSuffix(build, ".json") {
 		if !executable.IsFile(build) {
-			return "", "", fmt.Errorf("build %s is no file: a build is a psbench, or a registry file of plugins", quote.Word(build))
+			return "", "", fmt.Errorf("build %s is no file: a build is a psbench, or a registry file of plugins",
+				quote.Word(build))
 		}
 		return b.own, build, nil
 	}
@@ -56,7 +57,9 @@ func (b *builds) find(build string) (program, registryFile string, err error) {
 		found, err = exec.LookPath("." + string(filepath.Separator) + build)
 	}
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return "", "", fmt.Errorf("build %s is no program that can be run: a build is a psbench, or a registry file of plugins", quote.Word(build))
+		return "", "",
+			fmt.Errorf("build %s is no program that can be run: a build is a psbench, or a registry file of plugins",
+				quote.Word(build))
 	}
 	if program, err = executable.Resolve(found); err != nil {
 		return "", "", err

@@ -29,7 +29,8 @@ func (p *Plan) check() error {
 	}
 	sums := map[string]string{}
 	for _, b := range p.Binaries {
-		if sum, err := hex.DecodeString(b.SHA256); err != nil || len(sum) != 32 || !filepath.IsAbs(b.Path) || sums[b.Path] != "" {
+		if sum, err := hex.DecodeString(b.SHA256); err != nil || len(sum) != 32 || !filepath.IsAbs(b.Path) ||
+			sums[b.Path] != "" {
 			return fmt.Errorf("binary %s must have an absolute path of its own and a SHA-256", quote.String(b.Name))
 		}
 		sums[b.Path] = b.SHA256
@@ -45,7 +46,8 @@ func (p *Plan) check() error {
 		ids[c.ID], names[c.Name] = c.Runs(), true
 	}
 	if id := p.identity(); id != p.Identity {
-		return fmt.Errorf("the identity is %s, but that of the cells is %s: somebody changed one of them", quote.String(p.Identity), id)
+		return fmt.Errorf("the identity is %s, but that of the cells is %s: somebody changed one of them",
+			quote.String(p.Identity), id)
 	}
 	return nil
 }
@@ -58,7 +60,8 @@ func (c Cell) check(axes int, sums map[string]string, before map[string]bool) er
 	if c.Skipped == "" {
 		n, _ := c.Config[SeedKey].(json.Number)
 		if _, err := strconv.ParseUint(string(n), 10, 64); err != nil {
-			return fmt.Errorf("%s of its configuration is %s but must be a whole number", SeedKey, quote.String(fmt.Sprint(c.Config[SeedKey])))
+			return fmt.Errorf("%s of its configuration is %s but must be a whole number", SeedKey,
+				quote.String(fmt.Sprint(c.Config[SeedKey])))
 		}
 		for _, path := range append([]string{c.Binary}, c.Plugins...) {
 			if sums[path] == "" {
@@ -67,7 +70,8 @@ func (c Cell) check(axes int, sums map[string]string, before map[string]bool) er
 		}
 	}
 	if id := c.identity(sums); c.ID != id {
-		return fmt.Errorf("its ID is %s, but that of its configuration is %s: somebody changed one of them", quote.String(c.ID), id)
+		return fmt.Errorf("its ID is %s, but that of its configuration is %s: somebody changed one of them",
+			quote.String(c.ID), id)
 	}
 	if c.Same != "" && !before[c.Same] {
 		return fmt.Errorf("it is the same as %s, which is no cell before it that runs", quote.String(c.Same))

@@ -57,7 +57,8 @@ func (p *Plan) Compare(now *Plan) Difference {
 	d.Repeats = change("repeats", fmt.Sprint(p.Repeats), fmt.Sprint(now.Repeats))
 	d.Again = change("again", fmt.Sprint(p.Again), fmt.Sprint(now.Again))
 	d.Hosts = change("hosts", orNone(strings.Join(p.Hosts, ", ")), orNone(strings.Join(now.Hosts, ", ")))
-	if before, after := p.Cells[p.Baseline], now.Cells[now.Baseline]; before.ID != after.ID && before.Name != after.Name {
+	if before, after := p.Cells[p.Baseline], now.Cells[now.Baseline]; before.ID != after.ID &&
+		before.Name != after.Name {
 		d.Baseline = change("baseline", before.Name, after.Name)
 	}
 	return d

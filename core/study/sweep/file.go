@@ -46,7 +46,8 @@ func (p *Plan) Write(dir string) error {
 	}
 	text, err := encode(onDisk{Schema, *p})
 	if err == nil && len(text) > jsonfile.MaxMiB<<20 {
-		err = fmt.Errorf("the plan of %d cells has more than %d MiB, which is the most that is read: divide the sweep", len(p.Cells), jsonfile.MaxMiB)
+		err = fmt.Errorf("the plan of %d cells has more than %d MiB, which is the most that is read: divide the sweep",
+			len(p.Cells), jsonfile.MaxMiB)
 	}
 	if err != nil {
 		return err
@@ -95,7 +96,8 @@ func Read(dir string) (*Plan, error) {
 			return nil, err
 		}
 		if hash(config) != hash(c.Config) {
-			return nil, fmt.Errorf("%s is not the configuration of cell %s that %s has: somebody changed it", quote.Word(path), quote.String(c.Name), PlanFile)
+			return nil, fmt.Errorf("%s is not the configuration of cell %s that %s has: somebody changed it",
+				quote.Word(path), quote.String(c.Name), PlanFile)
 		}
 	}
 	return p, nil
@@ -106,7 +108,8 @@ func parse(path string, data []byte) (*Plan, error) {
 	var f onDisk
 	var head struct{ Schema string }
 	if json.Unmarshal(data, &head) == nil && head.Schema != Schema {
-		return nil, fmt.Errorf("%s has the schema %s, but this psbench reads %s", quote.Word(path), quote.String(head.Schema), Schema)
+		return nil, fmt.Errorf("%s has the schema %s, but this psbench reads %s", quote.Word(path),
+			quote.String(head.Schema), Schema)
 	}
 	if err := jsonfile.Decode(path, data, &f); err != nil {
 		return nil, err

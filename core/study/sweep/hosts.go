@@ -36,7 +36,8 @@ func (p *Plan) CheckTasks(program, network string) error {
 			return fmt.Errorf("cell %s is run by %s, but the tasks of the launcher are of one psbench, %s: have runs go over hosts by --%s FILE",
 				c.Name, quote.Word(c.Binary), quote.Word(program), team.HostsFlag)
 		case wants != network:
-			return fmt.Errorf("cell %s has the interface %q, but the tasks of the launcher have %q: give one to all by --interface",
+			return fmt.Errorf(
+				"cell %s has the interface %q, but the tasks of the launcher have %q: give one to all by --interface",
 				c.Name, wants, network)
 		case !reflect.DeepEqual(c.Config["registry"], registry):
 			return fmt.Errorf("cell %s has other registry files than the baseline, but the tasks of the launcher have the same for all: have runs go over hosts by --%s FILE",

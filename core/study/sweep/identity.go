@@ -10,7 +10,8 @@ import (
 )
 
 // places are the options that say where something is: what is there counts, and not the place.
-var places = []string{"config", "registry", "no_user_registry", "model_config_path", "data_config_path", "server_config_path", "trainer_config_path"}
+var places = []string{"config", "registry", "no_user_registry", "model_config_path", "data_config_path",
+	"server_config_path", "trainer_config_path"}
 
 // Identify gives every cell its ID, and the plan its own.
 func (p *Plan) Identify() {

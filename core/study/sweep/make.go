@@ -100,12 +100,15 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 		return nil, err
 	}
 	if len(axes) == 0 && !s.alone {
-		return nil, fmt.Errorf("%s: a sweep needs an axis at least, as in --axis server=average,average_batch", s.origin)
+		return nil, fmt.Errorf("%s: a sweep needs an axis at least, as in --axis server=average,average_batch",
+			s.origin)
 	}
 	cells := 1
 	for _, a := range axes {
 		if cells *= len(a.values); cells > Most {
-			return nil, fmt.Errorf("the axes have more than %d cells, which is the most that a sweep can have: divide it into several", Most)
+			return nil, fmt.Errorf(
+				"the axes have more than %d cells, which is the most that a sweep can have: divide it into several",
+				Most)
 		}
 	}
 	if cells > Many && !m.Yes {
@@ -114,7 +117,8 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 	b := &maker{
 		Maker: m, spec: s, axes: axes,
 		registries: map[string]*registry.Registry{}, catalogues: map[string]said{},
-		unknown: map[int]error{}, used: map[string]bool{}, refused: map[int]error{}, made: map[string]error{}, tried: map[string]bool{}, failed: map[string]error{}, recorder: new(sdk.Recorder), notes: map[string]int{},
+		unknown: map[int]error{}, used: map[string]bool{}, refused: map[int]error{}, made: map[string]error{},
+		tried: map[string]bool{}, failed: map[string]error{}, recorder: new(sdk.Recorder), notes: map[string]int{},
 	}
 	if b.include, err = s.rulesOf("include", axes, s.Include); err != nil {
 		return nil, err
@@ -227,7 +231,8 @@ func (b *maker) checkSkipped() error {
 		return nil
 	}
 	first := b.plan.Cells[0]
-	return fmt.Errorf("no cell is left to run: all %d are skipped, the first, %s, since %s", len(b.plan.Cells), first.Name, first.Skipped)
+	return fmt.Errorf("no cell is left to run: all %d are skipped, the first, %s, since %s", len(b.plan.Cells),
+		first.Name, first.Skipped)
 }
 
 // baseline is the place of the first cell that fits what the specification says of it.

@@ -25,7 +25,10 @@ func (b *maker) makeParts(ctx context.Context, exp *config.Experiment) error {
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindData, sdk.KindModel} {
 		part, chosen := exp.Parts[kind]
 		if setting, what := part.OneTime(); kind == sdk.KindData && what != "" {
-			return &RefusedError{fmt.Errorf("%s %s: setting %s is %s, which only one run could read: write the samples to a file first", kind, part.Key, setting, what)}
+			return &RefusedError{
+				fmt.Errorf("%s %s: setting %s is %s, which only one run could read: write the samples to a file first",
+					kind, part.Key, setting, what),
+			}
 		}
 		if !chosen || part.Plugin.Name != registry.Builtin {
 			continue

@@ -23,11 +23,13 @@ func planOf(t testing.TB) *Plan {
 	for _, server := range p.Axes[0].Values {
 		for _, n := range p.Axes[1].Values {
 			p.Cells = append(p.Cells, Cell{
-				Name: fmt.Sprintf("server=%s ntrainer=%s", server, n), Values: []string{server, n}, Binary: "/bin/psbench",
-				Parts: map[string]string{"server": server},
+				Name: fmt.Sprintf("server=%s ntrainer=%s", server, n), Values: []string{server, n},
+				Binary: "/bin/psbench",
+				Parts:  map[string]string{"server": server},
 				Config: map[string]any{
-					"server": server, "ntrainer": json.Number(n), SeedKey: json.Number("5"), "model_config_path": "/home/me/models.json",
-					"set": map[string]any{"trainer": map[string]any{"lr": json.Number("0.1")}},
+					"server": server, "ntrainer": json.Number(n), SeedKey: json.Number("5"),
+					"model_config_path": "/home/me/models.json",
+					"set":               map[string]any{"trainer": map[string]any{"lr": json.Number("0.1")}},
 				},
 			})
 		}
@@ -65,11 +67,13 @@ func TestPlanThatSomebodyChanged(t *testing.T) {
 	for _, test := range []struct{ file, old, new, want string }{
 		{PlanFile, `"server": "sum"`, `"server": "mean"`, "but that of its configuration is"},
 		{PlanFile, `"repeats": 10`, `"repeats": 0`, "repeats is 0 but must be from 1 to 1000000"},
-		{PlanFile, `"repeats": 10`, `"repeats": 10, "begun": 10`, "begun is 10 but must be from 0 to less than repeats, which is 10"},
+		{PlanFile, `"repeats": 10`, `"repeats": 10, "begun": 10`,
+			"begun is 10 but must be from 0 to less than repeats, which is 10"},
 		{PlanFile, `"baseline": 0`, `"baseline": 3`, "baseline is 3, which is the place of no cell that runs"},
 		{PlanFile, `"identity": "`, `"identity": "0`, "somebody changed one of them"},
 		{PlanFile, `"seed": 7`, `"sead": 7`, `did you mean "seed"?`},
-		{PlanFile, Schema, "psbench.sweep/9", `has the schema "psbench.sweep/9", but this psbench reads psbench.sweep/1`},
+		{PlanFile, Schema, "psbench.sweep/9",
+			`has the schema "psbench.sweep/9", but this psbench reads psbench.sweep/1`},
 		{PlanFile, `"path": "/bin/psbench"`, `"path": "psbench"`, "must have an absolute path"},
 		{PlanFile, `"binary": "/bin/psbench"`, `"binary": "/bin/other"`, "of which there is no checksum"},
 		{PlanFile, "}\n", "", "unexpected end of JSON input"},
@@ -114,7 +118,8 @@ func TestTurns(t *testing.T) {
 		}
 		var ids []string
 		for _, turn := range turns {
-			if turn.Seed != 5+uint64(round) || turn.Round != round || turn.Folder != "runs/"+turn.ID() || turn.Again != strings.HasPrefix(turn.ID(), "again/") {
+			if turn.Seed != 5+uint64(round) || turn.Round != round || turn.Folder != "runs/"+turn.ID() ||
+				turn.Again != strings.HasPrefix(turn.ID(), "again/") {
 				t.Errorf("%+v", turn)
 			}
 			ids = append(ids, strings.Split(turn.ID(), "/")[0])
@@ -169,9 +174,11 @@ func TestCompare(t *testing.T) {
 			c.Name, c.Config = "server=x ntrainer=1", map[string]any{SeedKey: json.Number("0")}
 			p.Cells = append(p.Cells, c)
 		}, true, []string{"added: cell server=x ntrainer=1"}},
-		{"hosts", func(p *Plan) { p.Hosts = []string{"node1", "node2"} }, false, []string{"hosts was nothing and is node1, node2"}},
+		{"hosts", func(p *Plan) { p.Hosts = []string{"node1", "node2"} }, false,
+			[]string{"hosts was nothing and is node1, node2"}},
 		{"removed", func(p *Plan) { p.Cells = p.Cells[:2] }, false, []string{"removed: cell server=sum ntrainer=1"}},
-		{"baseline", func(p *Plan) { p.Baseline = 1 }, false, []string{"baseline was server=average ntrainer=1 and is server=average ntrainer=2"}},
+		{"baseline", func(p *Plan) { p.Baseline = 1 }, false,
+			[]string{"baseline was server=average ntrainer=1 and is server=average ntrainer=2"}},
 		{"binary", func(p *Plan) { p.Binaries[0].SHA256 = strings.Repeat("cd", 32) }, false, []string{
 			"binary psbench was sha256 abababababab and is sha256 cdcdcdcdcdcd in cells server=average ntrainer=1; server=average ntrainer=2; server=sum ntrainer=1",
 		}},
@@ -186,7 +193,8 @@ func TestCompare(t *testing.T) {
 			test.change(now)
 			now.Identify()
 			d := planOf(t).Compare(now)
-			if diff := cmp.Diff(test.want, d.Lines()); diff != "" || d.Extends() != test.extends || d.None() != (len(d.Lines()) == 0) {
+			if diff := cmp.Diff(test.want, d.Lines()); diff != "" || d.Extends() != test.extends ||
+				d.None() != (len(d.Lines()) == 0) {
 				t.Errorf("extends is %v, none is %v: %s", d.Extends(), d.None(), diff)
 			}
 		})

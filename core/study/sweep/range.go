@@ -31,12 +31,15 @@ func parseRange(text string) (numbers []string, isRange bool, err error) {
 	parts := aRange.FindStringSubmatch(text)
 	if parts == nil {
 		if looksRange.MatchString(text) {
-			return nil, true, fmt.Errorf("range %s must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2", quote.String(text))
+			return nil, true,
+				fmt.Errorf("range %s must be FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR, as in 1..8*2",
+					quote.String(text))
 		}
 		return nil, false, nil
 	}
 	if strings.Contains(text, "...") && !strings.HasPrefix(strings.TrimLeft(text, "+-"), ".") {
-		return nil, true, fmt.Errorf("range %s could end at %s or at 0%s: write two points, and a 0 before a third", quote.String(text), parts[2][1:], parts[2])
+		return nil, true, fmt.Errorf("range %s could end at %s or at 0%s: write two points, and a 0 before a third",
+			quote.String(text), parts[2][1:], parts[2])
 	}
 	first, last, step := decimal(parts[1]), decimal(parts[2]), big.NewRat(1, 1)
 	next := (*big.Rat).Add
@@ -49,7 +52,8 @@ func parseRange(text string) (numbers []string, isRange bool, err error) {
 	case first.Cmp(last) > 0:
 		return nil, true, fmt.Errorf("range %s is empty: %s is above %s", quote.String(text), parts[1], parts[2])
 	case parts[3] == "*" && (step.Cmp(one) <= 0 || first.Sign() <= 0):
-		return nil, true, fmt.Errorf("range %s has no end: a factor must be above 1, and the first value above 0", quote.String(text))
+		return nil, true, fmt.Errorf("range %s has no end: a factor must be above 1, and the first value above 0",
+			quote.String(text))
 	case parts[3] == "*":
 		next = (*big.Rat).Mul
 	case step.Sign() <= 0:

@@ -32,10 +32,12 @@ func (b *maker) checkBase() error {
 		key := keyOf(given)
 		o, known := option.Of(key)
 		if known && (o.Group == "output" || key == "config") {
-			return fmt.Errorf("base of %s sets %s, which a run of a sweep cannot have", b.spec.origin, quote.Word(given))
+			return fmt.Errorf("base of %s sets %s, which a run of a sweep cannot have", b.spec.origin,
+				quote.Word(given))
 		}
 		if axes[key] {
-			return fmt.Errorf("base of %s sets %s, which is an axis too: leave one of them out", b.spec.origin, quote.Word(given))
+			return fmt.Errorf("base of %s sets %s, which is an axis too: leave one of them out", b.spec.origin,
+				quote.Word(given))
 		}
 	}
 	var err error

@@ -22,8 +22,10 @@ func specSchema() *jsonschema.Schema {
 	axes, _ := s.Properties.Get("axes")
 	axes.Items = &jsonschema.Schema{
 		Type: "object", MinProperties: &one, MaxProperties: &one,
-		Description:          "the axis by its name: an option, KIND.SETTING of a part, build, or any name of groups",
-		AdditionalProperties: &jsonschema.Schema{Description: `a list of values, of ranges such as "1..8*2", or of groups {"name": ..., KEY: VALUE}; or one of them`},
+		Description: "the axis by its name: an option, KIND.SETTING of a part, build, or any name of groups",
+		AdditionalProperties: &jsonschema.Schema{
+			Description: `a list of values, of ranges such as "1..8*2", or of groups {"name": ..., KEY: VALUE}; or one of them`,
+		},
 	}
 	return s
 }
@@ -46,9 +48,12 @@ func TestSpecificationsSatisfyTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, bad := range []string{`{}`, `{"axes": [{}]}`, `{"axes": [{"server": ["a"], "data": ["b"]}]}`, `{"axes": [], "base": {"epoch": 1}}`, `{"axes": [], "repeats": 0}`} {
-		if check(bad) == nil {
-			t.Errorf("the schema accepts %s", bad)
-		}
+	for _, bad := range []string{`{}`, `{"axes": [{}]}`, `{"axes": [{"server": ["a"], "data": ["b"]}]}`,
+		`{"axes": [], "base": {"epoch": 1}}`, `{"axes": [], "repeats": 0}`} {
+		t.Run(bad, func(t *testing.T) {
+			if check(bad) == nil {
+				t.Errorf("the schema accepts %s", bad)
+			}
+		})
 	}
 }

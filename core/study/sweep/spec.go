@@ -54,7 +54,8 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 		return nil, err
 	}
 	if !quote.Plain(s.Name) {
-		return nil, fmt.Errorf("%s: name is %s, which cannot be printed: give one without control characters", name, quote.String(s.Name))
+		return nil, fmt.Errorf("%s: name is %s, which cannot be printed: give one without control characters", name,
+			quote.String(s.Name))
 	}
 	if _, err := s.allAxes(); err != nil {
 		return nil, err
@@ -75,7 +76,9 @@ const flagOrigin = "--axis"
 func (s *Spec) AddAxis(text string) error {
 	name, list, ok := strings.Cut(text, "=")
 	if !ok || strings.TrimSpace(name) == "" || list == "" {
-		return fmt.Errorf("--axis is %s but must be NAME=VALUE,VALUE..., as in server=average,average_batch or ntrainer=1..8*2", quote.String(text))
+		return fmt.Errorf(
+			"--axis is %s but must be NAME=VALUE,VALUE..., as in server=average,average_batch or ntrainer=1..8*2",
+			quote.String(text))
 	}
 	a := axis{name: strings.TrimSpace(name), place: "--axis " + quote.Word(strings.TrimSpace(name))}
 	if slices.ContainsFunc(s.axes, func(other axis) bool { return keyOf(other.name) == keyOf(a.name) }) {
@@ -146,7 +149,9 @@ func (s *Spec) allAxes() ([]axis, error) {
 func (s *Spec) parseAxis(place int, given map[string]any) (axis, error) {
 	var a axis
 	if len(given) != 1 {
-		return a, fmt.Errorf(`%s: axis %d has %d keys but must have one, its name, as in {"server": ["average", "sum"]}`, s.origin, place+1, len(given))
+		return a, fmt.Errorf(
+			`%s: axis %d has %d keys but must have one, its name, as in {"server": ["average", "sum"]}`, s.origin,
+			place+1, len(given))
 	}
 	for name, raw := range given {
 		a.name, a.place = name, fmt.Sprintf("axis %s in %s", quote.Word(name), s.origin)

@@ -44,7 +44,9 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded): // as of data that takes long to read
-		b.notes[fmt.Sprintf("whether its parts take their settings and its data fits its model could not be told within %v", patience)]++
+		b.notes[fmt.Sprintf(
+			"whether its parts take their settings and its data fits its model could not be told within %v",
+			patience)]++
 	case err != nil:
 		err = &RefusedError{err}
 		b.failed[all] = err
@@ -60,7 +62,8 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 func questions(exp *config.Experiment) (list []string) {
 	of := func(kind sdk.Kind) string {
 		p := exp.Parts[kind]
-		return fmt.Sprintf("%s %q of %q %q %s %s", kind, p.Key, p.Plugin.Name, p.Plugin.Command, p.Plugin.SHA256, p.Settings)
+		return fmt.Sprintf("%s %q of %q %q %s %s", kind, p.Key, p.Plugin.Name, p.Plugin.Command, p.Plugin.SHA256,
+			p.Settings)
 	}
 	foreign := func(kind sdk.Kind) bool {
 		name := exp.Parts[kind].Plugin.Name
@@ -88,6 +91,7 @@ func chosen(v result.Value) bool {
 		return false
 	}
 	kind, _, _ := strings.Cut(v.Key, ".")
-	return slices.Contains([]string{"model", "data", "create_criterion", "criterion", "trainer", "model_config_path", "data_config_path"}, kind) &&
+	return slices.Contains([]string{"model", "data", "create_criterion", "criterion", "trainer", "model_config_path",
+		"data_config_path"}, kind) &&
 		!strings.HasPrefix(v.Key, "trainer.")
 }

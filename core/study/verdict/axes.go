@@ -43,7 +43,8 @@ func slicesOf(s *model.Study, axis int, m model.Metric, barred map[*model.Cell]b
 }
 
 // Duels are comparisons of cells that differ in one axis alone, all judged together: whether an axis matters, and
-// which of its values is best, is read from the same ones. In each slice the first cell and the best one meet all others.
+// which of its values is best, is read from the same ones. In each slice the first cell and the best one meet all
+// others.
 type Duels struct {
 	study   *model.Study
 	metric  model.Metric
@@ -51,8 +52,8 @@ type Duels struct {
 	Changes map[[2]*model.Cell]judge.Change // by the cells that ran: from the first to the second
 }
 
-// DuelsOf judges each pair of experiments once, in however many slices it is. Cells that are barred take part, but the best of
-// those that are not meets all others as well.
+// DuelsOf judges each pair of experiments once, in however many slices it is. Cells that are barred take part, but the
+// best of those that are not meets all others as well.
 func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels {
 	d := &Duels{s, m, barred, map[[2]*model.Cell]judge.Change{}}
 	var pairs []judge.Pair
@@ -64,7 +65,8 @@ func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels
 		}
 		for _, l := range slicesOf(s, axis, m, nil) {
 			eligible := l
-			eligible.cells = slices.DeleteFunc(slices.Clone(l.cells), func(c *model.Cell) bool { return barred[s.Resolved(c)] })
+			eligible.cells = slices.DeleteFunc(slices.Clone(l.cells),
+				func(c *model.Cell) bool { return barred[s.Resolved(c)] })
 			first := []*model.Cell{l.cells[0], d.best(l)}
 			if len(eligible.cells) > 0 {
 				first = append(first, d.best(eligible))
@@ -74,7 +76,8 @@ func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels
 					at := [2]*model.Cell{s.Resolved(a), s.Resolved(b)}
 					if back := [2]*model.Cell{at[1], at[0]}; a != b && !seen[at] && !seen[back] {
 						seen[at] = true
-						pairs, of = append(pairs, judge.Pair{Old: runsOf(s, a, m.Name), New: runsOf(s, b, m.Name)}), append(of, at)
+						pairs, of = append(pairs, judge.Pair{Old: runsOf(s, a, m.Name), New: runsOf(s, b, m.Name)}),
+							append(of, at)
 					}
 				}
 			}
@@ -100,7 +103,8 @@ func (d *Duels) best(l Slice) *model.Cell {
 // beats says whether a cell is proven to be better than another one.
 func (d *Duels) beats(a, b *model.Cell) bool {
 	a, b = d.study.Resolved(a), d.study.Resolved(b)
-	return d.Changes[[2]*model.Cell{a, b}].Verdict == judge.Worse || d.Changes[[2]*model.Cell{b, a}].Verdict == judge.Better
+	return d.Changes[[2]*model.Cell{a, b}].Verdict == judge.Worse ||
+		d.Changes[[2]*model.Cell{b, a}].Verdict == judge.Better
 }
 
 // winner is the cell of a slice that is proven to be better than all others, or nil.
@@ -114,8 +118,8 @@ func (d *Duels) winner(l Slice) *model.Cell {
 	return best
 }
 
-// ordered are the pairs of values of an axis of which a slice proves that the first is better: the first of the slice and
-// another one, or its winner and all others. The best is chosen by the runs, and differs from a single one of cells
+// ordered are the pairs of values of an axis of which a slice proves that the first is better: the first of the slice
+// and another one, or its winner and all others. The best is chosen by the runs, and differs from a single one of cells
 // that are all the same too often.
 func (d *Duels) ordered(axis int, l Slice) map[[2]string]bool {
 	pairs := map[[2]string]bool{}
@@ -151,7 +155,8 @@ func (d *Duels) orders(axis int) (all []map[[2]string]bool) {
 func (d *Duels) Differing() []bool {
 	differ := make([]bool, len(d.study.Axes))
 	for axis := range differ {
-		differ[axis] = slices.ContainsFunc(d.orders(axis), func(pairs map[[2]string]bool) bool { return len(pairs) > 0 })
+		differ[axis] = slices.ContainsFunc(d.orders(axis),
+			func(pairs map[[2]string]bool) bool { return len(pairs) > 0 })
 	}
 	return differ
 }

@@ -93,12 +93,15 @@ func Along(s *model.Study, axis string, metric model.Metric) (*Comparison, error
 	at := slices.IndexFunc(s.Axes, func(a model.Axis) bool { return a.Name == axis })
 	switch {
 	case at < 0:
-		return nil, fmt.Errorf("%s has no axis %s; %s: name two studies, or one of these with --axis", s.Name, quote.String(axis), spelling.Choices(axis, axisNames(s), "axes", ""))
+		return nil, fmt.Errorf("%s has no axis %s; %s: name two studies, or one of these with --axis", s.Name,
+			quote.String(axis), spelling.Choices(axis, axisNames(s), "axes", ""))
 	case len(s.Axes[at].Values) < 2:
-		return nil, fmt.Errorf("axis %s of %s has one value, so there is nothing to compare", quote.String(axis), s.Name)
+		return nil, fmt.Errorf("axis %s of %s has one value, so there is nothing to compare", quote.String(axis),
+			s.Name)
 	}
 	values := s.Axes[at].Values
-	c := &Comparison{Metric: metric, Old: axis + "=" + values[0], New: axis + "=" + strings.Join(values[1:], ","), along: true, of: s}
+	c := &Comparison{Metric: metric, Old: axis + "=" + values[0], New: axis + "=" + strings.Join(values[1:], ","),
+		along: true, of: s}
 	var pairs []cells
 	for _, cell := range s.Measured() {
 		if cell.Values[at] == values[0] {
@@ -111,7 +114,8 @@ func Along(s *model.Study, axis string, metric model.Metric) (*Comparison, error
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("no cell of %s has runs with %s=%s and with another value: there is nothing to compare", s.Name, axis, values[0])
+		return nil, fmt.Errorf("no cell of %s has runs with %s=%s and with another value: there is nothing to compare",
+			s.Name, axis, values[0])
 	}
 	c.Held = yardstickOf(s, metric)
 	c.Floor, c.Against = c.Held.Floor, "the baseline and its A/A cell"
@@ -145,7 +149,8 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	for _, p := range all {
 		pair := judge.Pair{Old: c.runs(p.old), New: c.runs(p.new)}
 		if len(pair.Old.Values) == 0 || len(pair.New.Values) == 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s is left out: not both sides have runs with %s", p.name, c.Metric.Name))
+			c.Warnings = append(c.Warnings,
+				fmt.Sprintf("%s is left out: not both sides have runs with %s", p.name, c.Metric.Name))
 			continue
 		}
 		warned.add(p.name, "old", pair.Old.Values)
@@ -158,11 +163,14 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 		crashed = append(crashed, was.exceeds(mostOld))
 		c.bar(p.name, "old", was, mostOld)
 		c.bar(p.name, "new", is, mostNew)
-		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old.Values), New: judge.Of(pair.New.Values), Barred: is.exceeds(mostNew)})
+		c.Rows = append(c.Rows, CellChange{Name: p.name, Old: judge.Of(pair.Old.Values), New: judge.Of(pair.New.Values),
+			Barred: is.exceeds(mostNew)})
 		differ.add(p.old, p.new)
 	}
 	if len(pairs) == 0 {
-		return fmt.Errorf("no cell has runs with %s on both sides, so there is nothing to compare: choose another --metric", c.Metric.Name)
+		return fmt.Errorf(
+			"no cell has runs with %s on both sides, so there is nothing to compare: choose another --metric",
+			c.Metric.Name)
 	}
 	c.Differences = differ.texts()
 	logs := 0.0
@@ -217,13 +225,15 @@ func (c *Comparison) fewRuns(pairs []judge.Pair) {
 		}
 	}
 	if unprovable > 0 {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("too few runs to prove anything in %d of %s: %d on each side are the least for so many comparisons",
-			unprovable, screen.Count(len(pairs), "cell"), least))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf(
+				"too few runs to prove anything in %d of %s: %d on each side are the least for so many comparisons",
+				unprovable, screen.Count(len(pairs), "cell"), least))
 	}
 }
 
-// runs are those of a cell: in rounds, if both sides were made in the same ones. Along an axis the baseline has those of its
-// A/A cell as well, as in the table of the study.
+// runs are those of a cell: in rounds, if both sides were made in the same ones. Along an axis the baseline has those
+// of its A/A cell as well, as in the table of the study.
 func (c *Comparison) runs(cell *model.Cell) judge.Runs {
 	if c.of != nil {
 		return runsOf(c.of, cell, c.Metric.Name)
@@ -247,7 +257,9 @@ func (c *Comparison) note(studies ...*model.Study) {
 			failed += len(cell.Failed)
 		}
 		if failed > 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s of %s did not come to the end and count for nothing", screen.Count(failed, "run"), s.Name))
+			c.Warnings = append(c.Warnings,
+				fmt.Sprintf("%s of %s did not come to the end and count for nothing", screen.Count(failed, "run"),
+					s.Name))
 		}
 	}
 }
@@ -258,13 +270,15 @@ func (c *Comparison) nothing(old, fresh *model.Study, keys []string) error {
 		if len(s.Measured()) == 0 {
 			for _, cell := range s.Cells {
 				if len(cell.Failed) > 0 {
-					return fmt.Errorf("%s has no complete run (%s), so there is nothing to compare", s.Name, cell.Failed[0].Reason)
+					return fmt.Errorf("%s has no complete run (%s), so there is nothing to compare", s.Name,
+						cell.Failed[0].Reason)
 				}
 			}
 			return fmt.Errorf("%s has no complete run, so there is nothing to compare", s.Name)
 		}
 	}
-	return fmt.Errorf("%s and %s have no cell in common by %s, so there is nothing to compare", old.Name, fresh.Name, strings.Join(keys, ", "))
+	return fmt.Errorf("%s and %s have no cell in common by %s, so there is nothing to compare", old.Name, fresh.Name,
+		strings.Join(keys, ", "))
 }
 
 // Fails names the cells that are proven worse by more than a share, and those of which that cannot be told:

@@ -17,7 +17,9 @@ func byValues(s *model.Study, keys []string) (map[string]*model.Cell, error) {
 	for _, c := range s.Measured() {
 		at := valuesOf(c, keys)
 		if out[at] != nil {
-			return nil, fmt.Errorf("%s has several cells with the configuration of %s: compare them with each other, by --axis", s.Name, cmp.Or(c.Name, "its runs"))
+			return nil, fmt.Errorf(
+				"%s has several cells with the configuration of %s: compare them with each other, by --axis", s.Name,
+				cmp.Or(c.Name, "its runs"))
 		}
 		out[at] = c
 	}

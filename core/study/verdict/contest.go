@@ -46,7 +46,8 @@ func IsWork(axis string) bool {
 		if setting == "engine" || setting == "blas" { // which compute the same in another way
 			continue
 		}
-		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data", "operation", "bytes", "sparse", "mode"}, kind) {
+		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data", "operation", "bytes",
+			"sparse", "mode"}, kind) {
 			return true
 		}
 	}
@@ -79,7 +80,8 @@ func enter(s *model.Study, m model.Metric) []*Contest {
 		name := workOf(s, c)
 		i := slices.IndexFunc(all, func(o *Contest) bool { return o.Name == name })
 		if i < 0 {
-			i, all = len(all), append(all, &Contest{Study: s, Yardstick: y, Name: name, medians: map[*model.Cell]float64{}, levels: map[*model.Cell]float64{}, Losses: map[*model.Cell]Loss{}})
+			i, all = len(all), append(all, &Contest{Study: s, Yardstick: y, Name: name,
+				medians: map[*model.Cell]float64{}, levels: map[*model.Cell]float64{}, Losses: map[*model.Cell]Loss{}})
 		}
 		if bounds[c] {
 			all[i].Bounds = append(all[i].Bounds, c)

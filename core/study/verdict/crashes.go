@@ -11,8 +11,8 @@ import (
 // DefaultMostFailed is the share of failed runs above which a cell cannot win.
 const DefaultMostFailed = 0.1
 
-// Tally counts how often runs of a cell ended. A run that failed and came to its end when repeated has failed all the same: who
-// repeats runs for long enough would have each cell win.
+// Tally counts how often runs of a cell ended. A run that failed and came to its end when repeated has failed all the
+// same: who repeats runs for long enough would have each cell win.
 type Tally struct{ Failed, Ended int }
 
 func tallyOfAll(cells ...*model.Cell) (t Tally) {
@@ -84,7 +84,9 @@ func (c *Comparison) tally(cell *model.Cell) Tally {
 // bar warns that a side of a comparison crashes.
 func (c *Comparison) bar(cell, side string, t Tally, most float64) {
 	if t.exceeds(most) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s (%s): %d of %d runs failed, more than %s, so the others prove nothing in its favour", cell, side, t.Failed, t.Ended, screen.Percent(most)))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("%s (%s): %d of %d runs failed, more than %s, so the others prove nothing in its favour", cell,
+				side, t.Failed, t.Ended, screen.Percent(most)))
 	}
 }
 
@@ -103,6 +105,7 @@ func lost(s *model.Study) []*model.Cell {
 func (c *Comparison) lose(cells []*model.Cell) {
 	for _, cell := range cells {
 		c.Lost = append(c.Lost, cell.Name)
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is left out: all of %s failed", cell.Name, screen.Count(len(cell.Failed), "run")))
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("%s is left out: all of %s failed", cell.Name, screen.Count(len(cell.Failed), "run")))
 	}
 }

@@ -28,7 +28,8 @@ func TestWhoCrashes(t *testing.T) {
 			cell := func(done, failed int) *model.Cell {
 				return &model.Cell{Runs: make([]*model.Run, done), Failed: make([]model.Failure, failed)}
 			}
-			s := &model.Study{Cells: []*model.Cell{cell(c.done, c.failed)}, Again: cell(c.againDone, c.againFailed), MostFailed: &c.most}
+			s := &model.Study{Cells: []*model.Cell{cell(c.done, c.failed)}, Again: cell(c.againDone, c.againFailed),
+				MostFailed: &c.most}
 			if got := crashes(s, s.Cells[0]); got != c.want {
 				t.Errorf("%v, not %v", got, c.want)
 			}

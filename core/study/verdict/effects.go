@@ -22,9 +22,9 @@ type Effects struct {
 type Effect struct {
 	Axis int
 	// Share is of the variance between the cells: what the axis explains beside those that were taken into account
-	// before it, in the mean of several orders of the axes. So all shares and what is combined are the whole, and of axes that
-	// go together where cells are missing, each is credited with a part of what both explain. Of relative importance in
-	// regression this is the mean over orders by Lindeman, Merenda and Gold (1980).
+	// before it, in the mean of several orders of the axes. So all shares and what is combined are the whole, and of
+	// axes that go together where cells are missing, each is credited with a part of what both explain. Of relative
+	// importance in regression this is the mean over orders by Lindeman, Merenda and Gold (1980).
 	Share float64
 	// Low and high are its values with the least and the largest factor, and change is from one to the other.
 	Low, High string
@@ -100,8 +100,8 @@ func EffectsOf(s *model.Study, m model.Metric) Effects {
 	return out
 }
 
-// importance is what each of some axes explains of a total, in the mean of the orders that begin with each of them, forwards and
-// backwards. Those that are apart come first and explain nothing of it.
+// importance is what each of some axes explains of a total, in the mean of the orders that begin with each of them,
+// forwards and backwards. Those that are apart come first and explain nothing of it.
 func importance(points []point, axes, apart []int, total float64) []float64 {
 	shares := make([]float64, len(axes))
 	free := slices.DeleteFunc(slices.Clone(axes), func(axis int) bool { return slices.Contains(apart, axis) })

@@ -5,8 +5,9 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// family is the comparisons by a metric of which a study speaks: each cell with the baseline, and the best cell of each work
-// with each other one. They are judged together, so that a row of the table and a sentence say the same of the same two cells.
+// family is the comparisons by a metric of which a study speaks: each cell with the baseline, and the best cell of each
+// work with each other one. They are judged together, so that a row of the table and a sentence say the same of the
+// same two cells.
 type family struct {
 	Yardstick
 	pairs   []judge.Pair

@@ -15,7 +15,8 @@ func TestSharedRunsCountOnce(t *testing.T) {
 			if v[0] > "c" {
 				return modeltest.Plot{Same: "b"}
 			}
-			return modeltest.Plot{Throughput: map[string]float64{"a": 1000, "b": 1005, "c": 1010}[v[0]], Noise: 0.01, Runs: 10}
+			return modeltest.Plot{Throughput: map[string]float64{"a": 1000, "b": 1005, "c": 1010}[v[0]], Noise: 0.01,
+				Runs: 10}
 		})
 	}
 	few, many := study("a", "b", "c"), study("a", "b", "c", "d", "e", "f")

@@ -13,7 +13,8 @@ import (
 
 // started is a study of which each round takes a minute, and each cell's runs a second of it, one after the other.
 func started(rounds int) *model.Study {
-	s := modeltest.Made(modeltest.Servers, func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: rounds} })
+	s := modeltest.Made(modeltest.Servers,
+		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: rounds} })
 	for i, c := range s.All() {
 		for _, r := range c.Runs {
 			r.Started = time.Unix(int64(60*r.Round+i), 0)
@@ -44,10 +45,12 @@ func TestLateRuns(t *testing.T) {
 			}
 			s.Settle()
 			old, fresh := runsOf(s, s.Cells[0], model.Throughput), runsOf(s, s.Cells[2], model.Throughput)
-			if got := judge.Compare([]judge.Pair{{Old: old, New: fresh}}, true, judge.Floor{Change: 0.01, Runs: 8})[0]; got.Rounds != c.rounds {
+			if got := judge.Compare([]judge.Pair{{Old: old, New: fresh}}, true,
+				judge.Floor{Change: 0.01, Runs: 8})[0]; got.Rounds != c.rounds {
 				t.Errorf("it is compared in %d rounds, not %d: %+v", got.Rounds, c.rounds, fresh)
 			}
-			if warned := strings.Contains(fmt.Sprint(s.Warnings), "was run after the rounds of the baseline"); warned != c.warning {
+			if warned := strings.Contains(fmt.Sprint(s.Warnings),
+				"was run after the rounds of the baseline"); warned != c.warning {
 				t.Errorf("the warnings are %q", s.Warnings)
 			}
 		})

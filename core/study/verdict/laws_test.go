@@ -45,7 +45,8 @@ func TestNothingMatters(t *testing.T) {
 	matter := 0
 	for seed := range uint64(400) {
 		random := splitmix.New(seed, 0)
-		s := modeltest.Made([]model.Axis{{Name: "server", Values: strings.Split("abcdefghij", "")}}, func([]string) modeltest.Plot { return modeltest.Plot{} })
+		s := modeltest.Made([]model.Axis{{Name: "server", Values: strings.Split("abcdefghij", "")}},
+			func([]string) modeltest.Plot { return modeltest.Plot{} })
 		for _, c := range append(s.Cells, s.Again) {
 			modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10}.Fill(c, random)
 		}
@@ -60,34 +61,42 @@ func TestNothingMatters(t *testing.T) {
 
 // The shares of axes are those that were put in, whether or not cells are missing.
 func TestEffects(t *testing.T) {
-	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}}, {Name: "ntrainer", Values: []string{"1", "2", "4"}}}
+	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
+		{Name: "ntrainer", Values: []string{"1", "2", "4"}}}
 	factor := map[string]float64{"a": 1, "b": 1.1, "c": 1.2, "1": 1, "2": 2, "4": 4}
 	for _, missing := range []string{"", "a/4 b/4", "a/2 a/4 b/4 c/1"} {
-		s := modeltest.Made(axes, func(v []string) modeltest.Plot {
-			if strings.Contains(missing, strings.Join(v, "/")) {
-				return modeltest.Plot{Skipped: "a rule"}
+		t.Run(missing, func(t *testing.T) {
+			s := modeltest.Made(axes, func(v []string) modeltest.Plot {
+				if strings.Contains(missing, strings.Join(v, "/")) {
+					return modeltest.Plot{Skipped: "a rule"}
+				}
+				return modeltest.Plot{Throughput: 100 * factor[v[0]] * factor[v[1]], Runs: 6}
+			})
+			e := EffectsOf(s, modeltest.Throughput(t))
+			if len(e.Axes) != 2 || math.Abs(e.Combined) > 1e-9 {
+				t.Fatalf("without %q: %+v", missing, e)
 			}
-			return modeltest.Plot{Throughput: 100 * factor[v[0]] * factor[v[1]], Runs: 6}
+			trainers, servers := e.Axes[0], e.Axes[1]
+			if trainers.Axis != 1 || math.Abs(trainers.Change-3) > 1e-6 || math.Abs(servers.Change-0.2) > 1e-6 ||
+				math.Abs(trainers.Share+servers.Share-1) > 1e-9 {
+				t.Errorf("without %q: %+v", missing, e)
+			}
 		})
-		e := EffectsOf(s, modeltest.Throughput(t))
-		if len(e.Axes) != 2 || math.Abs(e.Combined) > 1e-9 {
-			t.Fatalf("without %q: %+v", missing, e)
-		}
-		trainers, servers := e.Axes[0], e.Axes[1]
-		if trainers.Axis != 1 || math.Abs(trainers.Change-3) > 1e-6 || math.Abs(servers.Change-0.2) > 1e-6 || math.Abs(trainers.Share+servers.Share-1) > 1e-9 {
-			t.Errorf("without %q: %+v", missing, e)
-		}
 	}
 }
 
 // Cells compete along the axes that change how the same is computed, and along no others.
 func TestWork(t *testing.T) {
 	for axis, want := range map[string]bool{
-		"server": false, "ntrainer": false, "batch_size": false, "build": false, "model.blas": false, "model.engine": false, "server+ddp_hook": false,
-		"model": true, "data.sample_count": true, "model.embedding_dim": true, "server+model": true, "operation+bytes": true,
+		"server": false, "ntrainer": false, "batch_size": false, "build": false, "model.blas": false,
+		"model.engine": false, "server+ddp_hook": false,
+		"model": true, "data.sample_count": true, "model.embedding_dim": true, "server+model": true,
+		"operation+bytes": true,
 	} {
-		if IsWork(axis) != want {
-			t.Errorf("along %s there is other work: %v", axis, !want)
-		}
+		t.Run(axis, func(t *testing.T) {
+			if IsWork(axis) != want {
+				t.Errorf("along %s there is other work: %v", axis, !want)
+			}
+		})
 	}
 }

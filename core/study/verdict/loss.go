@@ -20,10 +20,10 @@ type Loss struct {
 // rounding is by how much of itself a loss may change where sums are added up in another order.
 const rounding = 1e-6
 
-// judgeLosses compares the held-out losses of all cells with those of the references, all works together. Runs of the same
-// seed are compared with each other, since they train on the same samples from the same weights. That finds changes which are
-// smaller than those from seed to seed, and so matter to nobody: a cell is barred for larger ones only. The A/A cell has the
-// seeds of the baseline, so its losses are the same ones and count for nothing.
+// judgeLosses compares the held-out losses of all cells with those of the references, all works together. Runs of the
+// same seed are compared with each other, since they train on the same samples from the same weights. That finds
+// changes which are smaller than those from seed to seed, and so matter to nobody: a cell is barred for larger ones
+// only. The A/A cell has the seeds of the baseline, so its losses are the same ones and count for nothing.
 func judgeLosses(all []*Contest) {
 	metric, err := model.MetricOf(model.HeldOutLoss)
 	if err != nil {
@@ -50,7 +50,8 @@ func judgeLosses(all []*Contest) {
 			if len(own.Values) == 0 {
 				continue
 			}
-			o.Losses[c] = Loss{Median: judge.Of(own.Values).Median, Reference: judge.Of(reference.Values).Median, Floor: floor}
+			o.Losses[c] = Loss{Median: judge.Of(own.Values).Median, Reference: judge.Of(reference.Values).Median,
+				Floor: floor}
 			if c != o.Reference {
 				pairs, places = append(pairs, paired(reference, own)), append(places, place{o, c})
 			}
@@ -69,7 +70,8 @@ func judgeLosses(all []*Contest) {
 
 // barNoNumbers bars cells whose loss is no number where another one's is.
 func (o *Contest) barNoNumbers() {
-	known := slices.ContainsFunc(o.Cells, func(c *model.Cell) bool { l, ok := o.Losses[c]; return ok && !math.IsNaN(l.Median) })
+	known := slices.ContainsFunc(o.Cells,
+		func(c *model.Cell) bool { l, ok := o.Losses[c]; return ok && !math.IsNaN(l.Median) })
 	for c, l := range o.Losses {
 		if l.barred = l.barred || known && math.IsNaN(l.Median); l.barred {
 			o.Losses[c] = l

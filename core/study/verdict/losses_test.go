@@ -9,14 +9,15 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// lossy is a study of so many cells beside the baseline, with a seed for each round. Losses differ from seed to seed by 0.5 % in
-// all cells alike, and by 2 % in each by itself. The last cell has losses that are worse by a share.
+// lossy is a study of so many cells beside the baseline, with a seed for each round. Losses differ from seed to seed by
+// 0.5 % in all cells alike, and by 2 % in each by itself. The last cell has losses that are worse by a share.
 func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 	axis := model.Axis{Name: "server"}
 	for i := range cells + 1 {
 		axis.Values = append(axis.Values, fmt.Sprint(i))
 	}
-	s := modeltest.Made([]model.Axis{axis}, func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 10} })
+	s := modeltest.Made([]model.Axis{axis},
+		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 10} })
 	for round := range 10 {
 		seed := 0.3 * (1 + 0.005*random.NormFloat64())
 		for i, c := range s.Cells {
@@ -25,7 +26,8 @@ func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 				c.Runs[round].Values[model.HeldOutLoss] *= 1 + worse
 			}
 		}
-		s.Again.Runs[round].Values[model.HeldOutLoss] = s.Cells[0].Runs[round].Values[model.HeldOutLoss] // of the same seed
+		// of the same seed
+		s.Again.Runs[round].Values[model.HeldOutLoss] = s.Cells[0].Runs[round].Values[model.HeldOutLoss]
 	}
 	return s
 }
@@ -48,7 +50,8 @@ func TestBarredForLoss(t *testing.T) {
 				}
 			}
 			for range 20 {
-				if barred := barredOf(lossy(cells, 0.2, random), m); len(barred) == 1 && barred[0].Name == fmt.Sprintf("server=%d", cells) {
+				if barred := barredOf(lossy(cells, 0.2, random), m); len(barred) == 1 &&
+					barred[0].Name == fmt.Sprintf("server=%d", cells) {
 					right++
 				}
 			}
@@ -103,7 +106,8 @@ func TestLossesArePairedBySeed(t *testing.T) {
 	// The A/A cell's losses are the baseline's once more.
 	s.Again = nil
 	if got := lossOf(s); got.Change.P != want.Change.P || got.Floor != want.Floor {
-		t.Errorf("without the A/A cell, p is %v and the floor %+v, not %v and %+v", got.Change.P, got.Floor, want.Change.P, want.Floor)
+		t.Errorf("without the A/A cell, p is %v and the floor %+v, not %v and %+v", got.Change.P, got.Floor,
+			want.Change.P, want.Floor)
 	}
 	// All runs have one seed: they are no pairs.
 	for _, r := range s.AllRuns() {

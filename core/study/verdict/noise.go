@@ -101,7 +101,8 @@ func (n *Noise) Apart(metric string, studies ...*model.Study) (apart Apart, ok b
 	if err != nil {
 		return Apart{}, false
 	}
-	return Apart{floor, fmt.Sprintf("%d sessions of psbench noise on %s", len(n.Sessions), n.Started.Format(time.DateOnly))}, true
+	return Apart{floor,
+		fmt.Sprintf("%d sessions of psbench noise on %s", len(n.Sessions), n.Started.Format(time.DateOnly))}, true
 }
 
 // ReadNoise reads the file that Write left.
@@ -115,7 +116,8 @@ func ReadNoise(path string) (*Noise, error) {
 		return nil, err
 	}
 	if n.Schema != NoiseSchema {
-		return nil, fmt.Errorf("file %s has the schema %s but must have %s", quote.Word(path), quote.String(n.Schema), NoiseSchema)
+		return nil, fmt.Errorf("file %s has the schema %s but must have %s", quote.Word(path), quote.String(n.Schema),
+			NoiseSchema)
 	}
 	return n, nil
 }
@@ -167,7 +169,8 @@ func sessionOf(s *model.Study) Session {
 func (n *Noise) Add(s *model.Study) error {
 	measured := s.Measured()
 	if len(measured) != 1 {
-		return fmt.Errorf("%s has no run that came to its end, or more than one experiment, so it shows no noise", s.Name)
+		return fmt.Errorf("%s has no run that came to its end, or more than one experiment, so it shows no noise",
+			s.Name)
 	}
 	first := measured[0]
 	session, machine := sessionOf(s), MachineOf(first.Runs[0].Environment)
@@ -175,7 +178,8 @@ func (n *Noise) Add(s *model.Study) error {
 	case len(n.Sessions) == 0:
 		n.Schema, n.Started, n.Machine, n.Config = NoiseSchema, session.Started, machine, first.Config
 	case machine != n.Machine:
-		return fmt.Errorf("%s was measured on another machine, with %d cores of %s, than the first session, with %d of %s",
+		return fmt.Errorf(
+			"%s was measured on another machine, with %d cores of %s, than the first session, with %d of %s",
 			s.Name, machine.Cores, machine.CPU, n.Machine.Cores, n.Machine.CPU)
 	}
 	n.Sessions = append(n.Sessions, session)

@@ -76,10 +76,12 @@ func cellNotes(c *model.Cell, metric string) []note {
 		notes = append(notes, n)
 	}
 	if missing := len(c.Runs) - len(values); missing > 0 {
-		notes = append(notes, note{kind: "no value", title: "no value", example: fmt.Sprintf("%d of %s have no %s", missing, screen.Count(len(c.Runs), "run"), metric)})
+		notes = append(notes, note{kind: "no value", title: "no value",
+			example: fmt.Sprintf("%d of %s have no %s", missing, screen.Count(len(c.Runs), "run"), metric)})
 	}
 	if left, ok := c.Unseen[metric]; ok {
-		notes = append(notes, note{kind: "left out", title: screen.Percent(left.Share) + " left out", example: fmt.Sprintf("%s left out: %s", leftOutSum(left), whyLeftOut(left))})
+		notes = append(notes, note{kind: "left out", title: screen.Percent(left.Share) + " left out",
+			example: fmt.Sprintf("%s left out: %s", leftOutSum(left), whyLeftOut(left))})
 	}
 	return append(notes, runNotes(c)...)
 }
@@ -152,7 +154,8 @@ func warnings(cells []*model.Cell, metric string) []string {
 		for _, n := range cellNotes(c, metric) {
 			i := slices.IndexFunc(totals, func(t total) bool { return t.kind == n.kind })
 			if i < 0 {
-				i, totals = len(totals), append(totals, total{note: note{kind: n.kind, title: n.title, example: c.Name + ", " + n.example}})
+				i, totals = len(totals), append(totals,
+					total{note: note{kind: n.kind, title: n.title, example: c.Name + ", " + n.example}})
 			}
 			totals[i].cells++
 			totals[i].runs += n.runs
@@ -172,7 +175,8 @@ func warnings(cells []*model.Cell, metric string) []string {
 // Notes are the warnings of a cell by a metric in full, one of each kind.
 func Notes(s *model.Study, c *model.Cell, metric string) []string { return full(notesOf(s, c, metric)) }
 
-// Shorts are the warnings of a cell by a metric in a word or two, and whether it is among those that are barred from winning.
+// Shorts are the warnings of a cell by a metric in a word or two, and whether it is among those that are barred from
+// winning.
 func Shorts(s *model.Study, c *model.Cell, metric string, barred map[*model.Cell]bool) []string {
 	texts := shorts(notesOf(s, c, metric), len(c.Runs))
 	if c.Repeated > 0 {

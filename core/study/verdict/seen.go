@@ -14,7 +14,8 @@ import (
 func whyLeftOut(u model.Unseen) string {
 	var parts []string
 	if u.Dropped > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s of each epoch, so that connected trainers run equally many", u.Dropped, batches(u.Batches)))
+		parts = append(parts, fmt.Sprintf("%d of %s of each epoch, so that connected trainers run equally many",
+			u.Dropped, batches(u.Batches)))
 	}
 	if u.LateShare > 0 && u.Share > u.DroppedShare {
 		parts = append(parts, "what comes after the end of a pass that was shorter than an epoch")
@@ -46,7 +47,8 @@ func LeftOutText(u model.Unseen) string {
 func (p cells) otherData(m model.Metric) string {
 	both := []*model.Cell{p.old, p.new}
 	if left := model.UnseenOf(both, m); left != nil && math.Abs(left[p.old].Share-left[p.new].Share) > 1e-9 {
-		return fmt.Sprintf("the sides learn from different data: old left out %s, new %s", LeftOutText(left[p.old]), LeftOutText(left[p.new]))
+		return fmt.Sprintf("the sides learn from different data: old left out %s, new %s", LeftOutText(left[p.old]),
+			LeftOutText(left[p.new]))
 	}
 	if !model.Learnt(both, m) || Amounts(both, Trained) == "" {
 		return ""
@@ -86,5 +88,6 @@ func Amounts(cells []*model.Cell, of func(*model.Run) float64) string {
 	if low == nil || medians[high] <= 1.01*medians[low] {
 		return ""
 	}
-	return fmt.Sprintf("from %s samples at %s to %s samples at %s", screen.Thousands(int64(medians[low])), low.Name, screen.Thousands(int64(medians[high])), high.Name)
+	return fmt.Sprintf("from %s samples at %s to %s samples at %s", screen.Thousands(int64(medians[low])), low.Name,
+		screen.Thousands(int64(medians[high])), high.Name)
 }

@@ -1,5 +1,5 @@
-// Package verdict is what the runs of a study prove: which cell is best, by how much and how surely, what differs between two
-// studies, and what there is to warn of. It pairs the runs of cells and has package judge decide.
+// Package verdict is what the runs of a study prove: which cell is best, by how much and how surely, what differs
+// between two studies, and what there is to warn of. It pairs the runs of cells and has package judge decide.
 package verdict
 
 import (
@@ -46,7 +46,8 @@ type Judge struct {
 }
 
 // NewJudge prepares what comparisons by a metric with whatever baseline have in common: the noise floor,
-// which is that of the study's own baseline and its A/A cell, and the family of the comparisons that sentences speak of.
+// which is that of the study's own baseline and its A/A cell, and the family of the comparisons that sentences speak
+// of.
 func NewJudge(s *model.Study, m model.Metric) *Judge {
 	family := familyOf(s, m, enter(s, m))
 	return &Judge{s, m, family.Yardstick, family}
@@ -56,13 +57,15 @@ func NewJudge(s *model.Study, m model.Metric) *Judge {
 // baseline has the runs of its A/A cell as well, which is compared with nothing else.
 func (j *Judge) Against(baseline int) *Table {
 	s, m, y := j.study, j.metric, j.held
-	v := &Table{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.Floor, FloorOf: y.of, NoFloor: y.None, Held: y, Within: s.Within, InRounds: s.InRounds}
+	v := &Table{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.Floor, FloorOf: y.of, NoFloor: y.None, Held: y,
+		Within: s.Within, InRounds: s.InRounds}
 	own := baseline == s.Baseline
 	compared := j.rows(baseline)
 	for i, c := range s.Cells {
 		v.Rows[i] = Row{Cell: c, Estimate: judge.Of(ownRuns(s, c, m.Name).Values)}
 		if change, ok := compared[c]; ok {
-			v.Rows[i].Change, v.Rows[i].Compared = withhold(change, crashes(s, s.Counterpart(c, s.Cells[baseline])), crashes(s, c)), true
+			v.Rows[i].Change, v.Rows[i].Compared = withhold(change, crashes(s, s.Counterpart(c, s.Cells[baseline])),
+				crashes(s, c)), true
 		}
 	}
 	if s.Again != nil {
@@ -77,8 +80,8 @@ func (j *Judge) Against(baseline int) *Table {
 	return v
 }
 
-// rows are the changes of all cells that are compared with a baseline. With the study's own one they are of the family of the
-// sentences; another one has a family of its own, for which runs are needed as for the first.
+// rows are the changes of all cells that are compared with a baseline. With the study's own one they are of the family
+// of the sentences; another one has a family of its own, for which runs are needed as for the first.
 func (j *Judge) rows(baseline int) map[*model.Cell]judge.Change {
 	s, m := j.study, j.metric
 	changes := map[*model.Cell]judge.Change{}
@@ -99,7 +102,8 @@ func (j *Judge) rows(baseline int) map[*model.Cell]judge.Change {
 		if from == nil || from == c || c.Same != "" {
 			continue
 		}
-		if pair := (judge.Pair{Old: runsOf(s, from, m.Name), New: runsOf(s, c, m.Name)}); len(pair.Old.Values) > 0 && len(pair.New.Values) > 0 {
+		if pair := (judge.Pair{Old: runsOf(s, from, m.Name), New: runsOf(s, c, m.Name)}); len(pair.Old.Values) > 0 &&
+			len(pair.New.Values) > 0 {
 			pairs, cells = append(pairs, pair), append(cells, c)
 		}
 	}

@@ -33,14 +33,17 @@ func GoalOf(text string) (*Goal, error) {
 	}
 	name, value, ok := strings.Cut(text, "=")
 	if goalNames[name] == "" {
-		return nil, fmt.Errorf("target %s must be auc, accuracy or held_out_loss and a value, e.g. auc=0.80", quote.String(text))
+		return nil, fmt.Errorf("target %s must be auc, accuracy or held_out_loss and a value, e.g. auc=0.80",
+			quote.String(text))
 	}
 	x, err := numeral.Float(value, 64)
 	if !ok || err != nil {
-		return nil, fmt.Errorf("target %s has the value %s but must have a number, e.g. auc=0.80", quote.String(text), quote.String(value))
+		return nil, fmt.Errorf("target %s has the value %s but must have a number, e.g. auc=0.80", quote.String(text),
+			quote.String(value))
 	}
 	if most := mostOf(name); x < 0 || x > most {
-		return nil, fmt.Errorf("target %s has the value %s, which no run can reach: give one from 0 to %v", quote.String(text), quote.Text(value), most)
+		return nil, fmt.Errorf("target %s has the value %s, which no run can reach: give one from 0 to %v",
+			quote.String(text), quote.Text(value), most)
 	}
 	m, err := model.MetricOf(goalNames[name])
 	return &Goal{m, x}, err
@@ -128,8 +131,8 @@ type Lead struct {
 	Change judge.Change // from the second
 }
 
-// LeadOf judges the first of some prices against the others; nil without two that are not barred. A run that did not reach the goal
-// takes longer than any that did, and how much longer does not matter to the test.
+// LeadOf judges the first of some prices against the others; nil without two that are not barred. A run that did not
+// reach the goal takes longer than any that did, and how much longer does not matter to the test.
 func LeadOf(s *model.Study, prices []Price) *Lead {
 	prices = slices.DeleteFunc(slices.Clone(prices), func(p Price) bool { return p.Barred })
 	if len(prices) < 2 {
@@ -150,7 +153,8 @@ func LeadOf(s *model.Study, prices []Price) *Lead {
 		}
 		return out
 	}
-	y := Yardstick{Metric: model.Metric{Better: model.Lower}, Center: math.NaN(), None: errors.New("the baseline was not evaluated")}
+	y := Yardstick{Metric: model.Metric{Better: model.Lower}, Center: math.NaN(),
+		None: errors.New("the baseline was not evaluated")}
 	for _, p := range prices {
 		if p.Cell == s.Cells[s.Baseline] {
 			y.Floor, y.None = judge.FloorOf(capped(p.Seconds), s.Seed)
@@ -158,7 +162,8 @@ func LeadOf(s *model.Study, prices []Price) *Lead {
 	}
 	var pairs []judge.Pair
 	for _, p := range prices[1:] {
-		pairs = append(pairs, judge.Pair{Old: judge.Apart(capped(p.Seconds)), New: judge.Apart(capped(prices[0].Seconds))})
+		pairs = append(pairs,
+			judge.Pair{Old: judge.Apart(capped(p.Seconds)), New: judge.Apart(capped(prices[0].Seconds))})
 	}
 	changes := y.compare(pairs)
 	l := &Lead{Yardstick: y, Second: prices[1].Cell, Change: changes[0]}

@@ -11,11 +11,14 @@ import (
 // A run that did not reach the target is counted, and takes longer than all that did.
 func TestTargets(t *testing.T) {
 	for text, want := range map[string]string{
-		"auc": "must have a number", "auc=": "must have a number", "auc=NaN": "must have a number", "speed=3": "must be auc, accuracy or held_out_loss", "=3": "must be auc",
+		"auc": "must have a number", "auc=": "must have a number", "auc=NaN": "must have a number",
+		"speed=3": "must be auc, accuracy or held_out_loss", "=3": "must be auc",
 	} {
-		if _, err := GoalOf(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("target %q: %v, want %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := GoalOf(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("target %q: %v, want %q", text, err, want)
+			}
+		})
 	}
 	goal, err := GoalOf("loss=0.3")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// IsShare says whether the floor tells anything as a share: whether what it is relative to, as far as that is one value, is
-// above 0.
+// IsShare says whether the floor tells anything as a share: whether what it is relative to, as far as that is one
+// value, is above 0.
 func (y Yardstick) IsShare() bool { return math.IsNaN(y.Center) || y.Center > 0 }
 
 // sizedFloor is the noise floor of comparisons within sizes: the highest of those of the baseline at each size,

@@ -38,7 +38,8 @@ func changesTexts(s *model.Study, d *verdict.Duels) []string {
 		}
 		var text string
 		if len(winners) == 1 {
-			text = fmt.Sprintf("the best %s is %s in %d of %d combinations of the other axes", a.Name, winners[0], len(wins[winners[0]]), len(all))
+			text = fmt.Sprintf("the best %s is %s in %d of %d combinations of the other axes", a.Name, winners[0],
+				len(wins[winners[0]]), len(all))
 		} else {
 			var parts []string
 			for _, w := range winners {
@@ -64,7 +65,9 @@ func where(s *model.Study, axis int, winner string, wins map[string][]verdict.Sl
 		own := valuesOn(other, wins[winner])
 		overlap := false
 		for w, list := range wins {
-			overlap = overlap || w != winner && slices.ContainsFunc(valuesOn(other, list), func(v string) bool { return slices.Contains(own, v) })
+			overlap = overlap ||
+				w != winner &&
+					slices.ContainsFunc(valuesOn(other, list), func(v string) bool { return slices.Contains(own, v) })
 		}
 		if !overlap {
 			return "where " + placed(a.Name, strings.Join(own, " or "))

@@ -15,8 +15,10 @@ func BenchmarkText(b *testing.B) {
 	for i := range 250 {
 		values = append(values, fmt.Sprint(i))
 	}
-	s := modeltest.Made([]model.Axis{{Name: "ntrainer", Values: values}, {Name: "server", Values: []string{"a", "b", "c", "d"}}}, func(v []string) modeltest.Plot {
-		return modeltest.Plot{Throughput: 1000 + float64(len(v[0])*100+int(v[1][0])), Noise: 0.01, Loss: 0.3, Runs: 10, Iterations: 100}
+	s := modeltest.Made([]model.Axis{{Name: "ntrainer", Values: values},
+		{Name: "server", Values: []string{"a", "b", "c", "d"}}}, func(v []string) modeltest.Plot {
+		return modeltest.Plot{Throughput: 1000 + float64(len(v[0])*100+int(v[1][0])), Noise: 0.01, Loss: 0.3, Runs: 10,
+			Iterations: 100}
 	})
 	for b.Loop() {
 		if err := WriteStudy(io.Discard, s, Options{}); err != nil {

@@ -76,7 +76,8 @@ func moreText(m model.Metric, c judge.Change) string {
 	return size + " more"
 }
 
-// yardstickText is the floor as a share of what runs have, as many times more or less; in the unit of the metric where no share tells anything.
+// yardstickText is the floor as a share of what runs have, as many times more or less; in the unit of the metric where
+// no share tells anything.
 func yardstickText(y verdict.Yardstick) string {
 	if !y.IsShare() {
 		return withUnit(y.Metric, screen.Number(y.Floor.Change*math.Abs(y.Center)))
@@ -108,7 +109,8 @@ func floorOf(y verdict.Yardstick, c judge.Change) string {
 	return yardstickText(y)
 }
 
-// spreadText is how far runs are apart, as a share of their median where that tells anything, else in the unit of the metric.
+// spreadText is how far runs are apart, as a share of their median where that tells anything, else in the unit of the
+// metric.
 func spreadText(m model.Metric, e judge.Estimate) string {
 	if !e.SpreadIsShare() {
 		return "± " + withUnit(m, screen.Number(e.Deviation))

@@ -49,7 +49,8 @@ func checked(s *model.Study) string {
 		return text
 	}
 	sum := stats.Consume(shares)
-	text := fmt.Sprintf("%s of %s, %.2g %% of a pass (median; %.2g %% at most)", screen.Count(slicesOf, "slice"), screen.Count(runs-none, "run"), sum.P50, sum.Max)
+	text := fmt.Sprintf("%s of %s, %.2g %% of a pass (median; %.2g %% at most)", screen.Count(slicesOf, "slice"),
+		screen.Count(runs-none, "run"), sum.P50, sum.Max)
 	var not []string
 	for _, reason := range reasons {
 		not = append(not, fmt.Sprintf("%s in %s", quote.Message(reason), named(where[reason])))

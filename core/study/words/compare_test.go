@@ -25,7 +25,9 @@ func cellOf(config string, throughputs ...float64) *model.Cell {
 		c.Config[key], c.Values = value, append(c.Values, value)
 	}
 	for i, v := range throughputs {
-		c.Runs = append(c.Runs, &model.Run{Round: i, Values: map[string]float64{model.Throughput: v}, Environment: result.Environment{Cores: 2}})
+		c.Runs = append(c.Runs,
+			&model.Run{Round: i, Values: map[string]float64{model.Throughput: v},
+				Environment: result.Environment{Cores: 2}})
 	}
 	return c
 }
@@ -80,7 +82,8 @@ func TestCompareText(t *testing.T) {
 
 // What has no cells in common, or nothing measured, is refused in a sentence.
 func TestCompareRefuses(t *testing.T) {
-	a, b := studyOf("A", cellOf("server=a", 1), cellOf("server=b", 1)), studyOf("B", cellOf("server=c", 1), cellOf("server=d", 1))
+	a, b := studyOf("A", cellOf("server=a", 1), cellOf("server=b", 1)), studyOf("B", cellOf("server=c", 1),
+		cellOf("server=d", 1))
 	failed := &model.Study{Name: "C", Cells: []*model.Cell{{Failed: []model.Failure{{Reason: "no disk"}}}}}
 	builds := studyOf("D", cellOf("server=a ntrainer=1", 1), cellOf("server=a ntrainer=1", 1))
 	loss, err := model.MetricOf(model.HeldOutLoss)
@@ -95,8 +98,10 @@ func TestCompareRefuses(t *testing.T) {
 		{a, b, modeltest.Throughput(t), "A and B have no cell in common by server, so there is nothing to compare"},
 		{a, failed, modeltest.Throughput(t), "C has no complete run (no disk), so there is nothing to compare"},
 		{&model.Study{Name: "E"}, a, modeltest.Throughput(t), "E has no complete run, so there is nothing to compare"},
-		{a, a, loss, "no cell has runs with held_out_loss on both sides, so there is nothing to compare: choose another --metric"},
-		{a, builds, modeltest.Throughput(t), "D has several cells with the configuration of server=a ntrainer=1: compare them with each other, by --axis"},
+		{a, a, loss,
+			"no cell has runs with held_out_loss on both sides, so there is nothing to compare: choose another --metric"},
+		{a, builds, modeltest.Throughput(t),
+			"D has several cells with the configuration of server=a ntrainer=1: compare them with each other, by --axis"},
 	} {
 		if _, err := verdict.Compare(c.old, c.new, c.metric, fivePercent); err == nil || err.Error() != c.want {
 			t.Errorf("%s and %s: %v", c.old.Name, c.new.Name, err)
@@ -106,15 +111,18 @@ func TestCompareRefuses(t *testing.T) {
 		"model":    `A has no axis "model"; the axes are server, ntrainer: name two studies, or one of these with --axis`,
 		"ntrainer": `axis "ntrainer" of A has one value, so there is nothing to compare`,
 	} {
-		if _, err := verdict.Along(a, axis, modeltest.Throughput(t)); err == nil || err.Error() != want {
-			t.Errorf("along %s: %v", axis, err)
-		}
+		t.Run(axis, func(t *testing.T) {
+			if _, err := verdict.Along(a, axis, modeltest.Throughput(t)); err == nil || err.Error() != want {
+				t.Errorf("along %s: %v", axis, err)
+			}
+		})
 	}
 }
 
 // Two studies of one experiment each are compared whatever differs, and that is said.
 func TestCompareNamesConfiguration(t *testing.T) {
-	c, err := verdict.Compare(studyOf("A", cellOf("server=a", sixFrom(100)...)), studyOf("B", cellOf("server=b", sixFrom(100)...)), modeltest.Throughput(t), fivePercent)
+	c, err := verdict.Compare(studyOf("A", cellOf("server=a", sixFrom(100)...)),
+		studyOf("B", cellOf("server=b", sixFrom(100)...)), modeltest.Throughput(t), fivePercent)
 	if err != nil || len(c.Rows) != 1 || !slices.Equal(c.Differences, []string{"server: a → b"}) {
 		t.Error(c, err)
 	}
@@ -125,7 +133,8 @@ func TestCompareNamesConfiguration(t *testing.T) {
 func TestAlong(t *testing.T) {
 	s := studyOf("S",
 		cellOf("server=a ntrainer=1", sixFrom(100)...), cellOf("server=a ntrainer=2", sixFrom(200)...),
-		cellOf("server=b ntrainer=1", sixFrom(120)...), cellOf("server=b ntrainer=2", sixFrom(200)...), cellOf("server=c ntrainer=2"))
+		cellOf("server=b ntrainer=1", sixFrom(120)...), cellOf("server=b ntrainer=2", sixFrom(200)...),
+		cellOf("server=c ntrainer=2"))
 	s.Again = cellOf("", sixFrom(100)...)
 	s.Cells[0].Runs[0].Facts = map[string]string{"engine": "of a part that the other does not have"}
 	c, err := verdict.Along(s, "server", modeltest.Throughput(t))
@@ -148,7 +157,8 @@ func TestAlong(t *testing.T) {
 func TestAlongWithoutFloor(t *testing.T) {
 	s := studyOf("S", cellOf("server=a", 100, 101, 102), cellOf("server=b", sixFrom(200)...))
 	c, err := verdict.Along(s, "server", modeltest.Throughput(t))
-	if err != nil || c.Rows[0].Proven() || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[0], "nothing is proven: ") {
+	if err != nil || c.Rows[0].Proven() || len(c.Warnings) == 0 ||
+		!strings.HasPrefix(c.Warnings[0], "nothing is proven: ") {
 		t.Error(c, err)
 	}
 }
@@ -170,20 +180,23 @@ func TestFails(t *testing.T) {
 		"better":                   {model.Metric{}, row(judge.Better, 0.02, 0.08, 0.09), 0.07, false, false},
 		"not much, whatever it is": {model.Metric{}, row(judge.CannotTell, -0.01, 0, 0.01), 0.05, false, false},
 		"much, perhaps":            {model.Metric{}, row(judge.CannotTell, -0.07, 0, 0.01), 0.01, false, true},
-		"too few runs":             {model.Metric{}, row(judge.CannotTell, math.Inf(-1), 0, math.Inf(1)), 0.01, false, true},
-		"below a high floor":       {model.Metric{}, row(judge.CannotTell, -0.01, 0, 0.01), 0.06, false, true},
-		"slower":                   {lower, row(judge.Worse, 0.07, 0.08, 0.09), 0, true, false},
-		"slower, perhaps":          {lower, row(judge.CannotTell, -0.01, 0.03, 0.07), 0, false, true},
-		"as fast":                  {lower, row(judge.CannotTell, -0.07, -0.03, 0.01), 0, false, false},
+		"too few runs": {model.Metric{}, row(judge.CannotTell, math.Inf(-1), 0, math.Inf(1)), 0.01, false,
+			true},
+		"below a high floor": {model.Metric{}, row(judge.CannotTell, -0.01, 0, 0.01), 0.06, false, true},
+		"slower":             {lower, row(judge.Worse, 0.07, 0.08, 0.09), 0, true, false},
+		"slower, perhaps":    {lower, row(judge.CannotTell, -0.01, 0.03, 0.07), 0, false, true},
+		"as fast":            {lower, row(judge.CannotTell, -0.07, -0.03, 0.01), 0, false, false},
 	} {
-		if c.metric.Better == "" {
-			c.metric.Better = model.Higher
-		}
-		c.row.Floor = c.floor
-		proven, open := (&verdict.Comparison{Metric: c.metric, Rows: []verdict.CellChange{c.row}}).Fails(0.05)
-		if len(proven) > 0 != c.proven || len(open) > 0 != c.open {
-			t.Errorf("%s: proven %v, open %v", name, proven, open)
-		}
+		t.Run(name, func(t *testing.T) {
+			if c.metric.Better == "" {
+				c.metric.Better = model.Higher
+			}
+			c.row.Floor = c.floor
+			proven, open := (&verdict.Comparison{Metric: c.metric, Rows: []verdict.CellChange{c.row}}).Fails(0.05)
+			if len(proven) > 0 != c.proven || len(open) > 0 != c.open {
+				t.Errorf("%s: proven %v, open %v", name, proven, open)
+			}
+		})
 	}
 }
 
@@ -199,11 +212,14 @@ func TestMetricFor(t *testing.T) {
 		{"", []*model.Study{timed, timed}, model.TimePerBatch},
 		{model.HeldOutLoss, []*model.Study{plain, timed}, model.HeldOutLoss},
 	} {
-		if m, err := model.MetricFor(c.name, c.studies...); err != nil || m.Name != c.want {
-			t.Errorf("%+v: %v, %v", c, m, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if m, err := model.MetricFor(c.name, c.studies...); err != nil || m.Name != c.want {
+				t.Errorf("%+v: %v, %v", c, m, err)
+			}
+		})
 	}
-	if _, err := model.MetricFor("", plain, timed); err == nil || err.Error() != "A is compared by throughput, but B by time_per_batch: name one with --metric" {
+	if _, err := model.MetricFor("", plain, timed); err == nil ||
+		err.Error() != "A is compared by throughput, but B by time_per_batch: name one with --metric" {
 		t.Error(err)
 	}
 }
@@ -216,7 +232,8 @@ func TestCompareNamesEnvironments(t *testing.T) {
 		if i > 3 {
 			r.Environment.Cores = 4
 		}
-		old.Cells[0].Runs[i].Facts, r.Facts = map[string]string{"torch": "2.4", "same": "yes"}, map[string]string{"torch": "2.5", "same": "yes"}
+		old.Cells[0].Runs[i].Facts, r.Facts = map[string]string{"torch": "2.4",
+			"same": "yes"}, map[string]string{"torch": "2.5", "same": "yes"}
 	}
 	old.Warnings, fresh.Warnings = []string{"the same"}, []string{"the same"}
 	c, err := verdict.Compare(old, fresh, modeltest.Throughput(t), fivePercent)

@@ -23,7 +23,8 @@ func WriteComparison(w io.Writer, c *verdict.Comparison, width int) error {
 		}
 		page.Line(0, "")
 	}
-	page.Line(2, fmt.Sprintf("%s in %s, %s is better: from %s to %s", c.Metric.Name, c.Metric.Unit, c.Metric.Better, c.Old, c.New))
+	page.Line(2, fmt.Sprintf("%s in %s, %s is better: from %s to %s", c.Metric.Name, c.Metric.Unit, c.Metric.Better,
+		c.Old, c.New))
 	page.Line(0, "")
 	page.Columns([]screen.Column{
 		screen.Left("cell"), screen.Right("old"), screen.Right("new"), screen.Right("change"),
@@ -53,7 +54,9 @@ func comparedRows(c *verdict.Comparison) [][]string {
 			fmt.Sprintf("%d+%d", r.Old.N, r.New.N), needed(r.Needed),
 		})
 	}
-	if !math.IsNaN(c.Mean) && !slices.ContainsFunc(c.Rows, func(r verdict.CellChange) bool { return r.Difference != nil }) && len(c.Rows) > 1 {
+	if !math.IsNaN(c.Mean) &&
+		!slices.ContainsFunc(c.Rows, func(r verdict.CellChange) bool { return r.Difference != nil }) &&
+		len(c.Rows) > 1 {
 		rows = append(rows, []string{"geometric mean", "", "", signed(c.Mean), "", "", "", ""})
 	}
 	return rows
@@ -66,14 +69,16 @@ func foot(c *verdict.Comparison) []string {
 		counts[r.Verdict]++
 	}
 	lines := []string{
-		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better], counts[judge.Worse], counts[judge.CannotTell]),
+		fmt.Sprintf("%d better, %d worse, and %d of which the runs cannot tell (~)", counts[judge.Better],
+			counts[judge.Worse], counts[judge.CannotTell]),
 		proven(c),
 	}
 	if c.Against != "" {
 		lines = append(lines, yardstickText(c.Held)+": "+c.Against)
 	}
 	if slices.ContainsFunc(c.Rows, func(r verdict.CellChange) bool { return r.Needed > 0 }) {
-		lines = append(lines, "needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")
+		lines = append(lines,
+			"needed: runs on each side that would prove the change which the medians show, in 4 of 5 studies")
 	}
 	return lines
 }
@@ -87,7 +92,8 @@ func proven(c *verdict.Comparison) string {
 			what = "a change of more than its rounds go up and down by themselves"
 		}
 	}
-	return fmt.Sprintf("proven: p < %g by %s, corrected for %s by Holm's method, and %s", judge.Alpha, test, screen.Count(len(c.Rows), "comparison"), what)
+	return fmt.Sprintf("proven: p < %g by %s, corrected for %s by Holm's method, and %s", judge.Alpha, test,
+		screen.Count(len(c.Rows), "comparison"), what)
 }
 
 // estimate is a median, and how far its interval reaches where there is one.

@@ -27,14 +27,16 @@ func crashedText(s *model.Study, contests []*verdict.Contest) string {
 	for _, c := range crashed {
 		t := verdict.TallyOf(s, c)
 		if len(crashed) == 1 {
-			return fmt.Sprintf("%s is barred: %d of %d of its runs failed, more than %s", c.Name, t.Failed, t.Ended, screen.Percent(verdict.MostFailed(s)))
+			return fmt.Sprintf("%s is barred: %d of %d of its runs failed, more than %s", c.Name, t.Failed, t.Ended,
+				screen.Percent(verdict.MostFailed(s)))
 		}
 		names = append(names, fmt.Sprintf("%s (%d of %d)", c.Name, t.Failed, t.Ended))
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s are barred: more than %s of their runs failed", named(names), screen.Percent(verdict.MostFailed(s)))
+	return fmt.Sprintf("%s are barred: more than %s of their runs failed", named(names),
+		screen.Percent(verdict.MostFailed(s)))
 }
 
 // whyBarred says for what cells cannot win.

@@ -19,24 +19,28 @@ import (
 // crashing is a study in which batch is ten times as fast in those 5 of 14 runs that did not fail, and sum is
 // fast but failed once. Each failure has another process number.
 func crashing() *model.Study {
-	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 10_447, "sum": 1100}, func(server string, p *modeltest.Plot) {
-		p.Epochs = []float64{0.7, 0.81}
-		switch server {
-		case "batch":
-			p.Runs, p.Failed = 5, 9
-		case "sum":
-			p.Failed = 1
-		}
-	})
+	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 10_447, "sum": 1100},
+		func(server string, p *modeltest.Plot) {
+			p.Epochs = []float64{0.7, 0.81}
+			switch server {
+			case "batch":
+				p.Runs, p.Failed = 5, 9
+			case "sum":
+				p.Failed = 1
+			}
+		})
 	for _, c := range s.Cells {
 		for i := range c.Failed {
-			c.Failed[i].Reason = fmt.Sprintf("trainer%d (process %d) ended with exit status 2 during launch; its last words: rip 0x%x", i%2, 26197+i, 0x491f97+i)
+			c.Failed[i].Reason = fmt.Sprintf(
+				"trainer%d (process %d) ended with exit status 2 during launch; its last words: rip 0x%x", i%2, 26197+i,
+				0x491f97+i)
 		}
 	}
 	return s
 }
 
-// A cell of which most runs failed does not win, is not better and is best nowhere; failures that a winner has are named.
+// A cell of which most runs failed does not win, is not better and is best nowhere; failures that a winner has are
+// named.
 func TestCrashesCannotWin(t *testing.T) {
 	all := 1.0
 	for name, o := range map[string]struct {
@@ -73,19 +77,22 @@ func TestNothingCanWin(t *testing.T) {
 	}
 	want := []Sentence{
 		{"throughput", "nothing can win: every cell is barred for failed runs"},
-		{"barred", "server=average (1 of 21), server=batch (10 of 15) and server=sum (2 of 12) are barred: more than 0.0 % of their runs failed"},
+		{"barred",
+			"server=average (1 of 21), server=batch (10 of 15) and server=sum (2 of 12) are barred: more than 0.0 % of their runs failed"},
 	}
 	if d := cmp.Diff(want, answer[:2]); d != "" {
 		t.Error(d)
 	}
-	if text := acrossSizes(s, verdict.Contests(s, modeltest.Throughput(t))); text != "nothing can win: so many runs of every cell failed" {
+	if text := acrossSizes(s,
+		verdict.Contests(s, modeltest.Throughput(t))); text != "nothing can win: so many runs of every cell failed" {
 		t.Error(text)
 	}
 }
 
 // A best value is sought among cells that may win.
 func TestCrashesAreBestNowhere(t *testing.T) {
-	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"average", "batch"}}, {Name: "ntrainer", Values: []string{"1", "4"}}}, func(v []string) modeltest.Plot {
+	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"average", "batch"}},
+		{Name: "ntrainer", Values: []string{"1", "4"}}}, func(v []string) modeltest.Plot {
 		p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 100}
 		switch {
 		case v[0] == "batch" && v[1] == "4":
@@ -111,10 +118,14 @@ func TestFailuresAreGrouped(t *testing.T) {
 		reasons []string
 		groups  int
 	}{
-		"processes":  {[]string{"trainer1 (process 27689) was killed by signal 9", "trainer1 (process 2) was killed by signal 9"}, 1},
-		"ranks":      {[]string{"trainer1 (process 27689) was killed by signal 9", "trainer0 (process 2) was killed by signal 9"}, 1},
-		"kinds":      {[]string{"trainer1 (process 27689) was killed by signal 9", "server1 (process 2) was killed by signal 9"}, 2},
-		"signals":    {[]string{"trainer1 (process 27689) was killed by signal 9", "trainer1 (process 27689) was killed by signal 6"}, 2},
+		"processes": {[]string{"trainer1 (process 27689) was killed by signal 9",
+			"trainer1 (process 2) was killed by signal 9"}, 1},
+		"ranks": {[]string{"trainer1 (process 27689) was killed by signal 9",
+			"trainer0 (process 2) was killed by signal 9"}, 1},
+		"kinds": {[]string{"trainer1 (process 27689) was killed by signal 9",
+			"server1 (process 2) was killed by signal 9"}, 2},
+		"signals": {[]string{"trainer1 (process 27689) was killed by signal 9",
+			"trainer1 (process 27689) was killed by signal 6"}, 2},
 		"statuses":   {[]string{"trainer1 ended with exit status 1", "trainer1 ended with exit status 2"}, 2},
 		"registers":  {[]string{"rip 0x491f97 | rflags 0x212", "rip 0x41223a | rflags 0x10216"}, 1},
 		"addresses":  {[]string{"dial tcp 127.0.0.1:4321: refused", "dial tcp 10.0.0.7:80: refused"}, 1},
@@ -149,14 +160,20 @@ func TestCrashesAreNotBetter(t *testing.T) {
 		want       judge.Verdict
 		open, warn bool
 	}{
-		"new crashes, faster": {cellOf("server=a", sixFrom(100)...), failed(cellOf("server=a", sixFrom(900)...), 9), judge.CannotTell, true, true},
-		"new crashes, slower": {cellOf("server=a", sixFrom(900)...), failed(cellOf("server=a", sixFrom(100)...), 9), judge.Worse, false, true},
-		"old crashed, faster": {failed(cellOf("server=a", sixFrom(900)...), 9), cellOf("server=a", sixFrom(100)...), judge.CannotTell, true, true},
-		"old crashed, slower": {failed(cellOf("server=a", sixFrom(100)...), 9), cellOf("server=a", sixFrom(900)...), judge.Better, false, true},
-		"none crashes":        {cellOf("server=a", sixFrom(100)...), cellOf("server=a", sixFrom(900)...), judge.Better, false, false},
+		"new crashes, faster": {cellOf("server=a", sixFrom(100)...), failed(cellOf("server=a", sixFrom(900)...), 9),
+			judge.CannotTell, true, true},
+		"new crashes, slower": {cellOf("server=a", sixFrom(900)...), failed(cellOf("server=a", sixFrom(100)...), 9),
+			judge.Worse, false, true},
+		"old crashed, faster": {failed(cellOf("server=a", sixFrom(900)...), 9), cellOf("server=a", sixFrom(100)...),
+			judge.CannotTell, true, true},
+		"old crashed, slower": {failed(cellOf("server=a", sixFrom(100)...), 9), cellOf("server=a", sixFrom(900)...),
+			judge.Better, false, true},
+		"none crashes": {cellOf("server=a", sixFrom(100)...), cellOf("server=a", sixFrom(900)...), judge.Better,
+			false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := verdict.Compare(studyOf("old", c.old), studyOf("new", c.new), modeltest.Throughput(t), fivePercent)
+			result, err := verdict.Compare(studyOf("old", c.old), studyOf("new", c.new), modeltest.Throughput(t),
+				fivePercent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +191,8 @@ func TestLostCellsAreOpen(t *testing.T) {
 	lost := cellOf("server=b")
 	lost.Failed = make([]model.Failure, 6)
 	old := studyOf("old", cellOf("server=a", sixFrom(100)...), cellOf("server=b", sixFrom(100)...))
-	between, err := verdict.Compare(old, studyOf("new", cellOf("server=a", sixFrom(200)...), lost), modeltest.Throughput(t), fivePercent)
+	between, err := verdict.Compare(old, studyOf("new", cellOf("server=a", sixFrom(200)...), lost),
+		modeltest.Throughput(t), fivePercent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +203,10 @@ func TestLostCellsAreOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]*verdict.Comparison{"between": between, "along": along} {
-		if _, open := c.Fails(0.05); len(open) != 1 || open[0] != "server=b" {
-			t.Errorf("%s: open is %q", name, open)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, open := c.Fails(0.05); len(open) != 1 || open[0] != "server=b" {
+				t.Errorf("%s: open is %q", name, open)
+			}
+		})
 	}
 }

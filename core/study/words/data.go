@@ -66,7 +66,9 @@ func leftOutText(cells []*model.Cell, left map[*model.Cell]model.Unseen) string 
 	}
 	if n := len(order) - len(parts); n > 0 {
 		last := order[len(order)-1]
-		parts = append(parts, fmt.Sprintf("others down to %s at %s, which the table shows", screen.Percent(shares[last]), named(names[last])))
+		parts = append(parts,
+			fmt.Sprintf("others down to %s at %s, which the table shows", screen.Percent(shares[last]),
+				named(names[last])))
 	}
 	return text + strings.Join(parts, "; ")
 }

@@ -17,12 +17,13 @@ import (
 
 var nan = math.NaN()
 
-// drifting is a study of 8 rounds, of which each takes 1 ms more than the one before it. In all of them batch is slower,
-// by 1.4 to 2.9 ms.
+// drifting is a study of 8 rounds, of which each takes 1 ms more than the one before it. In all of them batch is
+// slower, by 1.4 to 2.9 ms.
 func drifting() *model.Study {
 	slower := []float64{1.4, 2.9, 1.9, 2.2, 1.6, 2.5, 2.0, 2.7}
 	noise := []float64{0.2, -0.1, 0.1, -0.2, 0, 0.15, -0.15, 0.05}
-	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"average", "batch"}}}, func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 8, Iterations: 100} })
+	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"average", "batch"}}},
+		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 8, Iterations: 100} })
 	for _, c := range s.All() {
 		for round, r := range c.Runs {
 			ms := 20 + float64(round)
@@ -38,8 +39,8 @@ func drifting() *model.Study {
 	return s
 }
 
-// A machine that drifts hides nothing that all rounds show, and a sentence says by how much it drifted. Runs that were not made in
-// rounds are compared as they are, whatever made them differ.
+// A machine that drifts hides nothing that all rounds show, and a sentence says by how much it drifted. Runs that were
+// not made in rounds are compared as they are, whatever made them differ.
 func TestDriftHidesNothing(t *testing.T) {
 	m, err := model.MetricOf(model.TimePerBatch)
 	if err != nil {
@@ -74,14 +75,27 @@ func TestDriftTold(t *testing.T) {
 		fails bool // each cell lacks another round
 		want  string
 	}{
-		"falls":     {func(round int) float64 { return 20 - float64(round) }, false, "the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell over the rounds; comparisons are within rounds, so this changes none of them"},
-		"jumps":     {func(round int) float64 { return []float64{20, 24, 21, 26, 20.5, 23, 21.5, 25}[round] }, false, "the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 3; comparisons are within rounds, so this changes none of them"},
-		"goes back": {func(round int) float64 { return []float64{20, 21, 22, 23, 22.5, 24, 25, 26}[round] }, false, "the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 7, and rose over the rounds; comparisons are within rounds, so this changes none of them"},
-		"fails":     {func(round int) float64 { return 20 - float64(round) }, true, "the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell over the rounds; comparisons are within rounds, so this changes none of them"},
-		"steady":    {func(int) float64 { return 20 }, false, ""},
+		"falls": {func(round int) float64 {
+			return 20 - float64(round)
+		}, false,
+			"the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell over the rounds; comparisons are within rounds, so this changes none of them"},
+		"jumps": {func(round int) float64 {
+			return []float64{20, 24, 21, 26, 20.5, 23, 21.5, 25}[round]
+		}, false,
+			"the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 3; comparisons are within rounds, so this changes none of them"},
+		"goes back": {func(round int) float64 {
+			return []float64{20, 21, 22, 23, 22.5, 24, 25, 26}[round]
+		}, false,
+			"the machine drifted by 30.0 %: over all cells the time per batch was lowest in round 0 and highest in round 7, and rose over the rounds; comparisons are within rounds, so this changes none of them"},
+		"fails": {func(round int) float64 {
+			return 20 - float64(round)
+		}, true,
+			"the machine drifted by 53.8 %: over all cells the time per batch was lowest in round 7 and highest in round 0, and fell over the rounds; comparisons are within rounds, so this changes none of them"},
+		"steady": {func(int) float64 { return 20 }, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *modeltest.Plot) { p.Runs = 8 })
+			s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000},
+				func(_ string, p *modeltest.Plot) { p.Runs = 8 })
 			for i, cell := range s.All() {
 				for round, r := range cell.Runs {
 					r.Values[model.TimePerBatch] = c.of(round) * (1 + 1e-4*float64((i*5+round*3)%4))
@@ -110,12 +124,14 @@ func TestAlongSaysWhatTheTableSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, row := range verdict.TableOf(s, m).Rows[1:] {
-				if got := c.Rows[i].Change; got.P != row.Change.P || got.Change != row.Change.Change || got.Verdict != row.Change.Verdict || c.Rows[i].Old.N != 20 {
+				if got := c.Rows[i].Change; got.P != row.Change.P || got.Change != row.Change.Change ||
+					got.Verdict != row.Change.Verdict || c.Rows[i].Old.N != 20 {
 					t.Errorf("%s: %+v, and in the table %+v", row.Cell.Name, got, row.Change)
 				}
 			}
 			s.Again.Failed = make([]model.Failure, 9)
-			if c, err = verdict.Along(s, "server", m); err != nil || !strings.Contains(strings.Join(c.Warnings, "\n"), "9 of 29 runs failed") {
+			if c, err = verdict.Along(s, "server", m); err != nil ||
+				!strings.Contains(strings.Join(c.Warnings, "\n"), "9 of 29 runs failed") {
 				t.Errorf("%v, %q", err, c.Warnings)
 			}
 		})
@@ -132,12 +148,19 @@ func TestWithoutWhatIsCompared(t *testing.T) {
 		toTell  string
 		remarks string
 	}{
-		"no A/A cell":                {func(s *model.Study) { s.Again = nil }, 2, "wins", "each comparison has its own"},
-		"the A/A cell has not begun": {func(s *model.Study) { s.Again.Runs, s.Again.Waiting = nil, 10 }, 0, "nothing is proven: the noise floor needs at least 4 rounds", "there are 0"},
-		"the A/A cell failed mostly": {func(s *model.Study) { s.Again.Runs = s.Again.Runs[:3] }, 0, "nothing is proven: the noise floor needs at least 4 rounds", "there are 3"},
-		"no baseline":                {func(s *model.Study) { s.Cells[0].Runs = nil }, 0, "nothing is proven: the noise floor needs at least 4 rounds", "there are 0"},
-		"the baseline lacks rounds":  {func(s *model.Study) { s.Cells[0].Runs = s.Cells[0].Runs[4:] }, 2, "wins", "6 runs of each"},
-		"no common round":            {func(s *model.Study) { s.Cells[0].Runs, s.Again.Runs = s.Cells[0].Runs[:5], s.Again.Runs[5:] }, 0, "nothing is proven: the noise floor needs", "there are 0"},
+		"no A/A cell": {func(s *model.Study) { s.Again = nil }, 2, "wins",
+			"each comparison has its own"},
+		"the A/A cell has not begun": {func(s *model.Study) { s.Again.Runs, s.Again.Waiting = nil, 10 }, 0,
+			"nothing is proven: the noise floor needs at least 4 rounds", "there are 0"},
+		"the A/A cell failed mostly": {func(s *model.Study) { s.Again.Runs = s.Again.Runs[:3] }, 0,
+			"nothing is proven: the noise floor needs at least 4 rounds", "there are 3"},
+		"no baseline": {func(s *model.Study) { s.Cells[0].Runs = nil }, 0,
+			"nothing is proven: the noise floor needs at least 4 rounds", "there are 0"},
+		"the baseline lacks rounds": {func(s *model.Study) { s.Cells[0].Runs = s.Cells[0].Runs[4:] }, 2, "wins",
+			"6 runs of each"},
+		"no common round": {func(s *model.Study) {
+			s.Cells[0].Runs, s.Again.Runs = s.Cells[0].Runs[:5], s.Again.Runs[5:]
+		}, 0, "nothing is proven: the noise floor needs", "there are 0"},
 		"one round": {func(s *model.Study) {
 			for _, c := range s.All() {
 				c.Runs = c.Runs[:1]

@@ -41,8 +41,9 @@ func matters(s *model.Study, m model.Metric, d *verdict.Duels) string {
 	combinedMost := all.Combined > max(first.Share, all.Axes[0].Share, 2*all.Noise)
 	crossed := combinedMost && d.Crossing()
 	if crossed {
-		text = fmt.Sprintf("how the axes are combined matters most for %s: that is %d %% of the variance between the cells, since what an axis does depends on the others",
-			worded(m), combined)
+		text =
+			fmt.Sprintf("how the axes are combined matters most for %s: that is %d %% of the variance between the cells, since what an axis does depends on the others",
+				worded(m), combined)
 	} else {
 		name, most := s.Axes[first.Axis].Name, "matters most"
 		if at > 0 || combinedMost {

@@ -18,7 +18,8 @@ func Machine(s *model.Study) string {
 		return ""
 	}
 	e := runs[0].Environment
-	return fmt.Sprintf("%s, %s, %s MiB, %s %s, psbench %s", quote.Text(e.CPU), screen.Count(e.Cores, "core"), screen.Thousands(e.MemoryMiB), quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
+	return fmt.Sprintf("%s, %s, %s MiB, %s %s, psbench %s", quote.Text(e.CPU), screen.Count(e.Cores, "core"),
+		screen.Thousands(e.MemoryMiB), quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
 }
 
 // mixed says in which ways not all runs were measured in the same environment as the first.
@@ -39,7 +40,8 @@ func mixed(s *model.Study) []string {
 	}
 	var texts []string
 	for _, d := range order {
-		texts = append(texts, fmt.Sprintf("not all runs have the same %s: %d of %d have %s, the first has %s", quote.Text(d.Name), counts[d], len(runs), quote.Text(d.New), quote.Text(d.Old)))
+		texts = append(texts, fmt.Sprintf("not all runs have the same %s: %d of %d have %s, the first has %s",
+			quote.Text(d.Name), counts[d], len(runs), quote.Text(d.New), quote.Text(d.Old)))
 	}
 	return texts
 }

@@ -19,12 +19,15 @@ import (
 
 // drawn is a study whose cells have random values, losses, failures and shared experiments.
 func drawn(t *rapid.T) *model.Study {
-	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}}, {Name: "ntrainer", Values: []string{"1", "2"}}, {Name: "model", Values: []string{"m", "n"}}}[:rapid.IntRange(1, 3).Draw(t, "axes")]
+	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
+		{Name: "ntrainer", Values: []string{"1", "2"}},
+		{Name: "model", Values: []string{"m", "n"}}}[:rapid.IntRange(1, 3).Draw(t, "axes")]
 	noise := rapid.SampledFrom([]float64{0, 0.01, 0.05, 0.3}).Draw(t, "noise")
 	runs := rapid.IntRange(1, 10).Draw(t, "runs")
 	first := true
 	s := modeltest.Made(axes, func(v []string) modeltest.Plot {
-		p := modeltest.Plot{Throughput: 1000 * rapid.SampledFrom([]float64{1, 1, 1.02, 1.3, 2}).Draw(t, "factor"), Noise: noise, Runs: runs}
+		p := modeltest.Plot{Throughput: 1000 * rapid.SampledFrom([]float64{1, 1, 1.02, 1.3, 2}).Draw(t, "factor"),
+			Noise: noise, Runs: runs}
 		switch {
 		case first:
 		case rapid.IntRange(0, 5).Draw(t, "missing") == 0:
@@ -69,7 +72,8 @@ func TestSentencesAgree(t *testing.T) {
 		changes := answered(t, s, m, "changes")
 		for _, text := range changes {
 			axis := strings.Fields(text)[2]
-			if strings.Contains(matters, "cannot tell") || regexp.MustCompile(axis+` \d+ % \(not proven\)`).MatchString(matters) {
+			if strings.Contains(matters, "cannot tell") ||
+				regexp.MustCompile(axis+` \d+ % \(not proven\)`).MatchString(matters) {
 				t.Fatalf("%q beside %q", text, matters)
 			}
 		}
@@ -86,7 +90,8 @@ func TestSentencesAgree(t *testing.T) {
 				t.Fatalf("the shares add up to %d: %s", sum, matters)
 			}
 		}
-		if strings.HasPrefix(matters, "how the axes are combined") && !verdict.DuelsOf(s, m, nil).Crossing() && len(verdict.Contests(s, m)[0].Barred) == 0 {
+		if strings.HasPrefix(matters, "how the axes are combined") && !verdict.DuelsOf(s, m, nil).Crossing() &&
+			len(verdict.Contests(s, m)[0].Barred) == 0 {
 			t.Fatalf("%q, though no order of values is proven to change", matters)
 		}
 	})
@@ -107,13 +112,17 @@ func TestRowsAndSentencesAskForTheSame(t *testing.T) {
 			for _, r := range o.Open() {
 				row := rows[slices.Index(s.Cells, r.Cell)]
 				if !row.Compared || !row.Change.Proven() && row.Change.Needed != r.Change.Needed {
-					t.Fatalf("%s beside %s: the row asks for %d runs, the sentence for %d", r.Cell.Name, o.Best.Name, row.Change.Needed, r.Change.Needed)
+					t.Fatalf("%s beside %s: the row asks for %d runs, the sentence for %d", r.Cell.Name, o.Best.Name,
+						row.Change.Needed, r.Change.Needed)
 				}
 				text := toTell(o, r)
-				if needed := r.Change.Needed; needed > judge.MostNeeded && !strings.Contains(text, "not within reach") && !strings.Contains(text, "equal") && !strings.Contains(text, "nothing is proven") ||
+				if needed := r.Change.Needed; needed > judge.MostNeeded &&
+					!strings.Contains(text, "not within reach") && !strings.Contains(text, "equal") &&
+					!strings.Contains(text, "nothing is proven") ||
 					regexp.MustCompile(`\b\d{4,}\b|\d,\d{3} runs`).MatchString(text) {
 					t.Fatalf("%d runs are needed, but it says %s", needed, text)
-				} else if told := regexp.MustCompile(`(?:some|takes) (\d+)`).FindStringSubmatch(text); told != nil && needed > 0 && told[1] != strconv.Itoa(needed) {
+				} else if told := regexp.MustCompile(`(?:some|takes) (\d+)`).FindStringSubmatch(text); told != nil &&
+					needed > 0 && told[1] != strconv.Itoa(needed) {
 					t.Fatalf("%d runs are needed, but it says %s", needed, text)
 				}
 			}
@@ -123,7 +132,9 @@ func TestRowsAndSentencesAskForTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, drawn(t), m) })
 	comm, _ := model.MetricOf(model.CommTime)
 	for _, results := range []int{1, 2, 4, 10} {
-		check(t, ladderOf(t, results), comm)
+		t.Run(fmt.Sprint(results), func(t *testing.T) {
+			check(t, ladderOf(t, results), comm)
+		})
 	}
 }
 
@@ -154,7 +165,8 @@ func TestNothingIsCombined(t *testing.T) {
 // What the axes together explain matters most only if an order is proven to turn round.
 func TestCombinedMattersNeedsProof(t *testing.T) {
 	m := modeltest.Throughput(t)
-	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}}, {Name: "ntrainer", Values: []string{"1", "2"}}}, func(v []string) modeltest.Plot {
+	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}},
+		{Name: "ntrainer", Values: []string{"1", "2"}}}, func(v []string) modeltest.Plot {
 		p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10}
 		if (v[0] == "a") == (v[1] == "1") {
 			p.Throughput = 1300
@@ -171,7 +183,8 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 			d.Changes[at] = c
 		}
 	}
-	if text := matters(s, m, d); d.Crossing() || !strings.Contains(text, "is what is proven to matter most") || !strings.HasSuffix(text, "how they are combined, and noise, 100 %") {
+	if text := matters(s, m, d); d.Crossing() || !strings.Contains(text, "is what is proven to matter most") ||
+		!strings.HasSuffix(text, "how they are combined, and noise, 100 %") {
 		t.Errorf("without a proof it says %q", text)
 	}
 }
@@ -179,7 +192,8 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 // The best of those that may win is proven to be best, though the first, which is barred, hides it in its noise.
 func TestBestWithoutTheBarredMatters(t *testing.T) {
 	m := modeltest.Throughput(t)
-	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b", "c"}}, {Name: "ntrainer", Values: []string{"1", "2"}}}, func(v []string) modeltest.Plot {
+	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
+		{Name: "ntrainer", Values: []string{"1", "2"}}}, func(v []string) modeltest.Plot {
 		p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Loss: 0.3}
 		switch v[0] {
 		case "a":
@@ -190,10 +204,12 @@ func TestBestWithoutTheBarredMatters(t *testing.T) {
 		return p
 	})
 	s.Baseline, s.Again = 2, nil // b
-	if text := strings.Join(answered(t, s, m, "changes"), ""); text != "the best server is b in 2 of 2 combinations of the other axes" {
+	if text := strings.Join(answered(t, s, m, "changes"),
+		""); text != "the best server is b in 2 of 2 combinations of the other axes" {
 		t.Errorf("it says %q", text)
 	}
-	if text := answered(t, s, m, "matters")[0]; !strings.HasPrefix(text, "server ") || strings.Contains(text, "server 100 % (not proven)") {
+	if text := answered(t, s, m, "matters")[0]; !strings.HasPrefix(text, "server ") ||
+		strings.Contains(text, "server 100 % (not proven)") {
 		t.Errorf("beside that it says %q", text)
 	}
 }
@@ -203,7 +219,8 @@ func TestBeyondReach(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, nil)
 	for i, r := range s.Cells[1].Runs { // by a thousandth of the noise
-		r.Values[model.Throughput] = s.Cells[0].Runs[i].Values[model.Throughput] * (1 + 0.00001*float64(i%2) + 0.03*float64(i%2*2-1))
+		r.Values[model.Throughput] = s.Cells[0].Runs[i].Values[model.Throughput] * (1 + 0.00001*float64(i%2) +
+			0.03*float64(i%2*2-1))
 		s.Again.Runs[i].Values[model.Throughput] = s.Cells[0].Runs[i].Values[model.Throughput]
 	}
 	row := verdict.TableOf(s, m).Rows[1]

@@ -18,19 +18,22 @@ import (
 func TestEveryStudyCanBeShown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SampledFrom([]float64{0, 1, 1, 2, 2.5, 1e-9, 1e300, -3, math.NaN(), math.Inf(1)})
-		axes := []model.Axis{{Name: "server", Values: []string{"a", "b"}}, {Name: "model", Values: []string{"m", "n"}}}[:rapid.IntRange(0, 2).Draw(t, "axes")]
+		axes := []model.Axis{{Name: "server", Values: []string{"a", "b"}},
+			{Name: "model", Values: []string{"m", "n"}}}[:rapid.IntRange(0, 2).Draw(t, "axes")]
 		done, failed := 0, 0
 		s := modeltest.Made(axes, func([]string) modeltest.Plot { return modeltest.Plot{} })
 		for _, c := range append(s.Cells, s.Again) {
 			for round := range rapid.IntRange(0, 8).Draw(t, "runs") {
 				r := &model.Run{Round: round, Values: map[string]float64{}}
-				for _, m := range []string{model.Throughput, model.TimePerBatch, model.HeldOutLoss, model.P99, model.Compute, model.Moving} {
+				for _, m := range []string{model.Throughput, model.TimePerBatch, model.HeldOutLoss, model.P99,
+					model.Compute, model.Moving} {
 					if rapid.Bool().Draw(t, m) {
 						r.Values[m] = value.Draw(t, m)
 					}
 				}
 				for range rapid.IntRange(0, 2).Draw(t, "epochs") {
-					r.Epochs = append(r.Epochs, model.Epoch{Seconds: value.Draw(t, "seconds"), Bytes: 1e6, Values: map[string]float64{"held_out_auc": value.Draw(t, "auc")}})
+					r.Epochs = append(r.Epochs, model.Epoch{Seconds: value.Draw(t, "seconds"), Bytes: 1e6,
+						Values: map[string]float64{"held_out_auc": value.Draw(t, "auc")}})
 				}
 				c.Runs = append(c.Runs, r)
 				done++

@@ -39,7 +39,8 @@ func limitText(o *verdict.Contest) string {
 	}
 	var names []string
 	var parts []float64
-	for _, p := range [][2]string{{model.Compute, "computing"}, {model.Hooking, "hooks"}, {model.Waiting, "waiting for the last trainer"}, {model.Moving, "moving and reducing bytes"}} {
+	for _, p := range [][2]string{{model.Compute, "computing"}, {model.Hooking, "hooks"},
+		{model.Waiting, "waiting for the last trainer"}, {model.Moving, "moving and reducing bytes"}} {
 		values := o.Best.Of(p[0])
 		if len(values) == 0 {
 			if p[0] == model.Waiting || p[0] == model.Hooking {

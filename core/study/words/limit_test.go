@@ -32,7 +32,8 @@ func TestPercents(t *testing.T) {
 			t.Fatalf("%v are %v, which add up to %d", parts, out, whole)
 		}
 	})
-	for _, parts := range [][]float64{nil, {0}, {0, 0}, {math.NaN(), 1}, {math.Inf(1), 1}, {math.MaxFloat64, math.MaxFloat64}, {-1, 1}} {
+	for _, parts := range [][]float64{nil, {0}, {0, 0}, {math.NaN(), 1}, {math.Inf(1), 1},
+		{math.MaxFloat64, math.MaxFloat64}, {-1, 1}} {
 		if out := percents(parts); slices.ContainsFunc(out, func(n int) bool { return n != 0 }) {
 			t.Errorf("%v are %v", parts, out)
 		}
@@ -43,7 +44,8 @@ func TestPercents(t *testing.T) {
 func TestLimitAddsUp(t *testing.T) {
 	told := regexp.MustCompile(`(\d+) %[,)]`)
 	rapid.Check(t, func(t *rapid.T) {
-		s := modeltest.Made(modeltest.Servers, func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 1} })
+		s := modeltest.Made(modeltest.Servers,
+			func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 1} })
 		for _, part := range []string{model.Compute, model.Hooking, model.Waiting, model.Moving} {
 			value := rapid.Float64Range(0, 60).Draw(t, part)
 			missing := rapid.IntRange(0, 3).Draw(t, "missing "+part) == 0

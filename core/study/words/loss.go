@@ -24,11 +24,13 @@ func lossText(o *verdict.Contest) string {
 	var faster []string
 	for _, c := range o.Barred {
 		if o.Best == nil || o.Metric.Beats(o.Level(c), o.Level(o.Best)) {
-			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, quantity(o.Metric, o.Median(c)), lossDifference(o.Losses[c])))
+			faster = append(faster, fmt.Sprintf("%s (%s, held-out loss %s)", c.Name, quantity(o.Metric, o.Median(c)),
+				lossDifference(o.Losses[c])))
 		}
 	}
 	if len(faster) > 0 {
-		parts = append(parts, fmt.Sprintf("better by %s but barred for held-out loss: %s", worded(o.Metric), named(faster)))
+		parts = append(parts,
+			fmt.Sprintf("better by %s but barred for held-out loss: %s", worded(o.Metric), named(faster)))
 	} else if n := len(o.Barred); n > 0 {
 		parts = append(parts, are(n, "other cell")+" barred for held-out loss")
 	}

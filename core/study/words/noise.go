@@ -30,10 +30,12 @@ func WriteNoise(w io.Writer, n *verdict.Noise, metric model.Metric, width int) e
 		}
 		rows = append(rows, []string{fmt.Sprint(i + 1), fmt.Sprint(e.N), estimate(e), spreadText(metric, e), floor})
 	}
-	page.Line(2, fmt.Sprintf("%s in %s of the same experiment, on %d cores of %s", metric.Name, metric.Unit, n.Machine.Cores, n.Machine.CPU))
+	page.Line(2, fmt.Sprintf("%s in %s of the same experiment, on %d cores of %s", metric.Name, metric.Unit,
+		n.Machine.Cores, n.Machine.CPU))
 	page.Line(0, "")
 	page.Columns([]screen.Column{
-		screen.Right("session"), screen.Right("runs"), screen.Right("median"), screen.Right("spread"), screen.Right("floor"),
+		screen.Right("session"), screen.Right("runs"), screen.Right("median"), screen.Right("spread"),
+		screen.Right("floor"),
 	}, rows)
 	page.Line(0, "")
 	if err := floors(n, page, metric.Name); err != nil {
@@ -52,13 +54,15 @@ func floors(n *verdict.Noise, page *screen.Page, metric string) error {
 	if err != nil {
 		return err
 	}
-	page.Line(2, fmt.Sprintf("within a session: medians of %s each must differ by more than %s", screen.Count(within.Runs, "run"), screen.Percent(within.Change)))
+	page.Line(2, fmt.Sprintf("within a session: medians of %s each must differ by more than %s",
+		screen.Count(within.Runs, "run"), screen.Percent(within.Change)))
 	if len(n.Sessions) > 1 {
 		between, err := n.Between(metric)
 		if err != nil {
 			return err
 		}
-		page.Line(2, fmt.Sprintf("between sessions: by more than %s, by %d of them", screen.Percent(between.Change), len(n.Sessions)))
+		page.Line(2, fmt.Sprintf("between sessions: by more than %s, by %d of them", screen.Percent(between.Change),
+			len(n.Sessions)))
 	} else {
 		page.Line(2, "between sessions: not measured; give --sessions 5")
 	}

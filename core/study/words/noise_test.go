@@ -74,7 +74,8 @@ func TestNoiseIsKept(t *testing.T) {
 	if err != nil || want.Change < 0.05 || want.Change > 0.1 {
 		t.Errorf("between sessions: %v, %v", want, err) // 4.3 * sqrt(2) * 1.5 %
 	}
-	if apart, ok := read.Apart(model.Throughput, here, here); !ok || apart.Floor != want || !strings.HasPrefix(apart.Against, "3 sessions of psbench noise on ") {
+	if apart, ok := read.Apart(model.Throughput, here, here); !ok || apart.Floor != want ||
+		!strings.HasPrefix(apart.Against, "3 sessions of psbench noise on ") {
 		t.Errorf("on this machine: %+v, %v", apart, ok)
 	}
 	if _, ok := read.Apart(model.Throughput, here, elsewhere); ok {
@@ -93,12 +94,14 @@ func TestNoiseRefuses(t *testing.T) {
 		`{"sessions": 3}`:               "must be a list",
 		`{`:                             "noise.json",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := verdict.ReadNoise(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := verdict.ReadNoise(path); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", text, err)
+			}
+		})
 	}
 	n := threeSessions(t)
 	other := session(1)

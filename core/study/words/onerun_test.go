@@ -47,7 +47,8 @@ func TestOneRun(t *testing.T) {
 			if found := cells.FindString(below); s.OneRun() != c.one || c.one && found != "" {
 				t.Errorf("OneRun is %t, and the text has %q:\n%s", s.OneRun(), found, text.String())
 			}
-			if want := "warning     machine busy: other processes took 53 %"; c.one && c.runs > 0 && !strings.Contains(below, want) {
+			if want := "warning     machine busy: other processes took 53 %"; c.one && c.runs > 0 &&
+				!strings.Contains(below, want) {
 				t.Errorf("the text lacks %q:\n%s", want, text.String())
 			}
 		})

@@ -13,11 +13,13 @@ import (
 
 // A cell that lacks runs of slow rounds does not lead for that: who leads, who is better and what matters agree.
 func TestMissingRunsDoNotLead(t *testing.T) {
-	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}}}, func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 10} })
+	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}}},
+		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 10} })
 	for i, c := range s.All() {
 		for _, r := range c.Runs {
 			noise := 1 + 0.0002*float64((3*r.Round+i)%5)
-			r.Values[model.Throughput] = 1000 * math.Pow(0.98, float64(r.Round)) * noise * map[string]float64{"b": 1.005}[c.ID]
+			r.Values[model.Throughput] = 1000 * math.Pow(0.98,
+				float64(r.Round)) * noise * map[string]float64{"b": 1.005}[c.ID]
 			if c.ID != "b" {
 				r.Values[model.Throughput] = 1000 * math.Pow(0.98, float64(r.Round)) * noise
 			}
@@ -82,10 +84,12 @@ func TestRepeatedFailuresCount(t *testing.T) {
 	if o.Best != s.Cells[0] || verdict.TableOf(s, m).Rows[1].Change.Proven() {
 		t.Errorf("the best is %s", o.Best.Name)
 	}
-	if got := verdict.Shorts(s, s.Cells[1], model.Throughput, verdict.Barred(s, m)); strings.Join(got, ", ") != "30 failed and repeated, barred" {
+	if got := verdict.Shorts(s, s.Cells[1], model.Throughput, verdict.Barred(s, m)); strings.Join(got,
+		", ") != "30 failed and repeated, barred" {
 		t.Error(got)
 	}
-	if text := crashedText(s, verdict.Contests(s, m)); text != "server=batch is barred: 30 of 40 of its runs failed, more than 10.0 %" {
+	if text := crashedText(s,
+		verdict.Contests(s, m)); text != "server=batch is barred: 30 of 40 of its runs failed, more than 10.0 %" {
 		t.Error(text)
 	}
 }

@@ -28,7 +28,8 @@ func FloorText(v *verdict.Table) string {
 	}
 	of := screen.Count(v.FloorOf, "run") + " of the baseline, split into halves at random, differ"
 	if v.InRounds && !v.Metric.Learns() {
-		of = fmt.Sprintf("the baseline and its A/A cell, %s of each in the same rounds, differ", screen.Count(v.FloorOf, "run"))
+		of = fmt.Sprintf("the baseline and its A/A cell, %s of each in the same rounds, differ",
+			screen.Count(v.FloorOf, "run"))
 	}
 	text := fmt.Sprintf("%s of the %s: %s by less in 95 of 100 cases", yardstickText(v.Held), worded(v.Metric), of)
 	if v.InRounds {
@@ -44,7 +45,8 @@ func FloorText(v *verdict.Table) string {
 func noisier(v *verdict.Table) string {
 	var cells []string
 	for _, r := range v.Rows {
-		if r.Compared && !r.Change.Proven() && r.Change.Adjusted < judge.Alpha && r.Change.Exceeds(v.Floor) && !r.Change.Exceeds(judge.Floor{Change: r.Change.Floor}) {
+		if r.Compared && !r.Change.Proven() && r.Change.Adjusted < judge.Alpha && r.Change.Exceeds(v.Floor) &&
+			!r.Change.Exceeds(judge.Floor{Change: r.Change.Floor}) {
 			cells = append(cells, r.Cell.Name+" "+floorOf(v.Held, r.Change))
 		}
 	}
@@ -57,8 +59,8 @@ func noisier(v *verdict.Table) string {
 // mostReasons bounds the reasons of failures that are told.
 const mostReasons = 10
 
-// Remarks are what there is to say below the table of the cells: the noise floor, what looking early costs, what is withheld, what was
-// checked, the warnings in full, and what did not run, each with its reason.
+// Remarks are what there is to say below the table of the cells: the noise floor, what looking early costs, what is
+// withheld, what was checked, the warnings in full, and what did not run, each with its reason.
 func Remarks(s *model.Study, v *verdict.Table) []Sentence {
 	var out []Sentence
 	add := func(label, text string) {
@@ -96,7 +98,8 @@ func withheld(s *model.Study) string {
 	if s.OneRun() {
 		return fmt.Sprintf("withheld: the run has fewer than %d iterations", judge.PercentileSamples(99))
 	}
-	return fmt.Sprintf("withheld of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"), judge.PercentileSamples(99))
+	return fmt.Sprintf("withheld of %s, whose runs have fewer than %d iterations", screen.Count(few, "cell"),
+		judge.PercentileSamples(99))
 }
 
 // addFailed tells why runs failed, each reason once.
@@ -108,14 +111,16 @@ func addFailed(s *model.Study, add func(label, text string)) {
 	groups := grouped(failed)
 	for i, group := range groups {
 		if i == mostReasons {
-			add("failed", fmt.Sprintf("and %s, which psbench sweep status shows", screen.Count(len(groups)-i, "other reason")))
+			add("failed",
+				fmt.Sprintf("and %s, which psbench sweep status shows", screen.Count(len(groups)-i, "other reason")))
 			break
 		}
 		var folders []string
 		for _, f := range group {
 			folders = append(folders, quote.Word(f.Folder))
 		}
-		add("failed", fmt.Sprintf("%s: %s (%s)", screen.Count(len(group), "run"), quote.Message(group[0].Reason), named(folders)))
+		add("failed", fmt.Sprintf("%s: %s (%s)", screen.Count(len(group), "run"), quote.Message(group[0].Reason),
+			named(folders)))
 	}
 }
 

@@ -43,21 +43,40 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 		row    string   // what the row of 4 trainers says
 		data   []string // sentences
 	}{
-		"one drops, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": dropped}, "30.9 % left out", []string{
-			"the cells learn from different data: ntrainer=4 left out 30.9 % of the 81 samples" + each + "; ntrainer=1 and ntrainer=2 left out nothing",
-			"the cells trained on different amounts of data in all: from 1,120 samples at ntrainer=4 to 1,620 samples at ntrainer=1"}},
-		"one drops, by speed": {model.Throughput, false, map[string]model.Seen{"1": all, "2": all, "4": dropped}, "30.9 % left out", []string{
-			"the cells learn from different data: ntrainer=4 left out 30.9 % of the 81 samples" + each + "; ntrainer=1 and ntrainer=2 left out nothing"}},
-		"all drop, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": dropped, "2": dropped, "4": dropped}, "30.9 % left out", []string{
-			"ntrainer=1, ntrainer=2 and ntrainer=4 left out 30.9 % of the 81 samples" + each}},
-		"all drop, by speed":       {model.Throughput, false, map[string]model.Seen{"1": dropped, "2": dropped, "4": dropped}, "", nil},
-		"a short pass, by loss":    {model.HeldOutLoss, true, map[string]model.Seen{"1": short, "2": short, "4": short}, "50.0 % left out", []string{"ntrainer=1, ntrainer=2 and ntrainer=4 left out 50.0 % of the 81 samples (what comes after the end of a pass that was shorter than an epoch)"}},
-		"a short pass, by speed":   {model.Throughput, false, map[string]model.Seen{"1": all, "2": all, "4": short}, "", nil},
-		"more in all, by loss":     {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": longer}, "", []string{"the cells trained on different amounts of data in all: from 1,620 samples at ntrainer=1 to 3,240 samples at ntrainer=4"}},
-		"other held-out samples":   {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": held}, "", []string{"the cells were evaluated on different data: from 9 samples at ntrainer=1 to 18 samples at ntrainer=4"}},
-		"all saw all":              {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": all}, "", nil},
-		"of an older psbench":      {model.HeldOutLoss, true, nil, "", nil},
-		"speed with losses beside": {model.Throughput, true, map[string]model.Seen{"1": all, "2": all, "4": short}, "50.0 % left out", nil},
+		"one drops, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": dropped},
+			"30.9 % left out", []string{
+				"the cells learn from different data: ntrainer=4 left out 30.9 % of the 81 samples" + each +
+					"; ntrainer=1 and ntrainer=2 left out nothing",
+				"the cells trained on different amounts of data in all: from 1,120 samples at ntrainer=4 to 1,620 samples at ntrainer=1"}},
+		"one drops, by speed": {model.Throughput, false, map[string]model.Seen{"1": all, "2": all, "4": dropped},
+			"30.9 % left out", []string{
+				"the cells learn from different data: ntrainer=4 left out 30.9 % of the 81 samples" + each +
+					"; ntrainer=1 and ntrainer=2 left out nothing"}},
+		"all drop, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": dropped, "2": dropped, "4": dropped},
+			"30.9 % left out", []string{
+				"ntrainer=1, ntrainer=2 and ntrainer=4 left out 30.9 % of the 81 samples" + each}},
+		"all drop, by speed": {model.Throughput, false,
+			map[string]model.Seen{"1": dropped, "2": dropped, "4": dropped}, "", nil},
+		"a short pass, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": short, "2": short, "4": short},
+			"50.0 % left out",
+			[]string{
+				"ntrainer=1, ntrainer=2 and ntrainer=4 left out 50.0 % of the 81 samples (what comes after the end of a pass that was shorter than an epoch)",
+			}},
+		"a short pass, by speed": {model.Throughput, false, map[string]model.Seen{"1": all, "2": all, "4": short}, "",
+			nil},
+		"more in all, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": longer},
+			"", []string{
+				"the cells trained on different amounts of data in all: from 1,620 samples at ntrainer=1 to 3,240 samples at ntrainer=4",
+			}},
+		"other held-out samples": {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": held}, "",
+			[]string{
+				"the cells were evaluated on different data: from 9 samples at ntrainer=1 to 18 samples at ntrainer=4",
+			}},
+		"all saw all": {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": all}, "",
+			nil},
+		"of an older psbench": {model.HeldOutLoss, true, nil, "", nil},
+		"speed with losses beside": {model.Throughput, true, map[string]model.Seen{"1": all, "2": all, "4": short},
+			"50.0 % left out", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := seen(c.losses, c.of)

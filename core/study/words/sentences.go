@@ -42,7 +42,8 @@ func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error
 	}
 	for i, o := range contests {
 		if i == mostWorks {
-			add(labelOf(m), fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")))
+			add(labelOf(m),
+				fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")))
 			break
 		}
 		add(labelOf(m), winner(o))
@@ -99,7 +100,8 @@ func nothing(s *model.Study, m model.Metric) string {
 	case failed > 0 && waiting == 0:
 		return fmt.Sprintf("nothing can be said: all of %s failed", screen.Count(failed, "run"))
 	default:
-		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %s failed, %s waiting", screen.Thousands(int64(failed)), screen.Thousands(int64(waiting)))
+		return fmt.Sprintf("nothing can be said yet: no run has come to its end, %s failed, %s waiting",
+			screen.Thousands(int64(failed)), screen.Thousands(int64(waiting)))
 	}
 }
 
@@ -123,14 +125,17 @@ func winner(o *verdict.Contest) string {
 	case alone(o):
 		return fmt.Sprintf("%s%s: with one cell there is nothing to compare it with", work, value(o, o.Best))
 	case len(o.Cells) == 1 && len(o.Bounds) > 0:
-		return fmt.Sprintf("%sthere is nothing to compare: only the trainers of %s exchange anything, %s", work, o.Best.Name, value(o, o.Best))
+		return fmt.Sprintf("%sthere is nothing to compare: only the trainers of %s exchange anything, %s", work,
+			o.Best.Name, value(o, o.Best))
 	case len(o.Cells) == 1:
 		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.Best.Name, value(o, o.Best))
 	case len(o.Rivals) == 0:
-		return fmt.Sprintf("%sonly %s can win%s, with %s: every other cell is barred %s", work, title(o, o.Best), by, value(o, o.Best), whyBarred(o))
+		return fmt.Sprintf("%sonly %s can win%s, with %s: every other cell is barred %s", work, title(o, o.Best), by,
+			value(o, o.Best), whyBarred(o))
 	case len(open) == 0:
 		second := o.Rivals[0]
-		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, title(o, o.Best), by, value(o, o.Best), moreText(o.Metric, second.Change), second.Cell.Name, proof(o, second.Change))
+		return fmt.Sprintf("%s%s wins%s: %s, %s than %s, the second (%s)", work, title(o, o.Best), by, value(o, o.Best),
+			moreText(o.Metric, second.Change), second.Cell.Name, proof(o, second.Change))
 	}
 	return work + undecided(o, by, open)
 }
@@ -158,7 +163,8 @@ func value(o *verdict.Contest, c *model.Cell) string {
 	if !e.HasInterval {
 		return fmt.Sprintf("%s (%s)", quantity(o.Metric, e.Median), counted(o, c, e.N))
 	}
-	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", quantity(o.Metric, e.Median), screen.Number(e.Low), screen.Number(e.High), counted(o, c, e.N))
+	return fmt.Sprintf("%s (95 %% interval %s – %s, %s)", quantity(o.Metric, e.Median), screen.Number(e.Low),
+		screen.Number(e.High), counted(o, c, e.N))
 }
 
 // proof is what stands behind a change that is proven.
@@ -214,7 +220,8 @@ func toTell(o *verdict.Contest, r verdict.Rival) string {
 		case needed > judge.MostNeeded:
 			return few + ", and a proof is not within reach: the difference is too small beside the noise"
 		case needed > fewest:
-			return fmt.Sprintf("%s; some %s of each would tell, if the difference is there", few, screen.Count(needed, "run"))
+			return fmt.Sprintf("%s; some %s of each would tell, if the difference is there", few,
+				screen.Count(needed, "run"))
 		}
 		return fmt.Sprintf("%s, which takes %d of each", few, fewest)
 	}
@@ -226,7 +233,8 @@ func toTell(o *verdict.Contest, r verdict.Rival) string {
 	case needed > judge.MostNeeded:
 		return "a proof is not within reach: the difference is too small beside the noise"
 	case needed > 0:
-		return fmt.Sprintf("some %s of each would tell, if the difference is there (now %d)", screen.Count(needed, "run"), have)
+		return fmt.Sprintf("some %s of each would tell, if the difference is there (now %d)",
+			screen.Count(needed, "run"), have)
 	}
 	return "how many runs would tell cannot be estimated"
 }

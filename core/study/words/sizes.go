@@ -127,7 +127,8 @@ func proofs(of []*verdict.Contest) string {
 	case len(open) == len(of):
 		return "proven at no size: " + toTell(open[0], open[0].Open()[0])
 	}
-	return fmt.Sprintf("proven at %d of %s, but not%s", len(of)-len(open), screen.Count(len(of), "size"), atSize(open[0].Study, open[0]))
+	return fmt.Sprintf("proven at %d of %s, but not%s", len(of)-len(open), screen.Count(len(of), "size"),
+		atSize(open[0].Study, open[0]))
 }
 
 // sizeOf is the size of a contest in bytes, 0 of what has none.

@@ -23,7 +23,8 @@ func ladderOf(t *testing.T, results int) *model.Study {
 		add := func(operation, transport string, size int, us float64) {
 			us *= 1 + 0.01*float64(k)
 			r.Rows = append(r.Rows, &micro.Row{
-				Operation: operation, Transport: transport, Trainers: 2, Mode: micro.Fresh, Place: micro.InPlace, Bytes: size,
+				Operation: operation, Transport: transport, Trainers: 2, Mode: micro.Fresh, Place: micro.InPlace,
+				Bytes:    size,
 				Verified: micro.NoRound, LatenciesUS: [][]float64{{us, us}}, P50US: us,
 			})
 		}
@@ -49,32 +50,37 @@ func ladderOf(t *testing.T, results int) *model.Study {
 // Sizes of psbench comm are compared with themselves alone, and an operation has one sentence.
 func TestSizesAreApart(t *testing.T) {
 	for name, results := range map[string]int{"sizes": 10, "sizesfew": 1} {
-		s := ladderOf(t, results)
-		var out bytes.Buffer
-		if err := WriteStudy(&out, s, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
-		m, err := s.MetricOr("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := s.WithinAt()
-		for baseline, b := range s.Cells {
-			for _, row := range verdict.NewJudge(s, m).Against(baseline).Rows {
-				from := s.Counterpart(row.Cell, b)
-				if row.Compared != (from != nil && from != row.Cell) || from != nil && from.Values[at] != row.Cell.Values[at] {
-					t.Errorf("against %s the cell %s is compared with %v", b.Name, row.Cell.Name, from)
+		t.Run(name, func(t *testing.T) {
+			s := ladderOf(t, results)
+			var out bytes.Buffer
+			if err := WriteStudy(&out, s, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
+			m, err := s.MetricOr("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := s.WithinAt()
+			for baseline, b := range s.Cells {
+				for _, row := range verdict.NewJudge(s, m).Against(baseline).Rows {
+					from := s.Counterpart(row.Cell, b)
+					if row.Compared != (from != nil && from != row.Cell) ||
+						from != nil && from.Values[at] != row.Cell.Values[at] {
+						t.Errorf("against %s the cell %s is compared with %v", b.Name, row.Cell.Name, from)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 
 func TestMetricThatNoRunHas(t *testing.T) {
 	s := ladderOf(t, 1)
 	_, err := s.MetricOr(model.Throughput)
-	if want := "no run has the metric throughput; the metrics that they have are comm_time, comm_time_p95"; err == nil || err.Error() != want {
+	if want := "no run has the metric throughput; the metrics that they have are comm_time, comm_time_p95"; err ==
+		nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, err := s.MetricOr("thruput"); err == nil || !strings.Contains(err.Error(), "did you mean") {

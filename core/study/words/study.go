@@ -118,8 +118,10 @@ func Heading(s *model.Study, m model.Metric) string {
 // table writes a row for each cell.
 func table(s *model.Study, page *screen.Page, v *verdict.Table) {
 	columns := []screen.Column{
-		screen.Left("cell"), screen.Right("runs"), screen.Right("median " + v.Metric.Unit), screen.Right("95 % interval").Yields(3),
-		screen.Right("spread").Yields(2), screen.Right("change"), screen.Right("p").Yields(4), screen.Right("p99 ms").Yields(1), screen.Left("warnings").Yields(5),
+		screen.Left("cell"), screen.Right("runs"), screen.Right("median " + v.Metric.Unit),
+		screen.Right("95 % interval").Yields(3),
+		screen.Right("spread").Yields(2), screen.Right("change"), screen.Right("p").Yields(4),
+		screen.Right("p99 ms").Yields(1), screen.Left("warnings").Yields(5),
 	}
 	var rows [][]string
 	barred := verdict.Barred(s, v.Metric)
@@ -172,7 +174,8 @@ func rowOf(s *model.Study, r verdict.Row, m model.Metric, change string, barred 
 	if values := c.Of(model.P99); len(values) > 0 && len(values) == len(c.Runs) {
 		p99 = screen.Number(judge.Of(values).Median)
 	}
-	return []string{s.NameOf(c), strconv.Itoa(e.N), screen.Number(e.Median), interval, spread, change, p, p99, strings.Join(shorts, ", ")}
+	return []string{s.NameOf(c), strconv.Itoa(e.N), screen.Number(e.Median), interval, spread, change, p, p99,
+		strings.Join(shorts, ", ")}
 }
 
 // verdictText is a change in a few signs: ~ where nothing is proven.

@@ -23,7 +23,8 @@ func priceText(p verdict.Price) string {
 	if math.IsInf(stats.Median(p.Seconds), 1) {
 		return counts + ", too few for a median"
 	}
-	return fmt.Sprintf("%s s and %s of gradients, %s", screen.Number(stats.Median(p.Seconds)), megabytes(stats.Median(p.Bytes)), counts)
+	return fmt.Sprintf("%s s and %s of gradients, %s", screen.Number(stats.Median(p.Seconds)),
+		megabytes(stats.Median(p.Bytes)), counts)
 }
 
 // reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
@@ -40,9 +41,11 @@ func reach(s *model.Study, g verdict.Goal) []Sentence {
 		if prices[len(prices)-1].Barred && !first.Barred {
 			none = "no cell that is not barred"
 		}
-		return []Sentence{{label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none, what, first.Cell.Name, priceText(first))}}
+		return []Sentence{{label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none, what,
+			first.Cell.Name, priceText(first))}}
 	}
-	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.Cell.Name, what, priceText(first), leadText(verdict.LeadOf(s, prices)))}}
+	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.Cell.Name, what, priceText(first),
+		leadText(verdict.LeadOf(s, prices)))}}
 	for i, p := range prices[1:] {
 		if i == mostWorks {
 			out = append(out, Sentence{label, fmt.Sprintf("and %s", screen.Count(len(prices)-1-i, "slower cell"))})
@@ -61,7 +64,8 @@ func leadText(l *verdict.Lead) string {
 	case len(l.Open) > 0:
 		return "; it is not proven to be sooner than " + named(l.Open)
 	}
-	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", l.Second.Name, probability(l.Change.Adjusted), yardstickText(l.Yardstick))
+	return fmt.Sprintf("; proven against the second, %s (%s, floor %s)", l.Second.Name, probability(l.Change.Adjusted),
+		yardstickText(l.Yardstick))
 }
 
 // megabytes is an amount of bytes for people.

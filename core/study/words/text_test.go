@@ -32,10 +32,11 @@ func matrix(v []string) modeltest.Plot {
 // Of one run, of more, and of those that are waiting it is said why nothing is.
 func TestNothingCanBeSaid(t *testing.T) {
 	for want, c := range map[string]*model.Cell{
-		"nothing can be said: the only run failed":                                 {Failed: make([]model.Failure, 1)},
-		"nothing can be said: all of 2 runs failed":                                {Failed: make([]model.Failure, 2)},
-		"nothing can be said yet: no run has come to its end, 1 failed, 1 waiting": {Failed: make([]model.Failure, 1), Waiting: 1},
-		"nothing can be said: none of 1 run has a throughput":                      {Runs: make([]*model.Run, 1)},
+		"nothing can be said: the only run failed":  {Failed: make([]model.Failure, 1)},
+		"nothing can be said: all of 2 runs failed": {Failed: make([]model.Failure, 2)},
+		"nothing can be said yet: no run has come to its end, 1 failed, 1 waiting": {Failed: make([]model.Failure, 1),
+			Waiting: 1},
+		"nothing can be said: none of 1 run has a throughput": {Runs: make([]*model.Run, 1)},
 	} {
 		m, err := model.MetricOf(model.Throughput)
 		if err != nil {
@@ -66,7 +67,8 @@ func TestTextIsPrintable(t *testing.T) {
 func TestText(t *testing.T) {
 	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}
 	level := map[string]float64{"average": 1000, "batch": 1004, "sum": 900}
-	two := []model.Axis{{Name: "server", Values: []string{"average", "batch"}}, {Name: "ntrainer", Values: []string{"1", "4"}}, {Name: "model", Values: []string{"small", "large"}}}
+	two := []model.Axis{{Name: "server", Values: []string{"average", "batch"}},
+		{Name: "ntrainer", Values: []string{"1", "4"}}, {Name: "model", Values: []string{"small", "large"}}}
 	for name, test := range map[string]struct {
 		study   *model.Study
 		options Options
@@ -86,8 +88,11 @@ func TestText(t *testing.T) {
 			}
 			return s
 		}()},
-		"ties":      {study: modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, func(_ string, p *modeltest.Plot) { p.Noise = 0 })},
-		"fewruns":   {study: modeltest.Speeds(apart, func(_ string, p *modeltest.Plot) { p.Runs, p.Iterations = 3, 30 })},
+		"ties": {study: modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000},
+			func(_ string, p *modeltest.Plot) { p.Noise = 0 })},
+		"fewruns": {
+			study: modeltest.Speeds(apart, func(_ string, p *modeltest.Plot) { p.Runs, p.Iterations = 3, 30 }),
+		},
 		"onerun":    {study: modeltest.Speeds(apart, func(_ string, p *modeltest.Plot) { p.Runs = 1 })},
 		"allfailed": {study: modeltest.Speeds(apart, func(_ string, p *modeltest.Plot) { p.Runs, p.Failed = 0, 2 })},
 		"waiting": {study: func() *model.Study {
@@ -119,7 +124,8 @@ func TestText(t *testing.T) {
 			p.Late = map[string]int{"average": 0, "batch": 2, "sum": 7}[server]
 			p.Failed = map[string]int{"batch": 1}[server]
 		}), Options{Target: "auc=0.8"}},
-		"targetmissed":  {modeltest.Speeds(apart, func(_ string, p *modeltest.Plot) { p.Epochs = []float64{0.7, 0.75} }), Options{Target: "auc=0.8"}},
+		"targetmissed": {modeltest.Speeds(apart,
+			func(_ string, p *modeltest.Plot) { p.Epochs = []float64{0.7, 0.75} }), Options{Target: "auc=0.8"}},
 		"targetunknown": {modeltest.Speeds(apart, nil), Options{Target: "loss=0.2"}},
 		"metric":        {modeltest.Speeds(apart, nil), Options{Metric: model.TimePerBatch}},
 		"matrix":        {study: modeltest.Made(two, matrix)},
@@ -153,13 +159,15 @@ func TestText(t *testing.T) {
 			return p
 		})},
 		"fewrunsagain": {study: modeltest.Made([]model.Axis{{Name: "server", Values: strings.Split("abcdef", "")}}, func(v []string) modeltest.Plot {
-			return modeltest.Plot{Throughput: map[string]float64{"a": 2000, "b": 1990}[v[0]] + 1000, Noise: 0.01, Runs: 4, Iterations: 100}
+			return modeltest.Plot{Throughput: map[string]float64{"a": 2000, "b": 1990}[v[0]] + 1000, Noise: 0.01,
+				Runs: 4, Iterations: 100}
 		})},
 		"lossrounding": {study: func() *model.Study {
 			s := modeltest.Speeds(apart, nil)
 			for _, c := range s.All() {
 				for _, r := range c.Runs {
-					r.Values[model.HeldOutLoss] = max(6.931474, map[string]float64{"batch": 6.931475}[c.ID]) // as sums in another order make it
+					// as sums in another order make it
+					r.Values[model.HeldOutLoss] = max(6.931474, map[string]float64{"batch": 6.931475}[c.ID])
 				}
 			}
 			return s
@@ -178,7 +186,10 @@ func TestText(t *testing.T) {
 					r.Values[model.Throughput] *= 1.5
 				}
 				if i > 6 {
-					r.Warnings = []string{"a trend within the run: from the first of 100 iterations to the last they take 9.0 % more", fmt.Sprintf("odd %d.5 things", i), "more odd things"}
+					r.Warnings = []string{
+						"a trend within the run: from the first of 100 iterations to the last they take 9.0 % more",
+						fmt.Sprintf("odd %d.5 things", i), "more odd things",
+					}
 				}
 			}
 			for _, r := range s.Cells[2].Runs {
@@ -187,9 +198,12 @@ func TestText(t *testing.T) {
 			delete(s.Cells[2].Runs[3].Values, model.Throughput)
 			s.Cells[2].Runs[4].Values[model.Throughput] = math.NaN()
 			for i, r := range s.AllRuns() {
-				r.Environment = result.Environment{CPU: "A CPU", Cores: 2, MemoryMiB: 2048, OS: "linux", Kernel: fmt.Sprint("6.", i/39), Commit: "abc"}
+				r.Environment = result.Environment{CPU: "A CPU", Cores: 2, MemoryMiB: 2048, OS: "linux",
+					Kernel: fmt.Sprint("6.", i/39), Commit: "abc"}
 			}
-			s.Warnings = []string{"2 runs failed, twice in all, and came to an end when repeated: the values are those of the repetition, and the failures count"}
+			s.Warnings = []string{
+				"2 runs failed, twice in all, and came to an end when repeated: the values are those of the repetition, and the failures count",
+			}
 			return s
 		}()},
 	} {

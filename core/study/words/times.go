@@ -82,7 +82,8 @@ func stragglerText(c *model.Cell) string {
 	for _, s := range runs[rank] {
 		shares, costs = append(shares, 100*s.Share), append(costs, s.CostMS)
 	}
-	text := fmt.Sprintf("trainer%d%s last in %.0f %%, %s%s ms", rank, host(runs[rank]), judge.Of(shares).Median, milli(judge.Of(costs).Median), orMinus(c.Runs))
+	text := fmt.Sprintf("trainer%d%s last in %.0f %%, %s%s ms", rank, host(runs[rank]), judge.Of(shares).Median,
+		milli(judge.Of(costs).Median), orMinus(c.Runs))
 	if len(ranks) > 1 {
 		text += fmt.Sprintf(" (%d of %d runs)", len(shares), len(ranks))
 	}

@@ -14,11 +14,12 @@ import (
 
 // The time of cells is the median of their runs, and the straggler who it is in most of them.
 func TestTimes(t *testing.T) {
-	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 900, "sum": 800}, func(server string, p *modeltest.Plot) {
-		if p.Runs = 3; server == "sum" {
-			p.Runs = 0
-		}
-	})
+	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 900, "sum": 800},
+		func(server string, p *modeltest.Plot) {
+			if p.Runs = 3; server == "sum" {
+				p.Runs = 0
+			}
+		})
 	for i, c := range s.Cells {
 		for k, r := range c.Runs {
 			for place, m := range model.TimeMetrics[:len(model.TimeMetrics)-1] {
@@ -30,7 +31,8 @@ func TestTimes(t *testing.T) {
 			switch {
 			case i == 0: // has no straggler
 			case k < 2:
-				r.Straggler = &model.Straggler{Rank: 1, Share: 0.5 + float64(k)/10, CostMS: 2 + float64(k), Host: "node2"}
+				r.Straggler = &model.Straggler{Rank: 1, Share: 0.5 + float64(k)/10, CostMS: 2 + float64(k),
+					Host: "node2"}
 			default:
 				r.Straggler = &model.Straggler{Rank: 0, Share: 0.9, CostMS: 90, Host: fmt.Sprintf("node%d", k)}
 			}

@@ -66,7 +66,8 @@ func (b *Bags) Sort(indices, offsets []int64) (rows []int32, runs kernels.Runs, 
 	if err != nil {
 		return nil, runs, err
 	}
-	return sorted.Rows, kernels.Runs{Rows: sent[:n:n], Starts: sent[n : n+starts : n+starts], Order: sent[n+starts:]}, nil
+	return sorted.Rows, kernels.Runs{Rows: sent[:n:n], Starts: sent[n : n+starts : n+starts], Order: sent[n+starts:]},
+		nil
 }
 
 // label says of each index which bag it is in; nil without offsets.

@@ -16,11 +16,16 @@ import (
 func Parts() []sdk.Part {
 	rows, elements := false, true // what the mean is over
 	return []sdk.Part{
-		ofFloats("bce", kind{check: criteria.CheckLogits, launch: bce, elements: rows, takes: sdk.ShareTargets, floats: bceFloats}),
-		ofFloats("cel", kind{check: criteria.CheckClasses, launch: (*kernels.Queue).CrossEntropy, elements: rows, takes: sdk.ProbabilityTargets, floats: (*kernels.Queue).CrossEntropyFloats}),
-		ofFloats("l1", kind{check: criteria.CheckOutput, launch: (*kernels.Queue).L1, elements: elements, takes: sdk.NumberTargets, floats: (*kernels.Queue).L1Floats}),
-		ofFloats("mse", kind{check: criteria.CheckOutput, launch: (*kernels.Queue).MSE, elements: elements, takes: sdk.NumberTargets, floats: (*kernels.Queue).MSEFloats}),
-		sdk.NewCriterion("nll", struct{}{}, kind{check: criteria.CheckClasses, launch: (*kernels.Queue).NLL, elements: rows}.build),
+		ofFloats("bce",
+			kind{check: criteria.CheckLogits, launch: bce, elements: rows, takes: sdk.ShareTargets, floats: bceFloats}),
+		ofFloats("cel", kind{check: criteria.CheckClasses, launch: (*kernels.Queue).CrossEntropy, elements: rows,
+			takes: sdk.ProbabilityTargets, floats: (*kernels.Queue).CrossEntropyFloats}),
+		ofFloats("l1", kind{check: criteria.CheckOutput, launch: (*kernels.Queue).L1, elements: elements,
+			takes: sdk.NumberTargets, floats: (*kernels.Queue).L1Floats}),
+		ofFloats("mse", kind{check: criteria.CheckOutput, launch: (*kernels.Queue).MSE, elements: elements,
+			takes: sdk.NumberTargets, floats: (*kernels.Queue).MSEFloats}),
+		sdk.NewCriterion("nll", struct{}{},
+			kind{check: criteria.CheckClasses, launch: (*kernels.Queue).NLL, elements: rows}.build),
 	}
 }
 

@@ -50,7 +50,8 @@ func TestCriteriaAgreeWithTheHost(t *testing.T) {
 				if key == "bce" {
 					columns = 1
 				}
-				output := tensor.Tensor{Shape: []int{rows, columns}, Data: computetest.Random(rows*columns, uint64(rows))}
+				output := tensor.Tensor{Shape: []int{rows, columns},
+					Data: computetest.Random(rows*columns, uint64(rows))}
 				for i := range output.Data {
 					output.Data[i] *= 8
 				}
@@ -88,7 +89,8 @@ func TestFloatTargetsAgreeWithTheHost(t *testing.T) {
 			device := build(t, ondevice.Parts(), key, d).(sdk.FloatCriterion)
 			for _, size := range [][2]int{{1, 1}, {3, 10}, {40, 300}, {2, 5}} {
 				rows, columns := size[0], size[1]
-				output := tensor.Tensor{Shape: []int{rows, columns}, Data: computetest.Random(rows*columns, uint64(rows))}
+				output := tensor.Tensor{Shape: []int{rows, columns},
+					Data: computetest.Random(rows*columns, uint64(rows))}
 				targets := computetest.Random(rows*columns, 7)
 				for i := range targets {
 					switch key {
@@ -136,7 +138,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			output, there tensor.Tensor
 			targets       []int64
 		}{
-			{output, there, nil}, {output, there, []int64{1}}, {output, there, []int64{0, -1}}, {output, there, []int64{0, 7}},
+			{output, there, nil}, {output, there, []int64{1}}, {output, there, []int64{0, -1}},
+			{output, there, []int64{0, 7}},
 			{tensor.Tensor{}, tensor.Tensor{}, []int64{0, 0}},
 		} {
 			_, want := host.Forward(wrong.output, wrong.targets)
@@ -146,7 +149,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			}
 		}
 		fresh := build(t, ondevice.Parts(), key, d)
-		if err := fresh.Backward(there); err == nil || err.Error() != "the criterion cannot go backward before it went forward" {
+		if err := fresh.Backward(there); err == nil ||
+			err.Error() != "the criterion cannot go backward before it went forward" {
 			t.Errorf("%s goes backward first with %v", key, err)
 		}
 	}

@@ -60,7 +60,8 @@ func TestMemoryThatIsNotPinned(t *testing.T) {
 	in := []engine.Ticket{d.CopyIn(bytes(x)[:page+4], shared[:page+4]), d.CopyIn(bytes(x)[page+4:], shared[page+4:])}
 	must(t, d.Wait(in[1]))
 	throughOther(t, d, make([]float32, 3000))
-	if fact := d.Facts()["pinned"]; fact != "no: 1048576 bytes are not whole pages of shared memory, which alone are pinned" {
+	if fact := d.Facts()["pinned"]; fact !=
+		"no: 1048576 bytes are not whole pages of shared memory, which alone are pinned" {
 		t.Errorf("the fact is %q", fact)
 	}
 	once := pinned(t, d, page/4-1)
@@ -76,7 +77,8 @@ func throughOther(t *testing.T, d *device.Device, host []float32) {
 	adopted, err := d.Adopt(bytes(host))
 	must(t, err)
 	x := computetest.In(t, d, make([]float32, len(host)))
-	tickets := []engine.Ticket{d.CopyIn(bytes(x[:1500]), bytes(host[:1500])), d.CopyIn(bytes(x[1500:]), bytes(host[1500:]))}
+	tickets := []engine.Ticket{d.CopyIn(bytes(x[:1500]), bytes(host[:1500])),
+		d.CopyIn(bytes(x[1500:]), bytes(host[1500:]))}
 	must(t, d.Wait(tickets[1]))
 	clear(host)
 	first, second := d.CopyOut(bytes(host[:1000]), bytes(x[:1000])), d.CopyOut(bytes(host[1000:]), bytes(x[1000:]))

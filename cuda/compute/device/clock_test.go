@@ -64,8 +64,10 @@ func TestPhasesAreMeasured(t *testing.T) {
 			}
 			n, last := 0, start
 			s.Each(func(m sdk.Measurement) {
-				if m.Key.A != int64(n) || m.StartNS < last-errNS || m.DurationNS < 0 || m.StartNS+m.DurationNS > end+errNS {
-					t.Errorf("pass %d, %s: span %v of iteration %d is not from %d to %d, give or take %d", pass, s.Name, m, n, last, end, errNS)
+				if m.Key.A != int64(n) || m.StartNS < last-errNS || m.DurationNS < 0 ||
+					m.StartNS+m.DurationNS > end+errNS {
+					t.Errorf("pass %d, %s: span %v of iteration %d is not from %d to %d, give or take %d", pass, s.Name,
+						m, n, last, end, errNS)
 				}
 				last = m.StartNS + m.DurationNS
 				n++
@@ -124,7 +126,8 @@ func TestCopiesAreMeasured(t *testing.T) {
 		all := recorder.All()
 		errNS := int64(0)
 		all.Gauges[0].Each(func(_ sdk.Key, us float64) { errNS = max(errNS, int64(us*1000)+1) })
-		each := map[string]int{"device copy out": copies, "device copy in": copies, "device transfer in": 1, "device transfer out": 1}
+		each := map[string]int{"device copy out": copies, "device copy in": copies, "device transfer in": 1,
+			"device transfer out": 1}
 		for _, s := range all.Series {
 			n, last := 0, start
 			s.Each(func(m sdk.Measurement) {
@@ -232,7 +235,8 @@ func TestLaunchesOfMeans(t *testing.T) {
 		n := 0
 		for _, s := range all.Series {
 			s.Each(func(m sdk.Measurement) {
-				if want := (sdk.Key{A: int64(n / means), B: int64(n % means)}); s.Name == "device average" && m.Key != want {
+				if want := (sdk.Key{A: int64(n / means), B: int64(n % means)}); s.Name == "device average" &&
+					m.Key != want {
 					t.Errorf("mean %d has key %v, want %v", n, m.Key, want)
 				} else if s.Name == "device average" {
 					n++

@@ -52,7 +52,8 @@ func TestMemoryIsClearAndOfItsType(t *testing.T) {
 			t.Fatalf("number %d of new memory is %g", i, v)
 		}
 	}
-	if _, err := d.Alloc("int3", 1); err == nil || err.Error() != "engine cuda:0 has no elements of type int3: it has float32, float16, bfloat16, int32, int64" {
+	if _, err := d.Alloc("int3", 1); err == nil ||
+		err.Error() != "engine cuda:0 has no elements of type int3: it has float32, float16, bfloat16, int32, int64" {
 		t.Errorf("another type gives %v", err)
 	}
 	none, err := engine.Floats(d, 0)
@@ -101,7 +102,8 @@ func TestCopyOutHasItsPlace(t *testing.T) {
 func TestCopyInHasItsPlace(t *testing.T) {
 	d := computetest.Open(t)
 	q := d.Compute().Queue
-	x, y, z := computetest.In(t, d, []float32{1, 2, 3}), computetest.In(t, d, make([]float32, 3)), computetest.In(t, d, make([]float32, 3))
+	x, y, z := computetest.In(t, d, []float32{1, 2, 3}), computetest.In(t, d, make([]float32, 3)), computetest.In(t, d,
+		make([]float32, 3))
 	q.Copy(y, x)
 	must(t, d.Wait(d.CopyIn(bytes(x), bytes([]float32{4, 5, 6}))))
 	q.Copy(z, x)
@@ -150,7 +152,8 @@ func TestErrorsStay(t *testing.T) {
 	after := d.CopyOut(bytes(host), bytes(x))
 	must(t, d.Wait(before))
 	for _, ticket := range []engine.Ticket{wrong, after, wrong} {
-		if err := d.Wait(ticket); err == nil || err.Error() != "4 bytes of the host and 8 of engine cuda:0 cannot be copied: there must be equally many" {
+		if err := d.Wait(ticket); err == nil ||
+			err.Error() != "4 bytes of the host and 8 of engine cuda:0 cannot be copied: there must be equally many" {
 			t.Errorf("ticket %d has error %v", ticket.Number, err)
 		}
 	}
@@ -238,7 +241,8 @@ var _ io.Closer = (*device.Device)(nil)
 // pass. Once Compute was called again, a kernel may have been given that touches it.
 func TestCopyInBesideKernels(t *testing.T) {
 	d := computetest.Open(t)
-	x, y, other := computetest.In(t, d, make([]float32, 40)), computetest.In(t, d, make([]float32, 40)), computetest.In(t, d, make([]float32, 40))
+	x, y, other := computetest.In(t, d, make([]float32, 40)), computetest.In(t, d,
+		make([]float32, 40)), computetest.In(t, d, make([]float32, 40))
 	host := computetest.Random(40, 1)
 	q := d.Compute().Queue
 	q.Fill(x, 3)
@@ -262,7 +266,8 @@ func TestCopyInBesideKernels(t *testing.T) {
 	must(t, d.Wait(short))
 	q.Copy(y, x)
 	must(t, d.Wait(d.CopyIn(bytes(x), bytes(host))))
-	computetest.Near(t, "what a kernel read before the third", computetest.Out(t, d, y), slices.Repeat([]float32{7}, 40), 0)
+	computetest.Near(t, "what a kernel read before the third", computetest.Out(t, d, y),
+		slices.Repeat([]float32{7}, 40), 0)
 	d.Compute().Queue.Fill(x, 9)
 	d.CopyOut(bytes(out), bytes(x))
 	must(t, d.Wait(d.CopyIn(bytes(x), bytes(host))))

@@ -31,7 +31,8 @@ type direction struct {
 	err   error                    // of it and all later ones
 	taken map[driver.Pointer]taken // of the direction out: the last copy of what begins there
 	timer *Timer
-	// Of the measurements: nil until Device.Measure, the pass and iteration of the last copy, and how many that has had.
+	// Of the measurements: nil until Device.Measure, the pass and iteration of the last copy, and how many that has
+	// had.
 	series     *sdk.Series
 	pass, turn int64
 	copies     int64
@@ -92,7 +93,8 @@ func (c *direction) copy(host, memory []byte) int64 {
 // be recorded again at once: the stream waits for what it stood for when it was told to.
 func (c *direction) enqueue(host, memory []byte) error {
 	if len(host) != len(memory) {
-		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: there must be equally many", len(host), len(memory), c.device.Name())
+		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: there must be equally many",
+			len(host), len(memory), c.device.Name())
 	}
 	d := c.device
 	if c == &d.out {

@@ -18,8 +18,8 @@ var loses = []string{"PSBENCH_DOUBLE_LOST=1", "PSBENCH_DOUBLE_EXIT=0"}
 // cause is what the driver says of it.
 const cause = "(CUDA_ERROR_UNKNOWN, 999)"
 
-// Who gives something back to a device that is lost says nothing, but for whoever hears of the loss first. Close says it,
-// once.
+// Who gives something back to a device that is lost says nothing, but for whoever hears of the loss first. Close says
+// it, once.
 func TestWhatIsLeftOfALostDevice(t *testing.T) {
 	computetest.OnDouble(t)
 	for name, heard := range map[string]bool{"by a copy before the end": true, "by the end": false} {
@@ -51,7 +51,8 @@ func gives(t *testing.T, heard bool) {
 		said(t, "the first Close", adopted.Close())
 	}
 	d.Free(tensor.Float32Bytes(x))
-	for what, err := range map[string]error{"what is adopted": adopted.Close(), "what is beside pinned memory": beside.Close(), "an end": end.Close(), "a transfer": sent.Close()} {
+	for what, err := range map[string]error{"what is adopted": adopted.Close(),
+		"what is beside pinned memory": beside.Close(), "an end": end.Close(), "a transfer": sent.Close()} {
 		if err != nil {
 			t.Errorf("%s says, after the loss was told: %v", what, err)
 		}

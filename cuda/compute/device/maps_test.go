@@ -15,8 +15,10 @@ func TestMapsOfMemory(t *testing.T) {
 		from, to         uintptr
 		shared, readOnly bool
 	}{
-		{0x0fff, 0x1001, false, false}, {0x1000, 0x2000, true, true}, {0x1fff, 0x2001, true, true}, {0x2000, 0x3000, true, false},
-		{0x2fff, 0x3001, false, false}, {0x3000, 0x3001, false, false}, {0x4000, 0x4001, false, false}, {0xffff, 0x10000, true, true},
+		{0x0fff, 0x1001, false, false}, {0x1000, 0x2000, true, true}, {0x1fff, 0x2001, true, true},
+		{0x2000, 0x3000, true, false},
+		{0x2fff, 0x3001, false, false}, {0x3000, 0x3001, false, false}, {0x4000, 0x4001, false, false},
+		{0xffff, 0x10000, true, true},
 		{0xffff, 0x10001, false, false},
 	} {
 		if shared, readOnly := mappedBy(maps, c.from, c.to); shared != c.shared || readOnly != c.readOnly {
@@ -57,11 +59,13 @@ func TestPagesOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ from, to, begins, ends int }{
-		{0, 1, 0, 1}, {1, 2, 0, 1}, {0, page, 0, 1}, {page - 1, page + 1, 0, 2}, {page, 3 * page, 1, 3}, {page + 4, 3*page - 1, 1, 3},
+		{0, 1, 0, 1}, {1, 2, 0, 1}, {0, page, 0, 1}, {page - 1, page + 1, 0, 2}, {page, 3 * page, 1, 3},
+		{page + 4, 3*page - 1, 1, 3},
 	} {
 		whole := pages(memory[c.from:c.to])
 		if begins := offset(memory, whole); begins != c.begins*page || begins+len(whole) != c.ends*page {
-			t.Errorf("the pages of %d to %d are %d bytes from %d on, want those from page %d to page %d", c.from, c.to, len(whole), begins, c.begins, c.ends)
+			t.Errorf("the pages of %d to %d are %d bytes from %d on, want those from page %d to page %d", c.from, c.to,
+				len(whole), begins, c.begins, c.ends)
 		}
 	}
 	if err := unix.Munmap(memory); err != nil {

@@ -16,7 +16,8 @@ func (d *Device) Optimizers() []string {
 
 // NewOptimizer implements optimizer.Engine. A step is one launch for all dense parameters, and one to four
 // for each sparse one.
-func (d *Device) NewOptimizer(s optimizer.Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (optimizer.Optimizer, error) {
+func (d *Device) NewOptimizer(s optimizer.Settings, values []tensor.Tensor,
+	gradients []*tensor.Gradient) (optimizer.Optimizer, error) {
 	p := parameters{device: d, values: values, gradients: gradients, rows: make([]*Transfer[int32], len(values))}
 	for k, g := range gradients {
 		if !g.Sparse() {

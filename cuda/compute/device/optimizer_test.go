@@ -83,7 +83,8 @@ func TestOptimizersStepAsOnTheHost(t *testing.T) {
 		{Optimizer: optimizer.Adagrad, LR: 0.1, WeightDecay: 0.1, Epsilon: 1e-3},
 		{Optimizer: optimizer.RowwiseAdagrad, LR: 0.1},
 	} {
-		t.Run(fmt.Sprintf("%s momentum %g nesterov %v decay %g eps %g", s.Optimizer, s.Momentum, s.Nesterov, s.WeightDecay, s.Epsilon), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s momentum %g nesterov %v decay %g eps %g", s.Optimizer, s.Momentum, s.Nesterov,
+			s.WeightDecay, s.Epsilon), func(t *testing.T) {
 			want := hostParameters(s.WeightDecay == 0)
 			got := want.on(t, d)
 			onHost, err := optimizer.New(engine.Host, s, want.values, want.gradients)
@@ -106,7 +107,8 @@ func TestOptimizersStepAsOnTheHost(t *testing.T) {
 					must(t, onDevice.Step())
 					clear(got.gradients[len(got.gradients)-1].Rows) // which the step must have taken
 					for k, v := range want.values {
-						computetest.Near(t, fmt.Sprintf("parameter %d after step %d of pass %d", k, step, pass), computetest.Out(t, d, got.values[k].Data), v.Data, 2e-6)
+						computetest.Near(t, fmt.Sprintf("parameter %d after step %d of pass %d", k, step, pass),
+							computetest.Out(t, d, got.values[k].Data), v.Data, 2e-6)
 					}
 				}
 			}
@@ -124,7 +126,8 @@ func TestStepsComeBeforeCopiesIn(t *testing.T) {
 		p := host.on(t, d)
 		must(t, p.gradients[2].SetRows(tableRows))
 		copy(p.gradients[2].Rows, host.gradients[2].Rows)
-		o, err := optimizer.New(d, optimizer.Settings{Optimizer: name, LR: 0.1, Beta1: 0.9, Beta2: 0.9}, p.values, p.gradients)
+		o, err := optimizer.New(d, optimizer.Settings{Optimizer: name, LR: 0.1, Beta1: 0.9, Beta2: 0.9}, p.values,
+			p.gradients)
 		must(t, err)
 		must(t, o.Reset())
 		for k := range p.values {
@@ -134,7 +137,8 @@ func TestStepsComeBeforeCopiesIn(t *testing.T) {
 		must(t, o.Step())
 		for k, v := range host.values {
 			must(t, engine.In(d, p.values[k].Data, v.Data))
-			computetest.Near(t, fmt.Sprintf("%s: parameter %d", name, k), computetest.Out(t, d, p.values[k].Data), v.Data, 0)
+			computetest.Near(t, fmt.Sprintf("%s: parameter %d", name, k), computetest.Out(t, d, p.values[k].Data),
+				v.Data, 0)
 		}
 	}
 }

@@ -32,7 +32,8 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"device forward", "device loss", "device loss gradient", "device backward", "device exchange", "device average", "device optimizer",
+	"device forward", "device loss", "device loss gradient", "device backward", "device exchange", "device average",
+	"device optimizer",
 	"device lookup", "device scatter", "device transfer in", "device transfer out",
 	"device evaluation", "device iteration", "device update",
 }
@@ -101,13 +102,15 @@ func (c *clock) enter(p Phase) {
 		c.backed = true
 	case p == Forward && !c.backed:
 		c.next = max(c.first, c.pass)
-		c.counts[Forward], c.counts[Loss], c.counts[LossGradient] = c.counts[Backward], c.counts[Backward], c.counts[Backward]
+		c.counts[Forward], c.counts[Loss], c.counts[LossGradient] = c.counts[Backward], c.counts[Backward],
+			c.counts[Backward]
 		c.counts[TransferIn], c.counts[TransferOut] = 0, 0
 		c.pass, c.before = c.next, c.lane.Queue.Launches()
 	case p == Forward:
 		c.turn()
 		c.pass, c.backed = c.next, false
-	case c.counts[Mean] == 0 && (p == Mean || p == Step && c.counts[Backward] == 0): // a server's iterations are steps, and the means before
+	// a server's iterations are steps, and the means before
+	case c.counts[Mean] == 0 && (p == Mean || p == Step && c.counts[Backward] == 0):
 		c.turn()
 		c.update()
 	case p == Step:

@@ -156,5 +156,6 @@ func (o *adagrad) sparse(q *kernels.Queue, k int, rows []int32) {
 		step = q.RowwiseAdagrad
 	}
 	g := o.gradients[k]
-	step(o.values[k].Data, g.Values, o.sums[k], g.Width, rows, float32(o.settings.LR), float32(epsilon(&o.settings, 1e-10)))
+	step(o.values[k].Data, g.Values, o.sums[k], g.Width, rows, float32(o.settings.LR),
+		float32(epsilon(&o.settings, 1e-10)))
 }

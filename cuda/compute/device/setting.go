@@ -18,7 +18,8 @@ type line struct {
 	ns    int64   // when the host saw the event, in ns of comm.Now, give or take errNS
 	errNS int64   // half of the time in which it saw it pass
 	rate  float64 // ns of the host for each ns of the device
-	aside float64 // by how many ns the time of the event is off that is told, of which less and less is left for a second
+	// by how many ns the time of the event is off that is told, of which less and less is left for a second
+	aside float64
 }
 
 // sureRate is how far off a measured rate may be that is taken: clocks of devices are off by tens of millionths.

@@ -66,9 +66,12 @@ var leastSharing = driver.Version{Major: 11, Minor: 2}
 // allocation.
 func (d *Device) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
 	if v := d.info.DriverVersion; v.Before(leastSharing) {
-		return nil, fmt.Errorf("the driver serves CUDA %v, and before %v it can deadlock on events of other processes: update it to share buckets", v, leastSharing)
+		return nil,
+			fmt.Errorf("the driver serves CUDA %v, and before %v it can deadlock on events of other processes: update it to share buckets",
+				v, leastSharing)
 	}
-	e := &end{device: d, specs: specs, lent: lent != nil, sums: make([][]float32, len(specs)), places: make([][]*Transfer[int32], len(specs))}
+	e := &end{device: d, specs: specs, lent: lent != nil, sums: make([][]float32, len(specs)),
+		places: make([][]*Transfer[int32], len(specs))}
 	o := offer{Device: d.info.UUID}
 	for _, b := range lent {
 		handle, err := d.context.ExportMemory(pointer(tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)])))

@@ -48,7 +48,8 @@ func joined(t *testing.T, d *device.Device, seed uint64) (comm.DeviceEnd, []floa
 	t.Helper()
 	spec := tensor.BucketSpec{Elements: 1000}
 	x := computetest.In(t, d, computetest.Random(spec.Elements, seed))
-	end, err := d.Join([]tensor.BucketSpec{spec}, []*tensor.Bucket{{BucketSpec: spec, Gradient: tensor.Gradient{Values: x}}})
+	end, err := d.Join([]tensor.BucketSpec{spec},
+		[]*tensor.Bucket{{BucketSpec: spec, Gradient: tensor.Gradient{Values: x}}})
 	must(t, err)
 	return end, x
 }

@@ -44,7 +44,8 @@ func (e *spanned) Offer() []byte { return e.id[:] }
 // Import implements comm.DeviceEnd.
 func (e *spanned) Import(position int, offer []byte) ([][]float32, error) {
 	if len(offer) != len(e.id) {
-		return nil, fmt.Errorf("the name of a group of NCCL has %d bytes, but is offered with %d", len(e.id), len(offer))
+		return nil, fmt.Errorf("the name of a group of NCCL has %d bytes, but is offered with %d", len(e.id),
+			len(offer))
 	}
 	if position == 0 {
 		copy(e.id[:], offer)

@@ -76,7 +76,8 @@ func TestFailuresHaveAborted(t *testing.T) {
 func TestCloseWaitsForTheWatch(t *testing.T) {
 	_, e := alone(t, tensor.BucketSpec{Elements: 8})
 	e.dueMu.Lock()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(stacks(), "(*spanned).overdue("); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(stacks(),
+		"(*spanned).overdue("); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody looks after the group")
 		}

@@ -35,8 +35,8 @@ func within(t *testing.T, what string, spans, wholes []sdk.Measurement, each int
 	}
 }
 
-// An iteration goes from its first phase to the end of its step, or of its last work where there is no step; evaluations
-// after it are spans of their own, under its number.
+// An iteration goes from its first phase to the end of its step, or of its last work where there is no step;
+// evaluations after it are spans of their own, under its number.
 func TestIterationsAndEvaluations(t *testing.T) {
 	for _, steps := range []bool{true, false} {
 		d := computetest.Open(t)
@@ -88,7 +88,8 @@ func TestIterationsAndEvaluations(t *testing.T) {
 					t.Errorf("iteration %d has key %v", i, w.Key)
 				}
 			}
-			names := []string{"device forward", "device transfer in", "device loss", "device loss gradient", "device backward"}
+			names := []string{"device forward", "device transfer in", "device loss", "device loss gradient",
+				"device backward"}
 			last := spans(recorder, "device backward")
 			if steps {
 				last = spans(recorder, "device optimizer")
@@ -98,7 +99,8 @@ func TestIterationsAndEvaluations(t *testing.T) {
 				within(t, name, spans(recorder, name), wholes, 1)
 			}
 			for i, w := range wholes {
-				if first := spans(recorder, "device forward")[i]; w.StartNS != first.StartNS || w.StartNS+w.DurationNS != last[i].StartNS+last[i].DurationNS {
+				if first := spans(recorder, "device forward")[i]; w.StartNS != first.StartNS ||
+					w.StartNS+w.DurationNS != last[i].StartNS+last[i].DurationNS {
 					t.Errorf("iteration %v is not from %v to the end of %v", w, first, last[i])
 				}
 			}
@@ -165,7 +167,8 @@ func TestUpdatesAreMeasured(t *testing.T) {
 		within(t, "device optimizer", steps, wholes, 1)
 		first := spans(recorder, name)
 		for i, w := range wholes {
-			if w.Key != (sdk.Key{A: int64(i)}) || w.StartNS != first[i*len(first)/updates].StartNS || w.StartNS+w.DurationNS != steps[i].StartNS+steps[i].DurationNS {
+			if w.Key != (sdk.Key{A: int64(i)}) || w.StartNS != first[i*len(first)/updates].StartNS ||
+				w.StartNS+w.DurationNS != steps[i].StartNS+steps[i].DurationNS {
 				t.Errorf("update %v is not from %v to the end of %v", w, first, steps[i])
 			}
 		}

@@ -55,7 +55,8 @@ func NewDLRM(s models.DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &dlrm{base: b, settings: s, firstTensor: env.FirstTensor, width: s.Inputs().Features, output: tensor.Tensor{Shape: []int{0, 1}}}
+	m := &dlrm{base: b, settings: s, firstTensor: env.FirstTensor, width: s.Inputs().Features,
+		output: tensor.Tensor{Shape: []int{0, 1}}}
 	m.bottom = newLayers(&m.base, s.BottomSizes(), func(int) bool { return true })
 	m.top = newLayers(&m.base, s.TopSizes(), func(layer int) bool { return layer < len(s.TopLayers)-1 })
 	if s.Tables == models.TablesInModel {
@@ -206,7 +207,8 @@ func (m *dlrm) backward(outputGradient tensor.Tensor, dx []float32, emit func(pa
 	}
 	s, q := &m.settings, m.lane.Queue
 	m.top.backward(outputGradient.Data, m.combinedGradient, s.Top(), emit)
-	q.InteractionGradient(m.denseGradient, m.rowsGoTo, m.combinedGradient, m.dense, m.rowsAt, len(s.TableRows), s.EmbeddingDim, m.stride)
+	q.InteractionGradient(m.denseGradient, m.rowsGoTo, m.combinedGradient, m.dense, m.rowsAt, len(s.TableRows),
+		s.EmbeddingDim, m.stride)
 	if m.tables == nil {
 		m.bottom.backward(m.denseGradient, m.numbersGradient, 0, emit)
 		q.CopyColumns(dx, m.stride, m.numbersGradient, s.DenseFeatures, m.batch.Size(), s.DenseFeatures)

@@ -41,7 +41,8 @@ func NewDummy(s models.DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 		return nil, err
 	}
 	if s.Engine != models.Layers {
-		return nil, fmt.Errorf("setting engine is %s but must be %s: %s has no graphs", quote.String(s.Engine), models.Layers, b.dev.Name())
+		return nil, fmt.Errorf("setting engine is %s but must be %s: %s has no graphs", quote.String(s.Engine),
+			models.Layers, b.dev.Name())
 	}
 	m := &dummy{base: b, settings: s, output: tensor.Tensor{Shape: []int{0, s.DenseOutputSize}}}
 	if m.bags, err = bags.New(m.dev, m.lane); err != nil {

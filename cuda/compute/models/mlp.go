@@ -36,7 +36,8 @@ func NewMLP(s models.MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mlp{base: b, settings: s, firstTensor: env.FirstTensor, output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}}}
+	m := &mlp{base: b, settings: s, firstTensor: env.FirstTensor,
+		output: tensor.Tensor{Shape: []int{0, s.Sizes[len(s.Sizes)-1]}}}
 	m.layers = newLayers(&m.base, s.Sizes, s.ReLU)
 	if m.features, err = device.NewTransfer[float32](m.dev, m.lane); err != nil {
 		return nil, err
@@ -98,7 +99,8 @@ func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) e
 }
 
 // BackwardInput implements sdk.FeatureModel. It waits for the gradient of the features.
-func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) (err error) {
+func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
+	emit func(parameter int)) (err error) {
 	if err := checkInputGradient(inputGradient, m.rows, m.settings.Sizes[0]); err != nil {
 		return err
 	}

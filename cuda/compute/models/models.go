@@ -44,8 +44,9 @@ func newBase(env sdk.ModelEnv, products string) (base, error) {
 		return base{}, err
 	}
 	if products != blas.Auto {
-		return base{}, fmt.Errorf("setting blas is %s but must be %s: on %s matrices are multiplied by cuBLAS, or by psbench's own kernels where that is missing",
-			quote.String(products), blas.Auto, d.Name())
+		return base{},
+			fmt.Errorf("setting blas is %s but must be %s: on %s matrices are multiplied by cuBLAS, or by psbench's own kernels where that is missing",
+				quote.String(products), blas.Auto, d.Name())
 	}
 	if err := d.Products(); err != nil {
 		return base{}, err
@@ -125,7 +126,8 @@ func (b *base) end(p device.Phase) error {
 // checkFeatures says that a batch has not so many numbers for each sample.
 func checkFeatures(b *sdk.Batch, features int) error {
 	if len(b.Features) != b.Size()*features {
-		return fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", b.Size(), len(b.Features), features)
+		return fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", b.Size(),
+			len(b.Features), features)
 	}
 	return nil
 }
@@ -133,7 +135,8 @@ func checkFeatures(b *sdk.Batch, features int) error {
 // checkInputGradient says that there is not room for the gradient of a batch's features.
 func checkInputGradient(room []float32, rows, features int) error {
 	if rows > 0 && len(room) != rows*features {
-		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(room), rows, features)
+		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(room),
+			rows, features)
 	}
 	return nil
 }

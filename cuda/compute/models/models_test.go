@@ -58,8 +58,9 @@ func newReplica(t *testing.T, e engine.Engine, key, settings, criterion string, 
 		modelParts, criterionParts = ondevice.Parts(), ondevicecriteria.Parts()
 	}
 	r := &replica{
-		engine:    e,
-		model:     build[sdk.Model](t, modelParts, key, settings, sdk.ModelEnv{MaxBatch: 2, Threads: 1, FirstTensor: 3, Recorder: &sdk.Recorder{}, Engine: e}),
+		engine: e,
+		model: build[sdk.Model](t, modelParts, key, settings,
+			sdk.ModelEnv{MaxBatch: 2, Threads: 1, FirstTensor: 3, Recorder: &sdk.Recorder{}, Engine: e}),
 		criterion: build[sdk.Criterion](t, criterionParts, criterion, "{}", sdk.CriterionEnv{MaxBatch: 2, Engine: e}),
 	}
 	r.specs = r.model.Parameters()
@@ -86,7 +87,8 @@ func newReplica(t *testing.T, e engine.Engine, key, settings, criterion string, 
 	must(t, err)
 	r.model.Initialize(7)
 	must(t, r.optimizer.Reset())
-	r.rows, r.seen, r.tickets = make([][]int32, len(r.specs)), make([][]float32, len(r.specs)), make([]engine.Ticket, len(r.specs))
+	r.rows, r.seen, r.tickets = make([][]int32, len(r.specs)), make([][]float32, len(r.specs)), make([]engine.Ticket,
+		len(r.specs))
 	return r
 }
 
@@ -170,7 +172,9 @@ const (
 var cases = []struct{ name, key, settings, criterion string }{
 	{"dummy", "dummy", fmt.Sprintf(dummySettings, false), "cel"},
 	{"dummy sparse", "dummy", fmt.Sprintf(dummySettings, true), "cel"},
-	{"dummy of one layer", "dummy", `{"num_embeddings": 9, "embedding_dim": 5, "dense_input_size": 5, "dense_output_size": 7, "dense_layers_count": 1}`, "mse"},
+	{"dummy of one layer", "dummy",
+		`{"num_embeddings": 9, "embedding_dim": 5, "dense_input_size": 5, "dense_output_size": 7, "dense_layers_count": 1}`,
+		"mse"},
 	{"mlp", "mlp", `{"sizes": [7, 33, 10], "relu_after": [1]}`, "cel"},
 	{"mlp with a last ReLU", "mlp", `{"sizes": [3, 8, 2], "relu_after": [1, 2]}`, "l1"},
 	{"mlp log softmax", "mlp", `{"sizes": [4, 6, 5], "relu_after": [1], "output": "log_softmax"}`, "nll"},
@@ -188,7 +192,8 @@ func TestModelsTrainAsOnTheHost(t *testing.T) {
 			{Optimizer: optimizer.Adam, LR: 0.01, Beta1: 0.9, Beta2: 0.999},
 			{Optimizer: optimizer.RowwiseAdagrad, LR: 0.1},
 		} {
-			t.Run(c.name+" "+o.Optimizer, func(t *testing.T) { trainsAsOnTheHost(t, d, c.key, c.settings, c.criterion, o) })
+			t.Run(c.name+" "+o.Optimizer,
+				func(t *testing.T) { trainsAsOnTheHost(t, d, c.key, c.settings, c.criterion, o) })
 		}
 	}
 }
@@ -268,19 +273,22 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		}
 	}
 	env.Engine = engine.Host
-	if _, err := ondevice.Parts()[1].Build([]byte("{}"), env); err == nil || !strings.HasPrefix(err.Error(), "it computes on a CUDA device") {
+	if _, err := ondevice.Parts()[1].Build([]byte("{}"), env); err == nil ||
+		!strings.HasPrefix(err.Error(), "it computes on a CUDA device") {
 		t.Errorf("on the host it is built with %v", err)
 	}
 	for _, c := range cases {
 		r := newReplica(t, d, c.key, c.settings, c.criterion, optimizer.Settings{Optimizer: optimizer.SGD, LR: 0.1})
-		if _, err := r.model.Forward(&sdk.Batch{}); err == nil || err.Error() != "a batch has 0 samples but must have at least 1" {
+		if _, err := r.model.Forward(&sdk.Batch{}); err == nil ||
+			err.Error() != "a batch has 0 samples but must have at least 1" {
 			t.Errorf("%s: an empty batch gives %v", c.name, err)
 		}
 		backward := r.model.Backward
 		if f, ok := r.model.(sdk.FeatureModel); ok {
 			backward = func(g tensor.Tensor, emit func(int)) error { return f.BackwardInput(g, nil, emit) }
 		}
-		if err := backward(tensor.Tensor{}, nil); err == nil || !strings.HasSuffix(err.Error(), "model cannot go backward before it went forward") {
+		if err := backward(tensor.Tensor{}, nil); err == nil ||
+			!strings.HasSuffix(err.Error(), "model cannot go backward before it went forward") {
 			t.Errorf("%s goes backward first with %v", c.name, err)
 		}
 	}

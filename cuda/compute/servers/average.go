@@ -58,12 +58,14 @@ func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, er
 			return nil, err
 		}
 		if env.Trainers > mostTrainers {
-			return nil, fmt.Errorf("%s has %d trainers but takes the mean of at most %d on %s: add servers", env.Name, env.Trainers, mostTrainers, d.Name())
+			return nil, fmt.Errorf("%s has %d trainers but takes the mean of at most %d on %s: add servers", env.Name,
+				env.Trainers, mostTrainers, d.Name())
 		}
 		s := &average{
 			dev: d, trainers: env.Trainers, timing: timing, buckets: make([]bucket, len(env.Buckets)),
 			computed: env.Recorder.Series("method_metric", "average computation"),
-			bus:      env.Recorder.Counter(dataparallel.StagingMetric, dataparallel.Bus, "B"), pinned: map[*float32]io.Closer{},
+			bus:      env.Recorder.Counter(dataparallel.StagingMetric, dataparallel.Bus, "B"),
+			pinned:   map[*float32]io.Closer{},
 		}
 		if s.in, err = d.NewLane(); err != nil {
 			return nil, err
@@ -96,7 +98,8 @@ func (s *average) Receive(p sdk.Push) error {
 	case p.Trainer < 0 || p.Trainer >= s.trainers:
 		return fmt.Errorf("a push is of trainer %d, of %d", p.Trainer, s.trainers)
 	case b.pushes[p.Trainer].Gradient != nil:
-		return fmt.Errorf("trainer %d pushed bucket %d twice, batches %d and %d, without an answer", p.Trainer, p.Bucket, b.pushes[p.Trainer].Batch, p.Batch)
+		return fmt.Errorf("trainer %d pushed bucket %d twice, batches %d and %d, without an answer", p.Trainer,
+			p.Bucket, b.pushes[p.Trainer].Batch, p.Batch)
 	}
 	b.pushes[p.Trainer] = p
 	b.there++

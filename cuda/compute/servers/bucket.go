@@ -40,7 +40,8 @@ type bucket struct {
 }
 
 func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
-	b.spec, b.pushes, b.begun, b.parts = spec, make([]sdk.Push, s.trainers), make([]bool, s.trainers), make([][]float32, s.trainers)
+	b.spec, b.pushes, b.begun, b.parts = spec, make([]sdk.Push, s.trainers), make([]bool, s.trainers), make([][]float32,
+		s.trainers)
 	b.host, b.staged = make([][]float32, s.trainers), make([][]float32, s.trainers)
 	b.loans, b.at = make([]*device.Loan, s.trainers), make([][]float32, s.trainers)
 	if spec.Sparse {

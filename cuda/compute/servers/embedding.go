@@ -46,7 +46,8 @@ func NewEmbedding(s servers.EmbeddingSettings, env sdk.TableEnv) (sdk.TableServe
 	}
 	e := &embedding{
 		dev: d, settings: s, env: env,
-		values: []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}}, gradient: tensor.Gradient{Width: s.EmbeddingDim},
+		values:   []tensor.Tensor{{Shape: []int{s.NumEmbeddings, s.EmbeddingDim}}},
+		gradient: tensor.Gradient{Width: s.EmbeddingDim},
 	}
 	d.Measure(env.Recorder)
 	if e.bags, err = bags.New(d, d.Compute()); err != nil {

@@ -61,7 +61,8 @@ func TestMeans(t *testing.T) {
 	for _, key := range []string{"average", "average_batch"} {
 		for _, trainers := range []int{1, 3} {
 			for _, m := range []memory{neighbours, segments} {
-				t.Run(fmt.Sprintf("%s of %d in %s", key, trainers, m), func(t *testing.T) { takesMeans(t, d, key, trainers, m.stores(t, trainers)) })
+				t.Run(fmt.Sprintf("%s of %d in %s", key, trainers, m),
+					func(t *testing.T) { takesMeans(t, d, key, trainers, m.stores(t, trainers)) })
 			}
 		}
 	}
@@ -99,7 +100,8 @@ func (m memory) stores(t *testing.T, trainers int) [][]*tensor.Gradient {
 func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores [][]*tensor.Gradient) {
 	t.Helper()
 	recorder := &sdk.Recorder{}
-	made, err := part(ondevice.Parts(), key).Build([]byte("{}"), sdk.ServerEnv{Name: "server0", Trainers: trainers, Buckets: buckets, Recorder: recorder, Engine: d})
+	made, err := part(ondevice.Parts(), key).Build([]byte("{}"),
+		sdk.ServerEnv{Name: "server0", Trainers: trainers, Buckets: buckets, Recorder: recorder, Engine: d})
 	must(t, err)
 	server := made.(sdk.Server)
 	server.Reset()
@@ -114,13 +116,14 @@ func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores
 					if err := g.CopyFrom(draw(spec, trainer, batch)); err != nil {
 						t.Error(err)
 					}
-					p := sdk.NewPush(sdk.Push{Batch: batch, Bucket: i, Trainer: trainer, Gradient: g}, func(p sdk.Push, answer *tensor.Gradient) error {
-						if answer != p.Gradient {
-							t.Error("the answer lies elsewhere")
-						}
-						answered <- p.Bucket
-						return nil
-					})
+					p := sdk.NewPush(sdk.Push{Batch: batch, Bucket: i, Trainer: trainer, Gradient: g},
+						func(p sdk.Push, answer *tensor.Gradient) error {
+							if answer != p.Gradient {
+								t.Error("the answer lies elsewhere")
+							}
+							answered <- p.Bucket
+							return nil
+						})
 					if err := server.Receive(p); err != nil {
 						t.Error(err)
 						return
@@ -134,7 +137,8 @@ func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores
 					}
 					want, got := mean(t, buckets[i], pushed), stores[trainer][i]
 					if !slices.Equal(got.Rows, want.Rows) {
-						t.Errorf("trainer %d, batch %d, bucket %d: rows are %v, want %v", trainer, batch, i, got.Rows, want.Rows)
+						t.Errorf("trainer %d, batch %d, bucket %d: rows are %v, want %v", trainer, batch, i, got.Rows,
+							want.Rows)
 					}
 					computetest.Near(t, "the mean", got.Values, want.Values, 1e-6)
 				}
@@ -153,7 +157,8 @@ func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores
 	means, pieces := batches*len(buckets), batches*(len(buckets)+1) // bucket 1 has two
 	for name, want := range map[string][2]int{
 		"average computation": {means, means}, "device average": {pieces, pieces},
-		"device copy in": {means * trainers, pieces * trainers}, "device copy out": {pieces * trainers, pieces * trainers},
+		"device copy in":  {means * trainers, pieces * trainers},
+		"device copy out": {pieces * trainers, pieces * trainers},
 	} {
 		if n := measured[name]; n < want[0] || n > want[1] {
 			t.Errorf("%s is measured %d times, want %d to %d", name, n, want[0], want[1])
@@ -172,7 +177,8 @@ func TestPushesThatAreWrong(t *testing.T) {
 	gradient.Values = computetest.Shared(t, len(gradient.Values)) // pinned until the server closes
 	push := sdk.NewPush(sdk.Push{Batch: 4, Trainer: 1, Gradient: gradient}, nil)
 	must(t, server.Receive(push))
-	if err := server.Receive(push); err == nil || err.Error() != "trainer 1 pushed bucket 0 twice, batches 4 and 4, without an answer" {
+	if err := server.Receive(push); err == nil ||
+		err.Error() != "trainer 1 pushed bucket 0 twice, batches 4 and 4, without an answer" {
 		t.Errorf("a push that comes twice gives %v", err)
 	}
 	server.Reset()
@@ -192,12 +198,14 @@ func TestTables(t *testing.T) {
 	for _, optimizer := range []string{"sgd", "adam", "adagrad", "rowwise_adagrad"} {
 		settings := fmt.Sprintf(`{"num_embeddings": 30, "embedding_dim": 6, "optimizer": %q}`, optimizer)
 		build := func(parts []sdk.Part, e engine.Engine) sdk.TableServer {
-			made, err := part(parts, "embedding").Build([]byte(settings), sdk.TableEnv{Name: "server1", Position: 1, Seed: 5, Recorder: recorder, Engine: e})
+			made, err := part(parts, "embedding").Build([]byte(settings),
+				sdk.TableEnv{Name: "server1", Position: 1, Seed: 5, Recorder: recorder, Engine: e})
 			must(t, err)
 			return made.(sdk.TableServer)
 		}
 		host, dev := build(servers.Parts(), engine.Host), build(ondevice.Parts(), d)
-		if err := dev.Lookup(call([]int64{0}, []int64{0, 1})); err == nil || err.Error() != "server1 was asked before its table had values" {
+		if err := dev.Lookup(call([]int64{0}, []int64{0, 1})); err == nil ||
+			err.Error() != "server1 was asked before its table had values" {
 			t.Errorf("a lookup before the first pass gives %v", err)
 		}
 		for range 2 {
@@ -205,7 +213,8 @@ func TestTables(t *testing.T) {
 			dev.Reset()
 			recorder.Reset()
 			for step, bags := range [][2][]int64{
-				{{3, 7, 3, 29}, {0, 2, 2, 4}}, {{0}, {0, 1}}, {{5, 5, 5, 9, 1, 0, 29}, {0, 3, 5, 7}}, {{}, {0, 0}}, {{}, {0}},
+				{{3, 7, 3, 29}, {0, 2, 2, 4}}, {{0}, {0, 1}}, {{5, 5, 5, 9, 1, 0, 29}, {0, 3, 5, 7}}, {{}, {0, 0}},
+				{{}, {0}},
 			} {
 				want, got := call(bags[0], bags[1]), call(bags[0], bags[1])
 				must(t, host.Lookup(want))

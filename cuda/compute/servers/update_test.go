@@ -66,7 +66,8 @@ func TestUpdates(t *testing.T) {
 						trainer := (round + i) % trainers
 						for _, spec := range planned {
 							g := draw(spec, trainer, int64(round))
-							must(t, server.Receive(sdk.NewPush(sdk.Push{Batch: int64(round + 1), Bucket: spec.Index, Trainer: trainer, Gradient: g},
+							must(t, server.Receive(sdk.NewPush(sdk.Push{Batch: int64(round + 1), Bucket: spec.Index,
+								Trainer: trainer, Gradient: g},
 								func(_ sdk.Push, answer *tensor.Gradient) error {
 									answers[e.Name()] = append(answers[e.Name()], answer.Values...)
 									return nil
@@ -77,7 +78,8 @@ func TestUpdates(t *testing.T) {
 			}
 			must(t, server.(io.Closer).Close())
 			const reports = 2 * 4 * trainers
-			if counters := recorder.All().Counters; size == 1 && e == d && (len(counters) != 1 || counters[0].Value != 4*2040*(reports+reports)) {
+			if counters := recorder.All().Counters; size == 1 && e == d &&
+				(len(counters) != 1 || counters[0].Value != 4*2040*(reports+reports)) {
 				t.Errorf("of %d reports as many updates have %v on the bus", reports, counters)
 			}
 		}

@@ -43,7 +43,8 @@ func unusable() string {
 		return fmt.Sprintf("the NVIDIA driver does not tell its version: %s", words(result))
 	}
 	if version < oldest {
-		return fmt.Sprintf("the NVIDIA driver is of CUDA %d.%d but must be of %d.%d or newer: install driver 450 or newer",
+		return fmt.Sprintf(
+			"the NVIDIA driver is of CUDA %d.%d but must be of %d.%d or newer: install driver 450 or newer",
 			version/1000, version%1000/10, oldest/1000, oldest%1000/10)
 	}
 	return ""

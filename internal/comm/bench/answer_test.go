@@ -24,53 +24,55 @@ func TestMismatchWithAnAnswer(t *testing.T) {
 		"dense":  {Elements: 1300},
 		"sparse": {Elements: 60, Sparse: true, TableRows: 20, Width: 3, Capacity: 20},
 	} {
-		b, v := tensor.NewBucket(spec), NewValues(0.5, false)
-		byRow := map[int32][]float32{} // element by element: a dense one is one row
-		for _, rank := range ranks {
-			if err := v.Fill(b, rank, round); err != nil {
-				t.Fatal(err)
-			}
-			rows := b.Gradient.Rows
-			if !spec.Sparse {
-				rows = []int32{0}
-			}
-			width := len(b.Gradient.Values) / len(rows)
-			for i, row := range rows {
-				values := b.Gradient.Values[i*width:][:width]
-				if byRow[row] == nil {
-					byRow[row] = slices.Clone(values)
-				} else {
-					largest(byRow[row], [][]float32{values})
+		t.Run(name, func(t *testing.T) {
+			b, v := tensor.NewBucket(spec), NewValues(0.5, false)
+			byRow := map[int32][]float32{} // element by element: a dense one is one row
+			for _, rank := range ranks {
+				if err := v.Fill(b, rank, round); err != nil {
+					t.Fatal(err)
+				}
+				rows := b.Gradient.Rows
+				if !spec.Sparse {
+					rows = []int32{0}
+				}
+				width := len(b.Gradient.Values) / len(rows)
+				for i, row := range rows {
+					values := b.Gradient.Values[i*width:][:width]
+					if byRow[row] == nil {
+						byRow[row] = slices.Clone(values)
+					} else {
+						largest(byRow[row], [][]float32{values})
+					}
 				}
 			}
-		}
-		if spec.Sparse {
-			if err := b.Gradient.SetRows(len(byRow)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		n := 0
-		for row := range int32(max(1, spec.TableRows)) {
-			if values := byRow[row]; values != nil {
-				if spec.Sparse {
-					b.Gradient.Rows[n/len(values)] = row
+			if spec.Sparse {
+				if err := b.Gradient.SetRows(len(byRow)); err != nil {
+					t.Fatal(err)
 				}
-				n += copy(b.Gradient.Values[n:], values)
 			}
-		}
-		if where, how := v.MismatchWith(largest, b, round, ranks); where != "" {
-			t.Errorf("%s: %s %s", name, where, how)
-		}
-		for i := range b.Gradient.Values {
-			b.Gradient.Values[i]++
-			if where, _ := v.MismatchWith(largest, b, round, ranks); where == "" {
-				t.Errorf("%s: value %d is off, which is not found", name, i)
+			n := 0
+			for row := range int32(max(1, spec.TableRows)) {
+				if values := byRow[row]; values != nil {
+					if spec.Sparse {
+						b.Gradient.Rows[n/len(values)] = row
+					}
+					n += copy(b.Gradient.Values[n:], values)
+				}
 			}
-			b.Gradient.Values[i]--
-		}
-		if where, _ := v.MismatchWith(largest, b, round+1, ranks); where == "" {
-			t.Errorf("%s: another round is not found", name)
-		}
+			if where, how := v.MismatchWith(largest, b, round, ranks); where != "" {
+				t.Errorf("%s: %s %s", name, where, how)
+			}
+			for i := range b.Gradient.Values {
+				b.Gradient.Values[i]++
+				if where, _ := v.MismatchWith(largest, b, round, ranks); where == "" {
+					t.Errorf("%s: value %d is off, which is not found", name, i)
+				}
+				b.Gradient.Values[i]--
+			}
+			if where, _ := v.MismatchWith(largest, b, round+1, ranks); where == "" {
+				t.Errorf("%s: another round is not found", name)
+			}
+		})
 	}
 }
 
@@ -91,8 +93,10 @@ func TestDifference(t *testing.T) {
 		"row 3 is there, which must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{5}, 3, 4)},
 		"row 5 is there, which must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3}, 1, 2)},
 	} {
-		if where, how := Difference(&c[0], &c[1]); strings.TrimSpace(where+" "+how) != strings.TrimSpace(want) {
-			t.Errorf("%v is not %v: %s %s, want %s", c[0], c[1], where, how, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if where, how := Difference(&c[0], &c[1]); strings.TrimSpace(where+" "+how) != strings.TrimSpace(want) {
+				t.Errorf("%v is not %v: %s %s, want %s", c[0], c[1], where, how, want)
+			}
+		})
 	}
 }

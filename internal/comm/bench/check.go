@@ -35,7 +35,8 @@ func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, h
 }
 
 // findSparse expects exactly the rows that some key has, whose values check looks at as find does.
-func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first, source int, keys []uint64) (where, how string)) (where, how string) {
+func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first, source int,
+	keys []uint64) (where, how string)) (where, how string) {
 	g := &b.Gradient
 	n := 0 // rows of g that are right
 	for row := range b.TableRows {
@@ -83,7 +84,8 @@ func (v *Values) find(values []float32, first, source int, keys []uint64) (where
 			addValues(sums, key, source)
 		}
 		for i, got := range part {
-			if math.Float32bits(got) != math.Float32bits(float32(sums[i])*scale) && !v.divided(got, sums[i]) && !v.rounded(got, sums[i], keys, source+i) {
+			if math.Float32bits(got) != math.Float32bits(float32(sums[i])*scale) && !v.divided(got, sums[i]) &&
+				!v.rounded(got, sums[i], keys, source+i) {
 				return fmt.Sprintf("element %d", first+i), fmt.Sprintf("is %v instead of %v", got, v.want(sums[i]))
 			}
 		}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -169,9 +170,11 @@ func TestRowsAreNoticed(t *testing.T) {
 			g.Rows[free] = free
 		}, "is there, which nobody has"},
 	} {
-		if got := change(test.edit); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := change(test.edit); !strings.Contains(got, test.want) {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
 	}
 }
 
@@ -188,34 +191,38 @@ func TestValuesDiffer(t *testing.T) {
 		"the next page":    func(i int) int32 { return at(key, i+1024) },
 		"the next chunk":   func(i int) int32 { return at(key, i+comm.ChunkElements) },
 	} {
-		same := 0
-		for i := range n {
-			v := at(key, i)
-			if v < -1024 || v > 1023 {
-				t.Fatalf("value %d is %d", i, v)
+		t.Run(name, func(t *testing.T) {
+			same := 0
+			for i := range n {
+				v := at(key, i)
+				if v < -1024 || v > 1023 {
+					t.Fatalf("value %d is %d", i, v)
+				}
+				if v == other(i) {
+					same++
+				}
 			}
-			if v == other(i) {
-				same++
+			if same > n/200 {
+				t.Errorf("%s: %d of %d values agree", name, same, n)
 			}
-		}
-		if same > n/200 {
-			t.Errorf("%s: %d of %d values agree", name, same, n)
-		}
+		})
 	}
 }
 
 func TestDensityOfRows(t *testing.T) {
 	const rows = 100000
 	for _, density := range []float64{0.01, 0.5, 0.9, 1} {
-		n := 0
-		for row := range rows {
-			if hasRow(keyOf(2, 9), row, rowChance(density)) {
-				n++
+		t.Run(fmt.Sprint(density), func(t *testing.T) {
+			n := 0
+			for row := range rows {
+				if hasRow(keyOf(2, 9), row, rowChance(density)) {
+					n++
+				}
 			}
-		}
-		if got := float64(n) / rows; math.Abs(got-density) > 0.01 {
-			t.Errorf("density %v gives %v", density, got)
-		}
+			if got := float64(n) / rows; math.Abs(got-density) > 0.01 {
+				t.Errorf("density %v gives %v", density, got)
+			}
+		})
 	}
 }
 

@@ -22,36 +22,49 @@ func TestVolumes(t *testing.T) {
 		in        Case
 		want      Volume
 	}{
-		"push-pull":                 {PushPull, Case{Trainers: 2, Servers: 1, Elementwise: true}, Volume{2 * s, 4 * s, 4 * s, 4 * s}},
-		"push-pull alone":           {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true}, Volume{2 * s, 2 * s, 0, 2 * s}},
-		"push-pull alone, copied":   {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true, Copied: true}, Volume{2 * s, 2 * s, 4 * s, 2 * s}},
-		"push-pull of four":         {PushPull, Case{Trainers: 4, Servers: 1, Elementwise: true}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
-		"two servers":               {PushPull, Case{Trainers: 4, Servers: 2, Elementwise: true}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
-		"copied":                    {PushPull, Case{Trainers: 2, Servers: 1, Elementwise: true, Copied: true}, Volume{2 * s, 4 * s, 12 * s, 4 * s}},
-		"average_batch":             {PushPull, Case{Trainers: 4, Servers: 2, Elementwise: true}, Volume{2 * s, 8 * s, 8 * s, 8 * s}},
-		"average_batch alone":       {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true}, Volume{2 * s, 2 * s, 0, 2 * s}},
-		"another server":            {PushPull, Case{Trainers: 4, Servers: 1, Copied: true}, Volume{2 * s, 8 * s, 0, 8 * s}},
-		"all-reduce":                {AllReduce, Case{Trainers: 4}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
-		"all-reduce alone":          {AllReduce, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
-		"all-reduce copied":         {AllReduce, Case{Trainers: 2, Copied: true}, Volume{s, s, 12 * s, 2 * s}},
-		"all-reduce, eager":         {AllReduce, Case{Trainers: 4, Bytes: 16 << 10}, Volume{16 << 10, 1.5 * (16 << 10), 28 * (16 << 10), 6 * (16 << 10)}},
-		"broadcast":                 {Broadcast, Case{Trainers: 4}, Volume{s, s, 6 * s, 3 * s}},
-		"broadcast alone":           {Broadcast, Case{Trainers: 1, Copied: true}, Volume{s, s, 0, 0}},
-		"reduce-scatter":            {ReduceScatter, Case{Trainers: 4}, Volume{s, 0.75 * s, 5 * s, 3 * s}},
-		"reduce-scatter copied":     {ReduceScatter, Case{Trainers: 2, Copied: true}, Volume{s, 0.5 * s, 11 * s, s}},
-		"reduce-scatter alone":      {ReduceScatter, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
-		"all-gather":                {AllGather, Case{Trainers: 4}, Volume{s, 0.75 * s, 6 * s, 3 * s}},
-		"all-to-all":                {AllToAll, Case{Trainers: 4}, Volume{s, 0.75 * s, 6 * s, 6 * s}},
-		"all-to-all of two":         {AllToAll, Case{Trainers: 2}, Volume{s, 0.5 * s, 2 * s, s}},
-		"barrier":                   {Barrier, Case{Trainers: 4}, Volume{}},
-		"a barrier copies nothing":  {Barrier, Case{Trainers: 4, Copied: true}, Volume{}},
-		"a hook":                    {Hook, Case{Trainers: 4, Copied: true}, Volume{Alg: s, Bus: 1.5 * s}},
-		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Elementwise: true}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
+		"push-pull": {PushPull, Case{Trainers: 2, Servers: 1, Elementwise: true},
+			Volume{2 * s, 4 * s, 4 * s, 4 * s}},
+		"push-pull alone": {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true},
+			Volume{2 * s, 2 * s, 0, 2 * s}},
+		"push-pull alone, copied": {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true, Copied: true},
+			Volume{2 * s, 2 * s, 4 * s, 2 * s}},
+		"push-pull of four": {PushPull, Case{Trainers: 4, Servers: 1, Elementwise: true},
+			Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"two servers": {PushPull, Case{Trainers: 4, Servers: 2, Elementwise: true},
+			Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"copied": {PushPull, Case{Trainers: 2, Servers: 1, Elementwise: true, Copied: true},
+			Volume{2 * s, 4 * s, 12 * s, 4 * s}},
+		"average_batch": {PushPull, Case{Trainers: 4, Servers: 2, Elementwise: true},
+			Volume{2 * s, 8 * s, 8 * s, 8 * s}},
+		"average_batch alone": {PushPull, Case{Trainers: 1, Servers: 1, Elementwise: true},
+			Volume{2 * s, 2 * s, 0, 2 * s}},
+		"another server": {PushPull, Case{Trainers: 4, Servers: 1, Copied: true},
+			Volume{2 * s, 8 * s, 0, 8 * s}},
+		"all-reduce":        {AllReduce, Case{Trainers: 4}, Volume{s, 1.5 * s, 8 * s, 6 * s}},
+		"all-reduce alone":  {AllReduce, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
+		"all-reduce copied": {AllReduce, Case{Trainers: 2, Copied: true}, Volume{s, s, 12 * s, 2 * s}},
+		"all-reduce, eager": {AllReduce, Case{Trainers: 4, Bytes: 16 << 10},
+			Volume{16 << 10, 1.5 * (16 << 10), 28 * (16 << 10), 6 * (16 << 10)}},
+		"broadcast":                {Broadcast, Case{Trainers: 4}, Volume{s, s, 6 * s, 3 * s}},
+		"broadcast alone":          {Broadcast, Case{Trainers: 1, Copied: true}, Volume{s, s, 0, 0}},
+		"reduce-scatter":           {ReduceScatter, Case{Trainers: 4}, Volume{s, 0.75 * s, 5 * s, 3 * s}},
+		"reduce-scatter copied":    {ReduceScatter, Case{Trainers: 2, Copied: true}, Volume{s, 0.5 * s, 11 * s, s}},
+		"reduce-scatter alone":     {ReduceScatter, Case{Trainers: 1, Copied: true}, Volume{s, 0, 0, 0}},
+		"all-gather":               {AllGather, Case{Trainers: 4}, Volume{s, 0.75 * s, 6 * s, 3 * s}},
+		"all-to-all":               {AllToAll, Case{Trainers: 4}, Volume{s, 0.75 * s, 6 * s, 6 * s}},
+		"all-to-all of two":        {AllToAll, Case{Trainers: 2}, Volume{s, 0.5 * s, 2 * s, s}},
+		"barrier":                  {Barrier, Case{Trainers: 4}, Volume{}},
+		"a barrier copies nothing": {Barrier, Case{Trainers: 4, Copied: true}, Volume{}},
+		"a hook":                   {Hook, Case{Trainers: 4, Copied: true}, Volume{Alg: s, Bus: 1.5 * s}},
+		"collectives have no share": {AllReduce, Case{Trainers: 4, Servers: 4, Elementwise: true},
+			Volume{s, 1.5 * s, 8 * s, 6 * s}},
 	} {
-		if c.in.Bytes == 0 {
-			c.in.Bytes = s
-		}
-		requireVolume(t, name, c.operation.VolumeOf(c.in), c.want)
+		t.Run(name, func(t *testing.T) {
+			if c.in.Bytes == 0 {
+				c.in.Bytes = s
+			}
+			requireVolume(t, name, c.operation.VolumeOf(c.in), c.want)
+		})
 	}
 }
 
@@ -66,8 +79,10 @@ func TestSparseVolumes(t *testing.T) {
 		"all-reduce": {AllReduce, Volume{Alg: 1.875 * pushed, Bus: 3 * pushed, Received: 12 * pushed}},         // of four: 7.5 rows
 		"broadcast":  {Broadcast, Volume{Alg: pushed, Bus: pushed, Received: 3 * pushed}},
 	} {
-		in := Case{Trainers: 4, Servers: 2, Elementwise: true, Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
-		requireVolume(t, name, c.operation.VolumeOf(in), c.want)
+		t.Run(name, func(t *testing.T) {
+			in := Case{Trainers: 4, Servers: 2, Elementwise: true, Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
+			requireVolume(t, name, c.operation.VolumeOf(in), c.want)
+		})
 	}
 }
 
@@ -94,7 +109,9 @@ func TestOperationsAreWhole(t *testing.T) {
 		if Find(o.Name) != o {
 			t.Errorf("%s is not found by its name", o.Name)
 		}
-		if o.Run == nil || !o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" != o.Hooked || o.Bandwidths[0] == "" || o.Dense != (o.Bandwidths[1] == "")) {
+		if o.Run == nil ||
+			!o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" != o.Hooked || o.Bandwidths[0] == "" ||
+				o.Dense != (o.Bandwidths[1] == "")) {
 			t.Errorf("%s is %+v", o.Name, o)
 		}
 	}
@@ -113,7 +130,8 @@ func TestExpectedPartsCoverTheBucket(t *testing.T) {
 		for _, elements := range []int{0, 1, 7, 4096} {
 			seen := make([]int, elements)
 			for rank := range 3 {
-				for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3, Partners: []int{0, 1, 2}, Reduced: []int{0, 1, 2}}) {
+				for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3,
+					Partners: []int{0, 1, 2}, Reduced: []int{0, 1, 2}}) {
 					if p.Source < 0 || p.Source+p.To-p.From > elements || len(p.Ranks) == 0 {
 						t.Errorf("%s of %d elements expects %+v", o.Name, elements, p)
 					}
@@ -128,7 +146,8 @@ func TestExpectedPartsCoverTheBucket(t *testing.T) {
 			}
 			for i, n := range seen {
 				if n != want {
-					t.Errorf("%s of %d elements expects element %d %d times on 3 ranks, want %d", o.Name, elements, i, n, want)
+					t.Errorf("%s of %d elements expects element %d %d times on 3 ranks, want %d", o.Name, elements, i,
+						n, want)
 				}
 			}
 		}

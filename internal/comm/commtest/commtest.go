@@ -29,13 +29,15 @@ func DenseSpec(index, elements int) tensor.BucketSpec {
 
 // SparseSpec is a table of tableRows rows of which capacity fit.
 func SparseSpec(index, tableRows, width, capacity int) tensor.BucketSpec {
-	return tensor.BucketSpec{Index: index, Elements: tableRows * width, Sparse: true, TableRows: tableRows, Width: width, Capacity: capacity}
+	return tensor.BucketSpec{Index: index, Elements: tableRows * width, Sparse: true, TableRows: tableRows,
+		Width: width, Capacity: capacity}
 }
 
 // Fill draws the contents of g.
 func Fill(t *rapid.T, spec tensor.BucketSpec, g *tensor.Gradient, maxRows int) {
 	if spec.Sparse {
-		held := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(spec.TableRows-1)), 0, maxRows, rapid.ID[int32]).Draw(t, "rows")
+		held := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(spec.TableRows-1)), 0, maxRows,
+			rapid.ID[int32]).Draw(t, "rows")
 		Must(t, g.SetRows(len(held)))
 		copy(g.Rows, held)
 		for i := range g.Rows { // insertion sort

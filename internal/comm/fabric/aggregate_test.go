@@ -22,7 +22,8 @@ var aggregated = [][]int{{0, 0, 1, 1}, {1, 1, 1, 0}, {0, 1, 1, 1}, {1, 1, 2, 0},
 
 // serveAggregated joins trainers that push as one where several are on a host without the server. It gives who
 // pushes, by position among the links of the port.
-func serveAggregated(t commtest.TB, on []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec, handle func(*comm.Arrival) error) (s *served, pushers int) {
+func serveAggregated(t commtest.TB, on []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec,
+	handle func(*comm.Arrival) error) (s *served, pushers int) {
 	t.Helper()
 	s = &served{links: make([]comm.ServerLink, len(on)), near: make([]*wire.Conn, len(on)), done: make(chan error, 1)}
 	byHosts := map[int][]int{}
@@ -52,7 +53,8 @@ func serveAggregated(t commtest.TB, on []int, timeout time.Duration, chunked boo
 		for a := range together {
 			conns[a] = make([]*wire.Conn, len(together))
 			for b := range a {
-				conns[a][b], conns[b][a] = linktest.Link(t, wire.Unix, linktest.Name(together[a]), linktest.Name(together[b]))
+				conns[a][b], conns[b][a] = linktest.Link(t, wire.Unix, linktest.Name(together[a]),
+					linktest.Name(together[b]))
 			}
 		}
 		for place, i := range together {
@@ -148,7 +150,8 @@ func TestAggregatesPushOneSum(t *testing.T) {
 func TestAggregatesNameWhoIsLate(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements)}
 	for late := range 4 { // 3: the server
-		s, _ := serveAggregated(t, []int{1, 1, 1}, 300*time.Millisecond, true, specs, func(*comm.Arrival) error { return nil })
+		s, _ := serveAggregated(t, []int{1, 1, 1}, 300*time.Millisecond, true, specs,
+			func(*comm.Arrival) error { return nil })
 		var mu sync.Mutex
 		var waited []string
 		var all sync.WaitGroup
@@ -209,7 +212,8 @@ func TestAggregatesKeepTheDeadline(t *testing.T) {
 func TestAggregatesNoticeWhoIsGone(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements)}
 	for gone := range 4 { // 3: the server
-		s, pushers := serveAggregated(t, []int{1, 1, 1}, linktest.Patience, true, specs, linktest.NewAverager(1, specs).Handle)
+		s, pushers := serveAggregated(t, []int{1, 1, 1}, linktest.Patience, true, specs,
+			linktest.NewAverager(1, specs).Handle)
 		if pushers != 1 {
 			t.Fatalf("%d push", pushers)
 		}
@@ -248,7 +252,8 @@ func TestAggregatesLeaveNothing(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements+7), commtest.SparseSpec(1, 50, 3, 50)}
 	once := func() {
 		t.Run("", func(t *testing.T) { // its clean-up closes everything
-			s, _ := serveAggregated(t, []int{1, 1, 0}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
+			s, _ := serveAggregated(t, []int{1, 1, 0}, linktest.Patience, true, specs,
+				linktest.NewAverager(2, specs).Handle)
 			batch := make([]int64, len(s.links))
 			p := linktest.NewTogether(len(s.links), func(rank int) error {
 				batch[rank]++
@@ -274,7 +279,8 @@ func TestAggregatesLeaveNothing(t *testing.T) {
 	var after linktest.Footprint
 	for range 50 { // what ends has a moment to do so
 		after = linktest.FootprintNow(t)
-		if after.Descriptors <= before.Descriptors && after.Mappings <= before.Mappings && after.Goroutines <= before.Goroutines+slack {
+		if after.Descriptors <= before.Descriptors && after.Mappings <= before.Mappings &&
+			after.Goroutines <= before.Goroutines+slack {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

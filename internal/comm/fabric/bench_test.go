@@ -196,21 +196,24 @@ func BenchmarkLoopback(b *testing.B) {
 // gRPC allocates several objects per message.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	for _, c := range collectives {
-		for _, n := range fabrics {
-			if n.Network == grpc.Network {
-				continue
-			}
-			for _, size := range benchSizes[:2] {
-				p := c.prepare(t, n, size.elements)
-				// The count is of the whole process, so what else it does may disturb one, not five.
-				allocs := math.Inf(1)
-				for tries := 0; allocs != 0 && tries < 5; tries++ {
-					allocs = min(allocs, testing.AllocsPerRun(50, func() { p.Round(t) }))
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range fabrics {
+				if n.Network == grpc.Network {
+					continue
 				}
-				if allocs != 0 {
-					t.Errorf("%s of %s over %s allocates %g times per round, want 0", c.name, size.name, n.Name, allocs)
+				for _, size := range benchSizes[:2] {
+					p := c.prepare(t, n, size.elements)
+					// The count is of the whole process, so what else it does may disturb one, not five.
+					allocs := math.Inf(1)
+					for tries := 0; allocs != 0 && tries < 5; tries++ {
+						allocs = min(allocs, testing.AllocsPerRun(50, func() { p.Round(t) }))
+					}
+					if allocs != 0 {
+						t.Errorf("%s of %s over %s allocates %g times per round, want 0", c.name, size.name, n.Name,
+							allocs)
+					}
 				}
 			}
-		}
+		})
 	}
 }

@@ -49,7 +49,8 @@ func TestGroupsAcrossHostsSum(t *testing.T) {
 
 func TestGroupsAcrossHostsBroadcast(t *testing.T) {
 	commtest.Check(t, func(t *rapid.T) {
-		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 2*ringBlock).Draw(t, "many")), commtest.SparseSpec(1, 50, 3, 50)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 2*ringBlock).Draw(t, "many")),
+			commtest.SparseSpec(1, 50, 3, 50)}
 		g := joinGroup(t, byHost, onHosts(t), linktest.Patience, specs...)
 		linktest.RequireBroadcasts(t, g.links, specs, 2, g.filled(t))
 	})
@@ -58,7 +59,8 @@ func TestGroupsAcrossHostsBroadcast(t *testing.T) {
 func TestGroupsAcrossHostsLineUp(t *testing.T) {
 	for _, hosts := range pretended {
 		g := joinGroup(t, byHost, hosts, linktest.Patience, commtest.DenseSpec(0, 4))
-		linktest.RequireBarriers(t, g.links, int64(commtest.Rounds(100)), func(member int) *tensor.Bucket { return g.stores[member].Buckets[0] })
+		linktest.RequireBarriers(t, g.links, int64(commtest.Rounds(100)),
+			func(member int) *tensor.Bucket { return g.stores[member].Buckets[0] })
 	}
 }
 
@@ -89,28 +91,32 @@ func TestGroupsAcrossHostsNameWhoIsLate(t *testing.T) {
 	}
 	pairs, lone := []int{0, 0, 1, 1}, []int{0, 0, 0, 1}
 	for what, do := range start {
-		for _, c := range []struct {
-			hosts []int
-			late  int
-		}{{pairs, 0}, {pairs, 1}, {pairs, 2}, {pairs, 3}, {lone, 2}, {lone, 3}} {
-			if what == "broadcast" && &c.hosts[0] == &lone[0] && c.late == 3 { // the root's host need not wait for another
-				continue
-			}
-			g := joinGroup(t, byHost, c.hosts, 300*time.Millisecond, commtest.DenseSpec(0, 3*ringBlock))
-			errs := g.errors(c.late, do)
-			waited, named := map[int]string{}, false // for whom each waited
-			for i, err := range errs {
-				if wait, ok := errors.AsType[*comm.WaitError](err); ok {
-					waited[i] = strings.Join(wait.For, " ")
-					named = named || waited[i] == linktest.Name(c.late)
-				} else if _, ok := errors.AsType[*comm.PeerError](err); i != c.late && !ok && (what != "broadcast" || c.hosts[i] != 0) {
-					t.Errorf("%s on %v without trainer%d: trainer%d says %v", what, c.hosts, c.late, i, err)
+		t.Run(what, func(t *testing.T) {
+			for _, c := range []struct {
+				hosts []int
+				late  int
+			}{{pairs, 0}, {pairs, 1}, {pairs, 2}, {pairs, 3}, {lone, 2}, {lone, 3}} {
+				// the root's host need not wait for another
+				if what == "broadcast" && &c.hosts[0] == &lone[0] && c.late == 3 {
+					continue
+				}
+				g := joinGroup(t, byHost, c.hosts, 300*time.Millisecond, commtest.DenseSpec(0, 3*ringBlock))
+				errs := g.errors(c.late, do)
+				waited, named := map[int]string{}, false // for whom each waited
+				for i, err := range errs {
+					if wait, ok := errors.AsType[*comm.WaitError](err); ok {
+						waited[i] = strings.Join(wait.For, " ")
+						named = named || waited[i] == linktest.Name(c.late)
+					} else if _, ok := errors.AsType[*comm.PeerError](err); i != c.late && !ok &&
+						(what != "broadcast" || c.hosts[i] != 0) {
+						t.Errorf("%s on %v without trainer%d: trainer%d says %v", what, c.hosts, c.late, i, err)
+					}
+				}
+				if !named {
+					t.Errorf("%s on %v: nobody waited for trainer%d: %v", what, c.hosts, c.late, waited)
 				}
 			}
-			if !named {
-				t.Errorf("%s on %v: nobody waited for trainer%d: %v", what, c.hosts, c.late, waited)
-			}
-		}
+		})
 	}
 }
 
@@ -133,10 +139,13 @@ func TestGroupsAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	for _, hosts := range [][]int{{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 1, 2}} {
 		for gone := range hosts {
 			g := joinGroup(t, byHost, hosts, linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
-			commtest.Must(t, g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
+			commtest.Must(t,
+				g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
 			pending := make(chan []error, 1)
 			go func() {
-				pending <- g.errors(gone, func(l comm.GroupLink, b *tensor.Bucket) error { return l.AllReduce(1, b).Wait() })
+				pending <- g.errors(gone, func(l comm.GroupLink, b *tensor.Bucket) error {
+					return l.AllReduce(1, b).Wait()
+				})
 			}()
 			time.Sleep(time.Duration(gone) * time.Millisecond)
 			commtest.Must(t, g.links[gone].Close())
@@ -164,7 +173,8 @@ type served struct {
 	done   chan error // of Serve
 }
 
-func serve(t commtest.TB, hosts []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec, handle func(*comm.Arrival) error) *served {
+func serve(t commtest.TB, hosts []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec,
+	handle func(*comm.Arrival) error) *served {
 	t.Helper()
 	s := &served{links: make([]comm.ServerLink, len(hosts)), done: make(chan error, 1)}
 	errs := make([]error, len(hosts)+1)
@@ -249,11 +259,15 @@ func TestServersAcrossHostsWorkInPlace(t *testing.T) {
 	for range 6 {
 		got = append(got, <-chunks)
 	}
-	want := []string{"0: chunk 0 of 3, in place true", "0: chunk 1 of 3, in place true", "0: chunk 2 of 3, in place true", "1: chunk 0 of 3, in place false", "1: chunk 1 of 3, in place false", "1: chunk 2 of 3, in place false"}
+	want := []string{"0: chunk 0 of 3, in place true", "0: chunk 1 of 3, in place true",
+		"0: chunk 2 of 3, in place true", "1: chunk 0 of 3, in place false", "1: chunk 1 of 3, in place false",
+		"1: chunk 2 of 3, in place false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the server got %q, want %q", got, want)
 	}
-	if again == nil || !strings.Contains(again.Error(), "answered chunk 0 of bucket 0 to trainer0, which has no push of it in flight") {
+	if again == nil ||
+		!strings.Contains(again.Error(),
+			"answered chunk 0 of bucket 0 to trainer0, which has no push of it in flight") {
 		t.Errorf("a second answer gave %v", again)
 	}
 }
@@ -263,19 +277,22 @@ func TestServersAcrossHostsWorkInPlace(t *testing.T) {
 func TestServersAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
 	for gone, other := range []int{1, 0} {
-		s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
-		pending := s.links[other].PushPull(0, s.stores[other].Buckets[0])
-		commtest.Must(t, s.near[gone].Close())
-		var peer *comm.PeerError
-		if err := <-s.done; !errors.As(err, &peer) || peer.Peer != linktest.Name(gone) {
-			t.Errorf("without trainer%d the server ended with %v", gone, err)
-		}
-		if err := pending.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
-			t.Errorf("trainer%d, whose server ended, got %v", other, err)
-		}
+		t.Run(fmt.Sprint(other), func(t *testing.T) {
+			s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
+			pending := s.links[other].PushPull(0, s.stores[other].Buckets[0])
+			commtest.Must(t, s.near[gone].Close())
+			var peer *comm.PeerError
+			if err := <-s.done; !errors.As(err, &peer) || peer.Peer != linktest.Name(gone) {
+				t.Errorf("without trainer%d the server ended with %v", gone, err)
+			}
+			if err := pending.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
+				t.Errorf("trainer%d, whose server ended, got %v", other, err)
+			}
+		})
 	}
 	for pusher := range 2 {
-		s := serve(t, []int{0, 1}, linktest.Patience, true, specs, func(*comm.Arrival) error { return io.ErrNoProgress })
+		s := serve(t, []int{0, 1}, linktest.Patience, true, specs,
+			func(*comm.Arrival) error { return io.ErrNoProgress })
 		err := s.links[pusher].PushPull(0, s.stores[pusher].Buckets[0]).Wait()
 		var peer *comm.PeerError
 		if ended := <-s.done; !errors.Is(ended, io.ErrNoProgress) || !errors.As(err, &peer) {

@@ -32,7 +32,9 @@ func TestTablesThatDoNotFit(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	commtest.Must(t, comm.ReserveTables(two, []comm.TableSpec{{Rows: 300, Width: 64}, {Rows: 300, Width: 64}}, comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 64}, {Rows: 300, Width: 64}}, Bags: 8, Indices: 80}, 8))
+	commtest.Must(t, comm.ReserveTables(two, []comm.TableSpec{{Rows: 300, Width: 64}, {Rows: 300, Width: 64}},
+		comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 64}, {Rows: 300, Width: 64}}, Bags: 8, Indices: 80},
+		8))
 }
 
 // storeError is what every transport says of a spec for which there is no room.

@@ -18,7 +18,8 @@ import (
 // compare it with.
 func TestNobodyComparesNames(t *testing.T) {
 	const root = "../../.."
-	rooms := []string{"internal/comm/fabric/", "internal/comm/wire/", "internal/comm/linktest/", "internal/host/hosttest/",
+	rooms := []string{"internal/comm/fabric/", "internal/comm/wire/", "internal/comm/linktest/",
+		"internal/host/hosttest/",
 		"internal/host/protocol/protocoltest/",    // package net has the same names
 		"core/process/agent/",                     // so do its connections
 		"core/study/sweep/share/share.go",         // a socket without a file names a network of package net
@@ -33,7 +34,8 @@ func TestNobodyComparesNames(t *testing.T) {
 			return err
 		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && name != "."):
 			return fs.SkipDir
-		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(rooms, func(room string) bool { return strings.HasPrefix(name, room) }):
+		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+			slices.ContainsFunc(rooms, func(room string) bool { return strings.HasPrefix(name, room) }):
 			return nil
 		}
 		file := token.NewFileSet()
@@ -42,7 +44,8 @@ func TestNobodyComparesNames(t *testing.T) {
 			return err
 		}
 		for _, found := range comparisons(parsed) {
-			t.Errorf("%s:%d compares %s: ask the fabric what it can do instead", name, file.Position(found.Pos()).Line, show(found))
+			t.Errorf("%s:%d compares %s: ask the fabric what it can do instead", name, file.Position(found.Pos()).Line,
+				show(found))
 		}
 		return nil
 	})
@@ -72,13 +75,16 @@ func TestComparisonsAreSeen(t *testing.T) {
 		`if name == "s" + ("h" + "m") {}`:                 1,
 		`fmt.Println(exp.Fabric.Name, "x")`:               0,
 	} {
-		file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() { "+source+" }", parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := comparisons(file); len(got) != want {
-			t.Errorf("%s: %d comparisons, want %d", source, len(got), want)
-		}
+		t.Run(source, func(t *testing.T) {
+			file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc f() { "+source+" }",
+				parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := comparisons(file); len(got) != want {
+				t.Errorf("%s: %d comparisons, want %d", source, len(got), want)
+			}
+		})
 	}
 }
 
@@ -134,7 +140,8 @@ func namesFabric(e ast.Expr) bool {
 	case *ast.Ident:
 		return strings.EqualFold(e.Name, "fabric")
 	case *ast.SelectorExpr:
-		return e.Sel.Name == "Fabric" || e.Sel.Name == "fabric" || e.Sel.Name == "Network" || e.Sel.Name == "Name" && namesFabric(e.X)
+		return e.Sel.Name == "Fabric" || e.Sel.Name == "fabric" || e.Sel.Name == "Network" ||
+			e.Sel.Name == "Name" && namesFabric(e.X)
 	case *ast.CallExpr:
 		return namesFabric(e.Fun)
 	}

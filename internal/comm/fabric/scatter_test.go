@@ -49,7 +49,8 @@ func joinGroup(t commtest.TB, f *Fabric, hosts []int, timeout time.Duration, spe
 	for i := range size {
 		for _, j := range f.GroupPeers(i, hosts) {
 			if i < j {
-				conns[i][j], conns[j][i] = linktest.Link(t, f.Link(hosts[i] == hosts[j]).Network, linktest.Name(i), linktest.Name(j))
+				conns[i][j], conns[j][i] = linktest.Link(t, f.Link(hosts[i] == hosts[j]).Network, linktest.Name(i),
+					linktest.Name(j))
 			}
 		}
 	}
@@ -57,7 +58,8 @@ func joinGroup(t commtest.TB, f *Fabric, hosts []int, timeout time.Duration, spe
 	var joined sync.WaitGroup
 	for i := range size {
 		joined.Go(func() {
-			g.links[i], errs[i] = f.NewGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, hosts, i, g.stores[i])
+			g.links[i], errs[i] = f.NewGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout},
+				hosts, i, g.stores[i])
 		})
 	}
 	joined.Wait()
@@ -160,7 +162,8 @@ func TestScattersAgreeWithLoops(t *testing.T) {
 							want, from, to := s.want(values, i)
 							for e := from; e < to; e++ {
 								if got := b.Gradient.Values[e]; got != want[e] {
-									t.Fatalf("%s among %d: element %d of %d of member %d is %v instead of %v", s.name, size, e, len(want), i, got, want[e])
+									t.Fatalf("%s among %d: element %d of %d of member %d is %v instead of %v", s.name,
+										size, e, len(want), i, got, want[e])
 								}
 							}
 						})
@@ -221,7 +224,8 @@ func TestScattersLeaveNobodyReading(t *testing.T) {
 func TestReduceScatterAndAllGatherAreAnAllReduce(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		const size, elements = 3, 10_007
-		g := joinGroup(t, f, inPairs(size), linktest.Patience, commtest.DenseSpec(0, elements), commtest.DenseSpec(1, elements))
+		g := joinGroup(t, f, inPairs(size), linktest.Patience, commtest.DenseSpec(0, elements),
+			commtest.DenseSpec(1, elements))
 		for i, s := range g.stores {
 			for k, b := range s.Buckets {
 				for e := range b.Gradient.Values {
@@ -229,9 +233,12 @@ func TestReduceScatterAndAllGatherAreAnAllReduce(t *testing.T) {
 				}
 			}
 		}
-		commtest.Must(t, g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
-		commtest.Must(t, g.all(func(i int, l comm.GroupLink) *comm.Future { return l.ReduceScatter(0, g.stores[i].Buckets[1]) }))
-		commtest.Must(t, g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllGather(1, g.stores[i].Buckets[1]) }))
+		commtest.Must(t,
+			g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
+		commtest.Must(t,
+			g.all(func(i int, l comm.GroupLink) *comm.Future { return l.ReduceScatter(0, g.stores[i].Buckets[1]) }))
+		commtest.Must(t,
+			g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllGather(1, g.stores[i].Buckets[1]) }))
 		for _, s := range g.stores {
 			commtest.RequireSame(t, &s.Buckets[1].Gradient, &s.Buckets[0].Gradient)
 		}
@@ -243,12 +250,14 @@ func TestScattersTakeNoRows(t *testing.T) {
 		g := joinGroup(t, f, inPairs(2), linktest.Patience, commtest.SparseSpec(0, 9, 2, 9))
 		for _, s := range scatters {
 			err := s.start(g.links[0], 0, g.stores[0].Buckets[0]).Wait()
-			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 cannot run a") || !strings.Contains(err.Error(), s.name+" of bucket 0: it is sparse") {
+			if err == nil || !strings.HasPrefix(err.Error(), "trainer0 cannot run a") ||
+				!strings.Contains(err.Error(), s.name+" of bucket 0: it is sparse") {
 				t.Errorf("%s of rows gives %v", s.name, err)
 			}
 		}
 		// They have not touched the group.
-		commtest.Must(t, g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
+		commtest.Must(t,
+			g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
 	})
 }
 
@@ -261,7 +270,8 @@ func TestScattersEndAtTheDeadline(t *testing.T) {
 				g := joinGroup(t, f, inPairs(2), 400*time.Millisecond, commtest.DenseSpec(0, elements))
 				var wait *comm.WaitError
 				err := s.start(g.links[0], 3, g.stores[0].Buckets[0]).Wait()
-				if !errors.As(err, &wait) || fmt.Sprint(wait.For) != "[trainer1]" || !strings.Contains(err.Error(), "batch 3, bucket 0") {
+				if !errors.As(err, &wait) || fmt.Sprint(wait.For) != "[trainer1]" ||
+					!strings.Contains(err.Error(), "batch 3, bucket 0") {
 					t.Errorf("%s of %d elements: %v", s.name, elements, err)
 				}
 				if again := g.links[0].AllReduce(4, g.stores[0].Buckets[0]).Wait(); again == nil {
@@ -276,7 +286,8 @@ func TestScattersNoticeADeadPeer(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		for _, s := range scatters {
 			g := joinGroup(t, f, inPairs(3), linktest.Patience, commtest.DenseSpec(0, 3*ringBlock))
-			futures := []*comm.Future{s.start(g.links[0], 0, g.stores[0].Buckets[0]), s.start(g.links[1], 0, g.stores[1].Buckets[0])}
+			futures := []*comm.Future{s.start(g.links[0], 0, g.stores[0].Buckets[0]),
+				s.start(g.links[1], 0, g.stores[1].Buckets[0])}
 			commtest.Must(t, g.links[2].Close())
 			named := false // by one of them at least: the other may see only that the first gave up
 			for i, f := range futures {

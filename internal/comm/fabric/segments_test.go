@@ -25,7 +25,8 @@ func TestPushesArriveInSegments(t *testing.T) {
 			}
 			ports, served := make(chan comm.Port, 1), make(chan error, 1)
 			go func() {
-				port, err := f.NewPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false)
+				port, err := f.NewPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far},
+					Timeout: linktest.Patience}, specs, false)
 				ports <- port
 				if err == nil {
 					err = port.Serve(func(a *comm.Arrival) error {
@@ -81,7 +82,8 @@ func TestPushesArriveInSegments(t *testing.T) {
 func liesIn(stores []*comm.Store, a *comm.Arrival) bool {
 	for _, s := range stores {
 		b := s.Buckets[a.Bucket]
-		if s.Segment != nil && len(s.Segment.Bytes()) >= layout.PageBytes && b.Gradient.SameValues(a.Gradient) && (!b.Sparse || cap(b.Shown) == b.Capacity) {
+		if s.Segment != nil && len(s.Segment.Bytes()) >= layout.PageBytes && b.Gradient.SameValues(a.Gradient) &&
+			(!b.Sparse || cap(b.Shown) == b.Capacity) {
 			return true
 		}
 	}

@@ -32,9 +32,11 @@ func drawBags(t *rapid.T, spec comm.LookupSpec) (offsets, indices []int64) {
 }
 
 func drawLookups(t *rapid.T) comm.LookupSpec {
-	spec := comm.LookupSpec{Bags: rapid.IntRange(1, 12).Draw(t, "most bags"), Indices: rapid.IntRange(0, 30).Draw(t, "most indices")}
+	spec := comm.LookupSpec{Bags: rapid.IntRange(1, 12).Draw(t, "most bags"),
+		Indices: rapid.IntRange(0, 30).Draw(t, "most indices")}
 	for range rapid.IntRange(1, 3).Draw(t, "servers") {
-		spec.Tables = append(spec.Tables, comm.TableSpec{Rows: rapid.IntRange(1, 40).Draw(t, "rows"), Width: rapid.IntRange(1, 40).Draw(t, "width")})
+		spec.Tables = append(spec.Tables,
+			comm.TableSpec{Rows: rapid.IntRange(1, 40).Draw(t, "rows"), Width: rapid.IntRange(1, 40).Draw(t, "width")})
 	}
 	return spec
 }
@@ -45,7 +47,8 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			spec := drawLookups(t)
 			trainers := rapid.IntRange(1, 3).Draw(t, "trainers")
-			l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+			l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience,
+				linktest.HandlesOf(linktest.NewLoopTables(spec)))
 			tables, columns := linktest.NewLoopTables(spec), spec.Columns()
 			for batch := range int64(4) {
 				i := rapid.IntRange(0, trainers-1).Draw(t, "trainer")
@@ -63,7 +66,8 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 				for s, table := range tables {
 					commtest.Must(t, table.Handle(callOver(spec, s, false, offsets, indices, want)))
 				}
-				if !slices.Equal(store.Values[:bags*columns], want) || !slices.Equal(store.Values[bags*columns:], idle) {
+				if !slices.Equal(store.Values[:bags*columns], want) ||
+					!slices.Equal(store.Values[bags*columns:], idle) {
 					t.Fatalf("a lookup gave %v, want %v and what was there behind it", store.Values, want)
 				}
 				if onlyLookup {
@@ -100,15 +104,16 @@ func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		tables := linktest.NewLoopTables(spec)
 		var got [2]comm.TableCall // whatever the race detector may say of it
-		l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience, func(s int) func(*comm.TableCall) error {
-			return func(call *comm.TableCall) error {
-				got[s] = *call
-				if call.AtNS > comm.Now() || call.Trainer < 0 || call.Trainer >= trainers || call.Batch >= rounds {
-					return fmt.Errorf("a strange call: %+v", call)
+		l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience,
+			func(s int) func(*comm.TableCall) error {
+				return func(call *comm.TableCall) error {
+					got[s] = *call
+					if call.AtNS > comm.Now() || call.Trainer < 0 || call.Trainer >= trainers || call.Batch >= rounds {
+						return fmt.Errorf("a strange call: %+v", call)
+					}
+					return tables[s].Handle(call)
 				}
-				return tables[s].Handle(call)
-			}
-		})
+			})
 		p := linktest.NewTogether(trainers, func(i int) error {
 			store := l.Stores[i]
 			for k := range store.Gradients {
@@ -159,11 +164,15 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 		commtest.Must(t, first.Wait())
 		misuse["started the update of batch 7 at"] = link.Update(7).Wait()
 		commtest.Must(t, store.Ask([]int64{0, 1}, []int64{2}))
-		misuse["started the update of batch 0 at server9, but an update follows the lookup of the same bags"] = link.Update(0).Wait()
+		misuse["started the update of batch 0 at server9, but an update follows the lookup of the same bags"] =
+			link.Update(0).Wait()
 		misuse["asks for 3 bags with 0 indices, but has room for 2 with 3"] = store.Ask([]int64{0, 0, 0, 0}, nil)
 		misuse["asks for 0 bags with 4 indices"] = store.Ask([]int64{0}, make([]int64, 4))
 		misuse["asks for -1 bags"] = store.Ask(nil, nil)
-		misuse["asks for bags whose offset 1 is 2; offsets start at 0, do not fall and end at the number of indices, 1"] = store.Ask([]int64{0, 2}, []int64{0})
+		misuse["asks for bags whose offset 1 is 2; offsets start at 0, do not fall and end at the number of indices, 1"] =
+			store.Ask(
+				[]int64{0, 2},
+				[]int64{0})
 		misuse["whose offset 0 is 1"] = store.Ask([]int64{1, 1}, []int64{0})
 		misuse["whose offset 2 is 0"] = store.Ask([]int64{0, 1, 0}, nil)
 		commtest.Must(t, link.Lookup(1).Wait())

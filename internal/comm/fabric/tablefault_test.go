@@ -15,19 +15,21 @@ import (
 
 // stalled is a library whose servers take calls of one kind and do not answer them
 // before the test ends.
-func stalled(t *testing.T, tr *Fabric, trainers int, update bool, timeout time.Duration) (l *linktest.Library, arrived chan int, release func()) {
+func stalled(t *testing.T, tr *Fabric, trainers int, update bool,
+	timeout time.Duration) (l *linktest.Library, arrived chan int, release func()) {
 	released := make(chan struct{})
 	release = sync.OnceFunc(func() { close(released) })
 	arrived = make(chan int, 10)
-	l = linktest.NewLibrary(t, tr, byTurns(tr), trainers, linktest.FaultSpec, timeout, func(s int) func(*comm.TableCall) error {
-		return func(call *comm.TableCall) error {
-			if call.Update == update {
-				arrived <- s
-				<-released
+	l = linktest.NewLibrary(t, tr, byTurns(tr), trainers, linktest.FaultSpec, timeout,
+		func(s int) func(*comm.TableCall) error {
+			return func(call *comm.TableCall) error {
+				if call.Update == update {
+					arrived <- s
+					<-released
+				}
+				return nil
 			}
-			return nil
-		}
-	})
+		})
 	t.Cleanup(release) // before the library's own
 	return l, arrived, release
 }
@@ -37,7 +39,8 @@ func TestTableCallsEndInTime(t *testing.T) {
 		l, _, _ := stalled(t, tr, 1, false, 200*time.Millisecond)
 		err := l.Links[0][1].Lookup(3).Wait()
 		var wait *comm.WaitError
-		if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.2 s for the answer to the lookup of batch 3 from server10" {
+		if !errors.As(err, &wait) ||
+			err.Error() != "trainer0 waited 0.2 s for the answer to the lookup of batch 3 from server10" {
 			t.Errorf("a server that does not answer gave %v", err)
 		}
 		if again := l.Links[0][1].Lookup(4).Wait(); !errors.Is(again, err) {
@@ -45,7 +48,8 @@ func TestTableCallsEndInTime(t *testing.T) {
 		}
 		l, _, _ = stalled(t, tr, 1, true, 200*time.Millisecond)
 		commtest.Must(t, l.Links[0][0].Lookup(3).Wait())
-		if err := l.Links[0][0].Update(3).Wait(); err == nil || err.Error() != "trainer0 waited 0.2 s for the answer to the update of batch 3 from server9" {
+		if err := l.Links[0][0].Update(3).Wait(); err == nil ||
+			err.Error() != "trainer0 waited 0.2 s for the answer to the update of batch 3 from server9" {
 			t.Errorf("a server that does not answer an update gave %v", err)
 		}
 	})
@@ -93,7 +97,8 @@ func TestTableDeathOfThePeer(t *testing.T) {
 		l := linktest.NewLibrary(t, tr, byTurns(tr), 2, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
 		_ = l.Near[1][0].Close() // trainer1 dies without a goodbye
 		var peer *comm.PeerError
-		if err := <-l.Served[0]; !errors.As(err, &peer) || peer.Peer != "trainer1" || peer.What != "the wait for a call" {
+		if err := <-l.Served[0]; !errors.As(err, &peer) || peer.Peer != "trainer1" ||
+			peer.What != "the wait for a call" {
 			t.Errorf("a trainer that died gave %v", err)
 		}
 		if err := l.Links[0][0].Lookup(0).Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
@@ -109,7 +114,8 @@ func TestTableCloseWhilePending(t *testing.T) {
 		first := l.Links[0][0].Lookup(0)
 		<-arrived
 		commtest.Must(t, l.Links[0][0].Close())
-		if err := first.Wait(); !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "trainer0 has closed the link to server9") {
+		if err := first.Wait(); !errors.Is(err, net.ErrClosed) ||
+			!strings.Contains(err.Error(), "trainer0 has closed the link to server9") {
 			t.Errorf("a lookup in flight when its link closed gave %v", err)
 		}
 		commtest.Must(t, l.Stores[0].Ask([]int64{0}, nil)) // nothing is in flight any more
@@ -129,14 +135,15 @@ func TestTableCloseWhilePending(t *testing.T) {
 func TestTableServeEndsWithTheFirstError(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		calls := 0
-		l := linktest.NewLibrary(t, tr, byTurns(tr), 3, linktest.FaultSpec, linktest.Patience, func(s int) func(*comm.TableCall) error {
-			return func(*comm.TableCall) error {
-				if s == 0 {
-					calls++
+		l := linktest.NewLibrary(t, tr, byTurns(tr), 3, linktest.FaultSpec, linktest.Patience,
+			func(s int) func(*comm.TableCall) error {
+				return func(*comm.TableCall) error {
+					if s == 0 {
+						calls++
+					}
+					return errors.New("no more")
 				}
-				return errors.New("no more")
-			}
-		})
+			})
 		for i := range l.Links {
 			l.Links[i][0].Lookup(0)
 		}

@@ -39,7 +39,8 @@ func TestTablesMustAgree(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
 	go func() { _, err := fabrics[0].NewTableLink(near, store, 0, linktest.Patience); failed <- err }()
-	if _, err := fabrics[0].NewTablePort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, linktest.FaultSpec, 0); err == nil {
+	if _, err := fabrics[0].NewTablePort(wire.Links{Self: "server9", Conns: []*wire.Conn{far},
+		Timeout: linktest.Patience}, linktest.FaultSpec, 0); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
@@ -48,10 +49,17 @@ func TestTablesMustAgree(t *testing.T) {
 	heap, err := comm.NewLookupStore("trainer0", linktest.FaultSpec)
 	commtest.Must(t, err)
 	for want, join := range map[string]func(c *wire.Conn) error{
-		"trainer0 cannot share its lookups with server9: they are not in shared memory": func(c *wire.Conn) error { _, err := fabrics[0].NewTableLink(c, heap, 0, linktest.Patience); return err },
-		"trainer0 cannot join server9: there is no table 2 among 2":                     func(c *wire.Conn) error { _, err := fabrics[1].NewTableLink(c, heap, 2, linktest.Patience); return err },
+		"trainer0 cannot share its lookups with server9: they are not in shared memory": func(c *wire.Conn) error {
+			_, err := fabrics[0].NewTableLink(c, heap, 0, linktest.Patience)
+			return err
+		},
+		"trainer0 cannot join server9: there is no table 2 among 2": func(c *wire.Conn) error {
+			_, err := fabrics[1].NewTableLink(c, heap, 2, linktest.Patience)
+			return err
+		},
 		"trainer0: there is no table -1 among 2": func(c *wire.Conn) error {
-			_, err := fabrics[1].NewTablePort(wire.Links{Self: "trainer0", Conns: []*wire.Conn{c}, Timeout: linktest.Patience}, linktest.FaultSpec, -1)
+			_, err := fabrics[1].NewTablePort(wire.Links{Self: "trainer0", Conns: []*wire.Conn{c},
+				Timeout: linktest.Patience}, linktest.FaultSpec, -1)
 			return err
 		},
 	} {

@@ -16,7 +16,8 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		once := func() {
 			t.Run("", func(t *testing.T) { // its clean-up closes everything
-				l := linktest.NewLibrary(t, tr, byTurns(tr), 2, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+				l := linktest.NewLibrary(t, tr, byTurns(tr), 2, spec, linktest.Patience,
+					linktest.HandlesOf(linktest.NewLoopTables(spec)))
 				for i := range l.Links {
 					commtest.Must(t, l.Lookup(i, 0))
 					commtest.Must(t, l.Update(i, 0))
@@ -33,7 +34,8 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 		var after linktest.Footprint
 		for range 50 { // what ends has a moment to do so
 			after = linktest.FootprintNow(t)
-			if after.Descriptors <= before.Descriptors+slack && after.Mappings <= before.Mappings && after.Goroutines <= before.Goroutines+slack {
+			if after.Descriptors <= before.Descriptors+slack && after.Mappings <= before.Mappings &&
+				after.Goroutines <= before.Goroutines+slack {
 				return
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -48,7 +50,8 @@ func steady(t commtest.TB, tr *Fabric, servers int) (round func() error) {
 	for range servers {
 		spec.Tables = append(spec.Tables, comm.TableSpec{Rows: 300, Width: 256})
 	}
-	l := linktest.NewLibrary(t, tr, byTurns(tr), 1, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+	l := linktest.NewLibrary(t, tr, byTurns(tr), 1, spec, linktest.Patience,
+		linktest.HandlesOf(linktest.NewLoopTables(spec)))
 	var offsets, indices []int64
 	for i := range 9 {
 		offsets = append(offsets, int64(5*i))

@@ -24,16 +24,18 @@ func TestLayouts(t *testing.T) {
 		{[]int{0, 0, 1, 2}, 1, "[[1 2 3] [0] [0 3] [0 2]]"},
 		{[]int{0, 1, 2, 3}, 1, "[[1 3] [0 2] [1 3] [0 2]]"},
 	} {
-		peers := make([][]int, len(c.hosts))
-		for i := range c.hosts {
-			l := Of(c.hosts, i)
-			if peers[i] = l.Peers(); l.Rails != c.rails {
-				t.Errorf("%v has %d rails, want %d", c.hosts, l.Rails, c.rails)
+		t.Run(c.peers, func(t *testing.T) {
+			peers := make([][]int, len(c.hosts))
+			for i := range c.hosts {
+				l := Of(c.hosts, i)
+				if peers[i] = l.Peers(); l.Rails != c.rails {
+					t.Errorf("%v has %d rails, want %d", c.hosts, l.Rails, c.rails)
+				}
 			}
-		}
-		if got := fmt.Sprint(peers); got != c.peers {
-			t.Errorf("in %v members are joined to %s, want %s", c.hosts, got, c.peers)
-		}
+			if got := fmt.Sprint(peers); got != c.peers {
+				t.Errorf("in %v members are joined to %s, want %s", c.hosts, got, c.peers)
+			}
+		})
 	}
 }
 

@@ -43,13 +43,15 @@ const least = 5
 // the way with the better median counts.
 func Copy(c Copying, during time.Duration) (gbps float64, err error) {
 	if c.Cores < 1 || c.Cores > Cores() || c.Dirty && Cores() < 2 {
-		return 0, fmt.Errorf("a copy by %d cores, dirty %v, needs more than the %d cores of this process", c.Cores, c.Dirty, Cores())
+		return 0, fmt.Errorf("a copy by %d cores, dirty %v, needs more than the %d cores of this process", c.Cores,
+			c.Dirty, Cores())
 	}
 	share := c.Footprint / 2 / c.Cores / lineBytes * lineBytes
 	if share == 0 {
 		return 0, fmt.Errorf("a copy by %d cores needs a footprint of more than %d bytes", c.Cores, c.Footprint)
 	}
-	memory, err := unix.Mmap(-1, 0, 2*share*c.Cores, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	memory, err := unix.Mmap(-1, 0, 2*share*c.Cores, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, fmt.Errorf("no %d MiB of memory to measure copying with: %w", c.Footprint>>20, err)
 	}

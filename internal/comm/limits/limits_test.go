@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -23,18 +24,20 @@ func plausible(t *testing.T, gbps float64) {
 
 func TestCopy(t *testing.T) {
 	for _, footprint := range []int{4096, 10_000, 8 << 20} {
-		for _, cores := range []int{1, Cores()} {
-			for _, dirty := range []bool{false, true} {
-				if dirty && Cores() < 2 {
-					continue
+		t.Run(fmt.Sprint(footprint), func(t *testing.T) {
+			for _, cores := range []int{1, Cores()} {
+				for _, dirty := range []bool{false, true} {
+					if dirty && Cores() < 2 {
+						continue
+					}
+					gbps, err := Copy(Copying{Footprint: footprint, Cores: cores, Dirty: dirty}, time.Millisecond)
+					if err != nil {
+						t.Error(err)
+					}
+					plausible(t, gbps)
 				}
-				gbps, err := Copy(Copying{Footprint: footprint, Cores: cores, Dirty: dirty}, time.Millisecond)
-				if err != nil {
-					t.Error(err)
-				}
-				plausible(t, gbps)
 			}
-		}
+		})
 	}
 }
 
@@ -58,11 +61,14 @@ func TestCopiersCopyAll(t *testing.T) {
 
 func TestCopyRefusals(t *testing.T) {
 	for _, c := range []Copying{{Footprint: 4096}, {Footprint: 4096, Cores: Cores() + 1}, {Footprint: 1, Cores: 1}} {
-		if _, err := Copy(c, time.Millisecond); err == nil {
-			t.Errorf("%+v is measured", c)
-		}
+		t.Run(fmt.Sprint(c.Footprint), func(t *testing.T) {
+			if _, err := Copy(c, time.Millisecond); err == nil {
+				t.Errorf("%+v is measured", c)
+			}
+		})
 	}
-	if _, err := Copy(Copying{Footprint: 1 << 60, Cores: 1}, time.Millisecond); err == nil || !strings.Contains(err.Error(), "no 1099511627776 MiB of memory") {
+	if _, err := Copy(Copying{Footprint: 1 << 60, Cores: 1}, time.Millisecond); err == nil ||
+		!strings.Contains(err.Error(), "no 1099511627776 MiB of memory") {
 		t.Errorf("too much memory gives %v", err)
 	}
 }
@@ -84,11 +90,13 @@ func TestPinIsReleased(t *testing.T) {
 
 func TestLoopback(t *testing.T) {
 	for _, both := range []bool{false, true} {
-		gbps, err := Loopback(2, both, 20*time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plausible(t, gbps)
+		t.Run(fmt.Sprint(both), func(t *testing.T) {
+			gbps, err := Loopback(2, both, 20*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plausible(t, gbps)
+		})
 	}
 }
 
@@ -122,9 +130,11 @@ func TestMedian(t *testing.T) {
 
 func TestBandwidth(t *testing.T) {
 	for _, cores := range []int{1, 3} {
-		if gbps, err := Bandwidth(cores, 1<<20, time.Millisecond); err != nil || gbps <= 0 || gbps > 1e4 {
-			t.Errorf("%d cores copied %v GB/s, %v", cores, gbps, err)
-		}
+		t.Run(fmt.Sprint(cores), func(t *testing.T) {
+			if gbps, err := Bandwidth(cores, 1<<20, time.Millisecond); err != nil || gbps <= 0 || gbps > 1e4 {
+				t.Errorf("%d cores copied %v GB/s, %v", cores, gbps, err)
+			}
+		})
 	}
 	for _, c := range [][2]int{{0, 1 << 20}, {-1, 1 << 20}, {1, 100}, {1 << 20, 1 << 20}} {
 		if _, err := Bandwidth(c[0], c[1], time.Millisecond); err == nil {

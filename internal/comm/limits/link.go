@@ -63,7 +63,8 @@ func MeasureLink(connections []net.Conn, during time.Duration) (l Link, err erro
 		}
 	}
 	if err != nil {
-		return Link{}, fmt.Errorf("the link from %v to %v cannot be measured: %w", connections[0].LocalAddr(), connections[0].RemoteAddr(), err)
+		return Link{}, fmt.Errorf("the link from %v to %v cannot be measured: %w", connections[0].LocalAddr(),
+			connections[0].RemoteAddr(), err)
 	}
 	return l, nil
 }

@@ -49,21 +49,23 @@ func connections(t *testing.T, n int) (list []net.Conn, served chan error) {
 
 func TestMeasureLink(t *testing.T) {
 	for _, n := range []int{1, 3} {
-		list, served := connections(t, n)
-		l, err := MeasureLink(list, 30*time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plausible(t, l.OutGBps)
-		plausible(t, l.BackGBps)
-		if l.RoundTripUS <= 0 || l.RoundTripUS > 5e6 {
-			t.Errorf("a round trip of %g µs", l.RoundTripUS)
-		}
-		for range n {
-			if err := <-served; err != nil {
-				t.Errorf("of %d connections one was served with %v", n, err)
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			list, served := connections(t, n)
+			l, err := MeasureLink(list, 30*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			plausible(t, l.OutGBps)
+			plausible(t, l.BackGBps)
+			if l.RoundTripUS <= 0 || l.RoundTripUS > 5e6 {
+				t.Errorf("a round trip of %g µs", l.RoundTripUS)
+			}
+			for range n {
+				if err := <-served; err != nil {
+					t.Errorf("of %d connections one was served with %v", n, err)
+				}
+			}
+		})
 	}
 }
 
@@ -89,7 +91,8 @@ func TestRoundTripOfALink(t *testing.T) {
 }
 
 func TestLinksThatFail(t *testing.T) {
-	if _, err := MeasureLink(nil, time.Second); err == nil || err.Error() != "a link cannot be measured without a connection" {
+	if _, err := MeasureLink(nil, time.Second); err == nil ||
+		err.Error() != "a link cannot be measured without a connection" {
 		t.Errorf("without a connection: %v", err)
 	}
 	gone, served := connections(t, 2)
@@ -97,12 +100,15 @@ func TestLinksThatFail(t *testing.T) {
 	if err := <-served; err == nil {
 		t.Error("a connection that ended early was served well")
 	}
-	if _, err := MeasureLink(gone, time.Millisecond); err == nil || !strings.HasPrefix(err.Error(), "the link from 127.0.0.1:") || !strings.Contains(err.Error(), " cannot be measured: ") {
+	if _, err := MeasureLink(gone, time.Millisecond); err == nil ||
+		!strings.HasPrefix(err.Error(), "the link from 127.0.0.1:") ||
+		!strings.Contains(err.Error(), " cannot be measured: ") {
 		t.Errorf("with a connection that is closed: %v", err)
 	}
 	a, b := net.Pipe()
 	go func() { _, _ = a.Write([]byte{99}) }()
-	if err := ServeLink(b); err == nil || err.Error() != "pipe asks for 99, which is nothing that a link is measured by" {
+	if err := ServeLink(b); err == nil ||
+		err.Error() != "pipe asks for 99, which is nothing that a link is measured by" {
 		t.Errorf("asked for nonsense: %v", err)
 	}
 	_, _ = a.Close(), b.Close()
@@ -122,8 +128,9 @@ func TestLinkBetweenNamespaces(t *testing.T) {
 	cmd := step(between)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
-		Pdeathsig: syscall.SIGKILL,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+		Pdeathsig:   syscall.SIGKILL,
 	}
 	text, err := cmd.CombinedOutput()
 	t.Logf("%s", text)
@@ -181,7 +188,8 @@ func measureBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("80 Mbit/s out and 40 back: %+v", l)
-	near := func(got, want float64) bool { return got > 0.7*want && got < 1.25*want } // less by headers, more by the burst
+	// less by headers, more by the burst
+	near := func(got, want float64) bool { return got > 0.7*want && got < 1.25*want }
 	if !near(l.OutGBps, 0.010) || !near(l.BackGBps, 0.005) || l.RoundTripUS <= 0 {
 		t.Errorf("80 Mbit/s out and 40 back are %+v", l)
 	}

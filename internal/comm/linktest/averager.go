@@ -28,7 +28,8 @@ type round struct {
 
 // NewAverager makes an averager of what so many trainers push, of whole pushes or chunks.
 func NewAverager(trainers int, specs []tensor.BucketSpec) *Averager {
-	s := &Averager{Of: trainers, trainers: trainers, rounds: map[[2]int]*round{}, means: map[int]tensor.Gradient{}, merger: tensor.NewRowMerger(trainers)}
+	s := &Averager{Of: trainers, trainers: trainers, rounds: map[[2]int]*round{}, means: map[int]tensor.Gradient{},
+		merger: tensor.NewRowMerger(trainers)}
 	for i := range specs {
 		s.means[specs[i].Index] = tensor.NewGradient(specs[i])
 		for k := range comm.Chunks(specs[i].Elements) {

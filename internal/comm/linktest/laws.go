@@ -19,7 +19,8 @@ import (
 
 // RequireMeans has trainers push to a server that averages: each gets the mean, all the same
 // bits.
-func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.BucketSpec, batches int64, filled func(trainer, k int) *tensor.Bucket) {
+func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.BucketSpec, batches int64,
+	filled func(trainer, k int) *tensor.Bucket) {
 	t.Helper()
 	for batch := range batches {
 		for k, spec := range specs {
@@ -41,7 +42,8 @@ func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.Bu
 
 // RequireSums has members start the all-reduce, or the average, of all buckets in some order:
 // each gets the sum, or the mean, all the same bits.
-func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64, filled func(member, k int) *tensor.Bucket) {
+func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64,
+	filled func(member, k int) *tensor.Bucket) {
 	t.Helper()
 	for i, g := range groups {
 		if g.Size() != len(groups) || g.Position() != i {
@@ -83,7 +85,8 @@ func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec
 
 // RequireBroadcasts has members start the broadcast of all buckets from one of them, wait for
 // them each on its own, and line up: each gets the bits of the root.
-func RequireBroadcasts[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64, filled func(member, k int) *tensor.Bucket) {
+func RequireBroadcasts[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64,
+	filled func(member, k int) *tensor.Bucket) {
 	t.Helper()
 	for batch := range batches {
 		root := rapid.IntRange(0, len(groups)-1).Draw(t, "root")

@@ -36,7 +36,8 @@ func Over(n *wire.Network) func(trainer int) *wire.Network {
 }
 
 // NewLibrary joins trainers and servers, each trainer over its network; handle makes what server s does with calls.
-func NewLibrary(t commtest.TB, by tables, n func(trainer int) *wire.Network, trainers int, spec comm.LookupSpec, timeout time.Duration, handle func(s int) func(*comm.TableCall) error) *Library {
+func NewLibrary(t commtest.TB, by tables, n func(trainer int) *wire.Network, trainers int, spec comm.LookupSpec,
+	timeout time.Duration, handle func(s int) func(*comm.TableCall) error) *Library {
 	t.Helper()
 	l := &Library{Links: make([][]comm.TableLink, trainers), Ports: make([]comm.TablePort, len(spec.Tables))}
 	t.Cleanup(l.close)
@@ -56,7 +57,8 @@ func NewLibrary(t commtest.TB, by tables, n func(trainer int) *wire.Network, tra
 	linkErrs, portErrs := make([]error, trainers*len(spec.Tables)), make([]error, len(spec.Tables))
 	for s := range spec.Tables {
 		joined.Go(func() {
-			l.Ports[s], portErrs[s] = by.NewTablePort(wire.Links{Self: tableServerName(s), Conns: far[s], Timeout: timeout}, spec, s)
+			l.Ports[s], portErrs[s] = by.NewTablePort(wire.Links{Self: tableServerName(s), Conns: far[s],
+				Timeout: timeout}, spec, s)
 		})
 		for i := range trainers {
 			joined.Go(func() {
@@ -181,7 +183,8 @@ func HandlesOf(tables []*LoopTable) func(s int) func(*comm.TableCall) error {
 }
 
 // FaultSpec is what tests of faults look up.
-var FaultSpec = comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6, Indices: 12}
+var FaultSpec = comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6,
+	Indices: 12}
 
 // NoCall has servers do nothing with calls.
 func NoCall(int) func(*comm.TableCall) error { return func(*comm.TableCall) error { return nil } }

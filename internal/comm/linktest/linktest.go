@@ -114,7 +114,8 @@ func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
 func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.Conn) {
 	t.Helper()
 	l := Listen(t, n, to)
-	atFrom, err := n.Dial(l.Address(), wire.Call{From: from, To: to, Purpose: "test", Secret: TestSecret, Timeout: Patience})
+	atFrom, err := n.Dial(l.Address(),
+		wire.Call{From: from, To: to, Purpose: "test", Secret: TestSecret, Timeout: Patience})
 	commtest.Must(t, err)
 	t.Cleanup(func() { _ = atFrom.Close() })
 	atTo, err = l.Accept("test", from, Patience)

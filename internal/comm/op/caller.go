@@ -33,7 +33,8 @@ func NewCaller(self string, conn *wire.Conn, trainer int, spec *comm.LookupSpec,
 // counts come from the trainer.
 func (c *Caller) MakeRoom(bags, indices int64) error {
 	if bags < 0 || indices < 0 || bags > int64(c.spec.Bags) || indices > int64(c.spec.Indices) {
-		return fmt.Errorf("%s asked %s for %d bags with %d indices, but both agreed on at most %d with %d", c.Peer, c.Self, bags, indices, c.spec.Bags, c.spec.Indices)
+		return fmt.Errorf("%s asked %s for %d bags with %d indices, but both agreed on at most %d with %d", c.Peer,
+			c.Self, bags, indices, c.spec.Bags, c.spec.Indices)
 	}
 	c.looked = false
 	c.Offsets, c.Indices = c.offsets[:bags+1], c.indices[:indices]
@@ -62,13 +63,15 @@ func (c *Caller) outside(k int) error {
 	for c.Offsets[bag+1] <= int64(k) {
 		bag++
 	}
-	return fmt.Errorf("%s asked %s for row %d at bag %d, position %d, of a table of %d rows", c.Peer, c.Self, c.Indices[k], bag, int64(k)-c.Offsets[bag], c.rows)
+	return fmt.Errorf("%s asked %s for row %d at bag %d, position %d, of a table of %d rows", c.Peer, c.Self,
+		c.Indices[k], bag, int64(k)-c.Offsets[bag], c.rows)
 }
 
 // BeginUpdate makes the call the update of the last lookup.
 func (c *Caller) BeginUpdate(batch, atNS int64) error {
 	if !c.looked || c.Batch != batch {
-		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.Peer, c.Self, DescribeCall(CallUpdate, batch))
+		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.Peer, c.Self,
+			DescribeCall(CallUpdate, batch))
 	}
 	c.looked = false
 	c.AtNS, c.Update = atNS, true

@@ -42,7 +42,8 @@ type Calls struct {
 
 // Init makes the link one of conn to the server of a table, whose calls a waiter carries
 // on by what drive makes for them, unless that is nil.
-func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration, drive func(CallKind) func()) {
+func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
+	drive func(CallKind) func()) {
 	c.Self, c.Peer, c.Link, c.Timeout = conn.Self(), conn.Peer(), "the link to "+conn.Peer(), timeout
 	c.Awaits, c.Idle = "the answer to ", "a pause between calls"
 	c.Store, c.First, c.Width, c.Looked = store, store.FirstColumn(table), store.Tables[table].Width, -1
@@ -77,9 +78,11 @@ func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	case c.err != nil:
 		return nil, c.err
 	case last != nil:
-		return nil, fmt.Errorf("%s started %s at %s while %s is in flight", c.Self, DescribeCall(kind, batch), c.Peer, last)
+		return nil, fmt.Errorf("%s started %s at %s while %s is in flight", c.Self, DescribeCall(kind, batch), c.Peer,
+			last)
 	case kind == CallUpdate && (c.Looked != c.Store.Asked() || c.calls[CallLookup].Batch != batch):
-		return nil, fmt.Errorf("%s started %s at %s, but an update follows the lookup of the same bags and batch, once", c.Self, DescribeCall(kind, batch), c.Peer)
+		return nil, fmt.Errorf("%s started %s at %s, but an update follows the lookup of the same bags and batch, once",
+			c.Self, DescribeCall(kind, batch), c.Peer)
 	}
 	c.Looked = -1
 	if kind == CallLookup {

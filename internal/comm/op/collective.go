@@ -18,7 +18,8 @@ type Collective struct {
 }
 
 // Init is that of Buckets; drive serves the barrier too.
-func (g *Collective) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func()) {
+func (g *Collective) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration,
+	drive func(*Reduction) func()) {
 	g.Buckets.Init(self, link, specs, timeout, drive)
 	g.BarrierOp = g.reduction(tensor.BucketSpec{Index: BarrierIndex}, drive)
 }
@@ -41,7 +42,8 @@ func (g *Collective) BeginBarrier() error {
 // rows of a sparse one have none that members share.
 func RequireDense(self, what string, b *tensor.Bucket) error {
 	if b.Sparse {
-		return fmt.Errorf("%s cannot run %s of bucket %d: it is sparse, and its rows are not scattered", self, what, b.Index)
+		return fmt.Errorf("%s cannot run %s of bucket %d: it is sparse, and its rows are not scattered", self, what,
+			b.Index)
 	}
 	return nil
 }

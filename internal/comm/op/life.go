@@ -138,7 +138,8 @@ type Buckets struct {
 
 // Init gives the link a reduction for each spec, which a waiter carries on by what drive
 // makes for it, unless that is nil.
-func (b *Buckets) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func()) {
+func (b *Buckets) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration,
+	drive func(*Reduction) func()) {
 	b.Self, b.Link, b.Timeout = self, link, timeout
 	b.reductions = ByIndex(specs, func(spec tensor.BucketSpec) *Reduction { return b.reduction(spec, drive) })
 }
@@ -191,7 +192,8 @@ func (b *Buckets) begin(batch int64, index int, g *tensor.Gradient, deadline tim
 		return nil, fmt.Errorf("%s, batch %d: %w", b.Self, batch, err)
 	}
 	if !b.Start(&r.Operation, batch) {
-		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight", b.Self, batch, index, b.Link, r.Batch)
+		return nil, fmt.Errorf("%s started batch %d, bucket %d on %s while batch %d of that bucket is in flight",
+			b.Self, batch, index, b.Link, r.Batch)
 	}
 	r.Gradient, r.Deadline = g, deadline
 	return r, nil

@@ -92,7 +92,8 @@ func (p Provider) NewGroup(members wire.Links, _ []int, position int, store *com
 // other's memory, and are joined to those of others by the relays that some of them have: nil at the
 // others. With a Summer that is no Relay the group can do nothing but sum. It is the group's from now on, also after
 // an error.
-func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums group.Summer) (comm.GroupLink, error) {
+func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store,
+	sums group.Summer) (comm.GroupLink, error) {
 	return group.NewAcross(here, at, store, sums)
 }
 

@@ -58,17 +58,19 @@ func TestWaitLooks(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	never := func() bool { return false }
 	for _, limit := range []time.Duration{-time.Second, 0, time.Microsecond, 30 * time.Millisecond} {
-		b := heapBell()
-		begin := time.Now()
-		if b.Wait(never, begin.Add(limit)) {
-			t.Errorf("Wait says ready")
-		}
-		if passed := time.Since(begin); passed < limit || passed > patience/2 {
-			t.Errorf("a wait of %v took %v", limit, passed)
-		}
-		if b.sleepers.Load() != 0 {
-			t.Errorf("a wait left %d sleepers", b.sleepers.Load())
-		}
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			b := heapBell()
+			begin := time.Now()
+			if b.Wait(never, begin.Add(limit)) {
+				t.Errorf("Wait says ready")
+			}
+			if passed := time.Since(begin); passed < limit || passed > patience/2 {
+				t.Errorf("a wait of %v took %v", limit, passed)
+			}
+			if b.sleepers.Load() != 0 {
+				t.Errorf("a wait left %d sleepers", b.sleepers.Load())
+			}
+		})
 	}
 }
 
@@ -161,9 +163,11 @@ func TestBellAllocatesNothing(t *testing.T) {
 		"ring":          b.Ring,
 		"shake":         b.Shake,
 	} {
-		if count := testing.AllocsPerRun(100, f); count != 0 {
-			t.Errorf("%s: %v allocations", name, count)
-		}
+		t.Run(name, func(t *testing.T) {
+			if count := testing.AllocsPerRun(100, f); count != 0 {
+				t.Errorf("%s: %v allocations", name, count)
+			}
+		})
 	}
 }
 

@@ -51,7 +51,8 @@ func (t *table) play(me int, wait func(Bell, func() bool, time.Time) bool, touch
 		begin := time.Now()
 		// A wait that ended by its deadline has missed its wake, even if all is ready.
 		if !wait(t.bells[me], ready, begin.Add(lostAfter)) || time.Since(begin) >= lostAfter {
-			return turns, fmt.Errorf("player %d was not woken for round %d: the other is in round %d", me, turns, other.Load())
+			return turns, fmt.Errorf("player %d was not woken for round %d: the other is in round %d", me, turns,
+				other.Load())
 		}
 		if other.Load() == over {
 			return turns, nil
@@ -115,7 +116,8 @@ func TestRingerOrWaiterSees(t *testing.T) {
 }
 
 func TestNoWakeIsLost(t *testing.T) {
-	for name, wait := range map[string]func(Bell, func() bool, time.Time) bool{"spinning": Bell.Wait, "sleeping": Bell.sleep} {
+	for name, wait := range map[string]func(Bell, func() bool, time.Time) bool{"spinning": Bell.Wait,
+		"sleeping": Bell.sleep} {
 		t.Run(name, func(t *testing.T) {
 			var room [tableSize + BellSize]byte
 			at := &room

@@ -17,7 +17,8 @@ import (
 func TestAddressSpaceLimit(t *testing.T) {
 	commtest.NeedsKernel(t, "RLIMIT_AS")
 	report := start(t, "address space").wait(t)
-	requireError(t, fmt.Errorf("%s", report), `segment "trainer0" of 1 GiB cannot be mapped: cannot allocate memory`, "the address space limit (RLIMIT_AS) is ")
+	requireError(t, fmt.Errorf("%s", report), `segment "trainer0" of 1 GiB cannot be mapped: cannot allocate memory`,
+		"the address space limit (RLIMIT_AS) is ")
 }
 
 func helpAddressSpace(c *net.UnixConn) error {
@@ -53,8 +54,10 @@ func TestDescriptorLimit(t *testing.T) {
 	h := start(t, "descriptors")
 	must(t, SendFDs(h.conn, []byte("x"), 2, 2, 2, 2))
 	made, received, _ := strings.Cut(h.wait(t), "\n")
-	requireError(t, fmt.Errorf("%s", made), `segment "trainer0" cannot be made: too many open files: the limit of descriptors (RLIMIT_NOFILE) is 64`)
-	requireError(t, fmt.Errorf("%s", received), "descriptors were lost after the first 2", "the limit of descriptors (RLIMIT_NOFILE) is 64")
+	requireError(t, fmt.Errorf("%s", made),
+		`segment "trainer0" cannot be made: too many open files: the limit of descriptors (RLIMIT_NOFILE) is 64`)
+	requireError(t, fmt.Errorf("%s", received), "descriptors were lost after the first 2",
+		"the limit of descriptors (RLIMIT_NOFILE) is 64")
 }
 
 func helpDescriptors(c *net.UnixConn) error {
@@ -96,10 +99,12 @@ func TestMemoryCgroup(t *testing.T) {
 	requireError(t, fmt.Errorf("%s", report), "a segment of 400 MiB for trainer0 does not fit: ",
 		" MiB are left ("+limit+")")
 	for _, name := range []string{"memory.oom_control", "memory.events"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil && !strings.Contains(string(text), "oom_kill 0") {
-			t.Errorf("%s says %q", name, text)
-		}
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err == nil && !strings.Contains(string(text), "oom_kill 0") {
+				t.Errorf("%s says %q", name, text)
+			}
+		})
 	}
 }
 

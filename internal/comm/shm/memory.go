@@ -32,7 +32,8 @@ func ReserveTogether(things string, bytes float64) error {
 	}
 	left = max(0, left-headroom)
 	if bytes > float64(left) {
-		return fmt.Errorf("%s need %s, which does not fit: %s are left (%s)", things, sizeText(bytes), sizeText(left), limit)
+		return fmt.Errorf("%s need %s, which does not fit: %s are left (%s)", things, sizeText(bytes), sizeText(left),
+			limit)
 	}
 	return nil
 }
@@ -41,7 +42,8 @@ func ReserveTogether(things string, bytes float64) error {
 func fits(name string, bytes, left int64, limit string) error {
 	left = max(0, left-headroom)
 	if bytes > left {
-		return fmt.Errorf("a segment of %s for %s does not fit: %s are left (%s)", sizeText(bytes), name, sizeText(left), limit)
+		return fmt.Errorf("a segment of %s for %s does not fit: %s are left (%s)", sizeText(bytes), name,
+			sizeText(left), limit)
 	}
 	return nil
 }

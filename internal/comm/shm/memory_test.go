@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/psbench/psbench/internal/procfs"
@@ -13,9 +14,11 @@ func TestReserveHere(t *testing.T) {
 		t.Errorf("%d bytes are left (%s)", bytes, limit)
 	}
 	must(t, Reserve("trainer0", 1))
-	requireError(t, Reserve("trainer0", 1<<60), "a segment of 1 EiB for trainer0 does not fit: ", " are left ("+limit+")")
+	requireError(t, Reserve("trainer0", 1<<60), "a segment of 1 EiB for trainer0 does not fit: ",
+		" are left ("+limit+")")
 	must(t, ReserveTogether("two segments", 1))
-	requireError(t, ReserveTogether("two segments", 1<<70), "two segments need 1024 EiB, which does not fit: ", " are left ("+limit+")")
+	requireError(t, ReserveTogether("two segments", 1<<70), "two segments need 1024 EiB, which does not fit: ",
+		" are left ("+limit+")")
 }
 
 func TestFits(t *testing.T) {
@@ -28,9 +31,12 @@ func TestFits(t *testing.T) {
 }
 
 func TestSizeText(t *testing.T) {
-	for bytes, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 400 << 20: "400 MiB", 1<<63 - 1: "8 EiB"} {
-		if got := sizeText(bytes); got != want {
-			t.Errorf("%d bytes are %q, want %q", bytes, got, want)
-		}
+	for bytes, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB",
+		400 << 20: "400 MiB", 1<<63 - 1: "8 EiB"} {
+		t.Run(fmt.Sprint(bytes), func(t *testing.T) {
+			if got := sizeText(bytes); got != want {
+				t.Errorf("%d bytes are %q, want %q", bytes, got, want)
+			}
+		})
 	}
 }

@@ -23,7 +23,8 @@ type Sender interface {
 // obeys the write deadline of c and wraps the error of the connection.
 func SendFDs(c Sender, payload []byte, fds ...int) error {
 	if len(payload) == 0 || len(fds) > MaxFDs {
-		return fmt.Errorf("a message of %d bytes cannot carry %d descriptors: it needs a byte and has room for %d", len(payload), len(fds), MaxFDs)
+		return fmt.Errorf("a message of %d bytes cannot carry %d descriptors: it needs a byte and has room for %d",
+			len(payload), len(fds), MaxFDs)
 	}
 	var rights []byte
 	if len(fds) > 0 {
@@ -46,7 +47,9 @@ func SendFDs(c Sender, payload []byte, fds ...int) error {
 // deadline of c and wraps the error of the connection.
 func ReceiveFDs(c *net.UnixConn, payload []byte, want int) ([]int, error) {
 	if len(payload) == 0 || want < 0 || want > MaxFDs {
-		return nil, fmt.Errorf("a message of %d bytes cannot bring %d descriptors: it has a byte at least and 0 to %d descriptors", len(payload), want, MaxFDs)
+		return nil, fmt.Errorf(
+			"a message of %d bytes cannot bring %d descriptors: it has a byte at least and 0 to %d descriptors",
+			len(payload), want, MaxFDs)
 	}
 	fds, err := receive(c, payload, want)
 	if err == nil && len(fds) != want {
@@ -75,7 +78,9 @@ func receive(c *net.UnixConn, payload []byte, want int) (fds []int, err error) {
 		case wrong != nil:
 			return fds, fmt.Errorf("what came with the message cannot be read: %w", wrong)
 		case flags&unix.MSG_CTRUNC != 0:
-			return fds, fmt.Errorf("descriptors were lost after the first %d: more than %d were sent, or this process can have no more%s", len(fds), MaxFDs, descriptorLimit(unix.EMFILE))
+			return fds, fmt.Errorf(
+				"descriptors were lost after the first %d: more than %d were sent, or this process can have no more%s",
+				len(fds), MaxFDs, descriptorLimit(unix.EMFILE))
 		}
 		got += n
 	}

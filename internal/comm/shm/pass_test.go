@@ -2,6 +2,7 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -113,13 +114,15 @@ func TestReceiveRefuses(t *testing.T) {
 		want   []string
 		is     error
 	}{
-		"too few":           {pieces: []piece{{"hello", 1}}, want: []string{"1 descriptors came, not the 2 agreed on"}},
-		"too many":          {pieces: []piece{{"hello", 3}}, want: []string{"3 descriptors came, not the 2 agreed on"}},
-		"far too many":      {pieces: []piece{{"hello", 3 * MaxFDs}}, want: []string{"descriptors were lost"}},
-		"more in each byte": {pieces: []piece{{"h", 2}, {"e", 2}, {"l", 2}, {"l", 2}, {"o", 2}}, want: []string{"4 descriptors came"}},
-		"ends at once":      {close: true, want: []string{"0 of 5 bytes"}, is: io.ErrUnexpectedEOF},
-		"ends early":        {pieces: []piece{{"hel", 2}}, close: true, want: []string{"3 of 5 bytes"}, is: io.ErrUnexpectedEOF},
-		"stalls":            {pieces: []piece{{"hel", 2}}, want: []string{"3 of 5 bytes"}, is: os.ErrDeadlineExceeded},
+		"too few":      {pieces: []piece{{"hello", 1}}, want: []string{"1 descriptors came, not the 2 agreed on"}},
+		"too many":     {pieces: []piece{{"hello", 3}}, want: []string{"3 descriptors came, not the 2 agreed on"}},
+		"far too many": {pieces: []piece{{"hello", 3 * MaxFDs}}, want: []string{"descriptors were lost"}},
+		"more in each byte": {pieces: []piece{{"h", 2}, {"e", 2}, {"l", 2}, {"l", 2}, {"o", 2}},
+			want: []string{"4 descriptors came"}},
+		"ends at once": {close: true, want: []string{"0 of 5 bytes"}, is: io.ErrUnexpectedEOF},
+		"ends early": {pieces: []piece{{"hel", 2}}, close: true, want: []string{"3 of 5 bytes"},
+			is: io.ErrUnexpectedEOF},
+		"stalls": {pieces: []piece{{"hel", 2}}, want: []string{"3 of 5 bytes"}, is: os.ErrDeadlineExceeded},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +158,10 @@ func TestPassLimits(t *testing.T) {
 	requireError(t, SendFDs(a, []byte("x"), make([]int, MaxFDs+1)...), "17 descriptors")
 	requireError(t, SendFDs(a, []byte("x"), -1), "1 descriptors were not sent")
 	for _, want := range []int{-1, MaxFDs + 1} {
-		_, err := ReceiveFDs(b, make([]byte, 1), want)
-		requireError(t, err, "cannot bring")
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			_, err := ReceiveFDs(b, make([]byte, 1), want)
+			requireError(t, err, "cannot bring")
+		})
 	}
 	_, err := ReceiveFDs(b, nil, 1)
 	requireError(t, err, "0 bytes")

@@ -79,7 +79,8 @@ func (s *Segment) Bytes() []byte { return s.mapping[:s.size:s.size] }
 func (s *Segment) ReadOnly() ([]byte, error) {
 	var err error
 	if s.reading, err = unix.Mmap(s.fd, 0, len(s.mapping), unix.PROT_READ, unix.MAP_SHARED); err != nil {
-		return nil, fmt.Errorf("segment %q of %s cannot be mapped for reading: %w%s", s.name, sizeText(len(s.mapping)), err, mappingLimit(err))
+		return nil, fmt.Errorf("segment %q of %s cannot be mapped for reading: %w%s", s.name, sizeText(len(s.mapping)),
+			err, mappingLimit(err))
 	}
 	return s.reading[:s.size:s.size], nil
 }
@@ -119,7 +120,8 @@ func (s *Segment) Close() error {
 func wholePages(name string, size int) (int, error) {
 	page := os.Getpagesize()
 	if size <= 0 || size > math.MaxInt-page {
-		return 0, fmt.Errorf("segment %q cannot have %d bytes: at least 1 is needed, at most %d can be", name, size, math.MaxInt-page)
+		return 0, fmt.Errorf("segment %q cannot have %d bytes: at least 1 is needed, at most %d can be", name, size,
+			math.MaxInt-page)
 	}
 	return (size + page - 1) / page * page, nil
 }
@@ -155,7 +157,9 @@ func check(name string, fd, length int) error {
 		return fmt.Errorf("descriptor %d (%s) is no segment, for it has no seals to ask for: %w", fd, name, err)
 	}
 	if seals&sizeSeals != sizeSeals {
-		return fmt.Errorf("segment %q is not sealed: its seals are %#x, but it must have F_SEAL_SHRINK and F_SEAL_GROW (%#x)", name, seals, sizeSeals)
+		return fmt.Errorf(
+			"segment %q is not sealed: its seals are %#x, but it must have F_SEAL_SHRINK and F_SEAL_GROW (%#x)", name,
+			seals, sizeSeals)
 	}
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
@@ -176,7 +180,8 @@ func mapped(name string, fd, size, length int, readOnly, touch bool) (*Segment, 
 	mapping, err := unix.Mmap(fd, 0, length, protection, unix.MAP_SHARED)
 	if err != nil {
 		_ = unix.Close(fd)
-		return nil, fmt.Errorf("segment %q of %s cannot be mapped: %w%s", name, sizeText(length), err, mappingLimit(err))
+		return nil, fmt.Errorf("segment %q of %s cannot be mapped: %w%s", name, sizeText(length), err,
+			mappingLimit(err))
 	}
 	s := &Segment{name: name, fd: fd, size: size, mapping: mapping}
 	if touch {
@@ -234,7 +239,8 @@ func nameOf(fd int) string {
 // is the likely cause.
 func mappingLimit(err error) string {
 	var limit unix.Rlimit
-	if !errors.Is(err, unix.ENOMEM) || unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+	if !errors.Is(err, unix.ENOMEM) || unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil ||
+		limit.Cur == unix.RLIM_INFINITY {
 		return ""
 	}
 	return fmt.Sprintf(": the address space limit (RLIMIT_AS) is %s", sizeText(limit.Cur))

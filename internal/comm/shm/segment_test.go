@@ -45,7 +45,8 @@ func TestTwoMappingsAreOneMemory(t *testing.T) {
 		seen, err := owner.ReadOnly()
 		must(t, err)
 
-		if len(owner.Bytes()) != size || len(seen) != size || cap(owner.Bytes()) != size || len(reader.Bytes()) != size {
+		if len(owner.Bytes()) != size || len(seen) != size || cap(owner.Bytes()) != size ||
+			len(reader.Bytes()) != size {
 			t.Fatalf("the mappings have %d and %d bytes, want %d", len(owner.Bytes()), len(reader.Bytes()), size)
 		}
 		if !bytes.Equal(owner.Bytes(), make([]byte, size)) {
@@ -62,31 +63,37 @@ func TestTwoMappingsAreOneMemory(t *testing.T) {
 func TestTouchedPagesAreThere(t *testing.T) {
 	commtest.NeedsKernel(t, "MADV_POPULATE_WRITE")
 	for _, touch := range []bool{false, true} {
-		s, err := New("trainer0", 1<<20, touch)
-		must(t, err)
-		var stat unix.Stat_t
-		must(t, unix.Fstat(s.FD(), &stat))
-		want := map[bool]int64{false: 0, true: 1 << 20}[touch]
-		if got := stat.Blocks * 512; got != want {
-			t.Errorf("touch %v: the segment has %d bytes of memory, want %d", touch, got, want)
-		}
-		must(t, s.Close())
+		t.Run(fmt.Sprint(touch), func(t *testing.T) {
+			s, err := New("trainer0", 1<<20, touch)
+			must(t, err)
+			var stat unix.Stat_t
+			must(t, unix.Fstat(s.FD(), &stat))
+			want := map[bool]int64{false: 0, true: 1 << 20}[touch]
+			if got := stat.Blocks * 512; got != want {
+				t.Errorf("touch %v: the segment has %d bytes of memory, want %d", touch, got, want)
+			}
+			must(t, s.Close())
+		})
 	}
 }
 
 func TestSizeIsSealed(t *testing.T) {
 	s := newSegment(t, 3*os.Getpagesize())
 	for _, size := range []int{0, os.Getpagesize(), 4 * os.Getpagesize()} {
-		if err := unix.Ftruncate(s.FD(), int64(size)); !errors.Is(err, unix.EPERM) {
-			t.Errorf("the segment can be cut to %d bytes: %v", size, err)
-		}
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			if err := unix.Ftruncate(s.FD(), int64(size)); !errors.Is(err, unix.EPERM) {
+				t.Errorf("the segment can be cut to %d bytes: %v", size, err)
+			}
+		})
 	}
 }
 
 func TestNewRefuses(t *testing.T) {
 	for _, size := range []int{0, -1, math.MinInt, math.MaxInt} {
-		_, err := New("trainer0", size, false)
-		requireError(t, err, `"trainer0"`, strconv.Itoa(size), "at least 1 is needed")
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			_, err := New("trainer0", size, false)
+			requireError(t, err, `"trainer0"`, strconv.Itoa(size), "at least 1 is needed")
+		})
 	}
 	_, err := New("trainer0", math.MaxInt-2*os.Getpagesize(), false)
 	requireError(t, err, `"trainer0"`, "cannot")
@@ -124,16 +131,21 @@ func TestOpenRefuses(t *testing.T) {
 		size int
 		want []string
 	}{
-		"unsealed":              {memory(0), 2 * page, []string{`"liar" is not sealed`, "F_SEAL_SHRINK and F_SEAL_GROW"}},
-		"may grow":              {memory(unix.F_SEAL_SHRINK), 2 * page, []string{`"liar" is not sealed`}},
-		"may shrink":            {memory(unix.F_SEAL_GROW), 2 * page, []string{`"liar" is not sealed`}},
-		"too large":             {func() int { return duplicate(t, sealed.FD()) }, page, []string{`"trainer0"`, strconv.Itoa(2 * page), strconv.Itoa(page) + " were agreed on"}},
-		"too small":             {func() int { return duplicate(t, sealed.FD()) }, 3 * page, []string{`"trainer0"`, strconv.Itoa(2 * page), strconv.Itoa(3*page) + " were agreed on"}},
-		"nothing agreed on":     {func() int { return duplicate(t, sealed.FD()) }, 0, []string{`"trainer0"`, "0 bytes"}},
-		"a file on disk":        {file(onDisk), 2 * page, []string{onDisk, "is no segment"}},
-		"a device":              {file("/dev/zero"), 2 * page, []string{"/dev/zero", "is no segment"}},
-		"a descriptor of none":  {func() int { return -1 }, page, []string{"descriptor -1", "is no segment"}},
-		"sealed against writes": {memory(sizeSeals | unix.F_SEAL_FUTURE_WRITE), 2 * page, []string{`"liar"`, "cannot be mapped", "operation not permitted"}},
+		"unsealed": {memory(0), 2 * page,
+			[]string{`"liar" is not sealed`, "F_SEAL_SHRINK and F_SEAL_GROW"}},
+		"may grow":   {memory(unix.F_SEAL_SHRINK), 2 * page, []string{`"liar" is not sealed`}},
+		"may shrink": {memory(unix.F_SEAL_GROW), 2 * page, []string{`"liar" is not sealed`}},
+		"too large": {func() int { return duplicate(t, sealed.FD()) }, page,
+			[]string{`"trainer0"`, strconv.Itoa(2 * page), strconv.Itoa(page) + " were agreed on"}},
+		"too small": {func() int { return duplicate(t, sealed.FD()) }, 3 * page,
+			[]string{`"trainer0"`, strconv.Itoa(2 * page), strconv.Itoa(3*page) + " were agreed on"}},
+		"nothing agreed on": {func() int { return duplicate(t, sealed.FD()) }, 0,
+			[]string{`"trainer0"`, "0 bytes"}},
+		"a file on disk":       {file(onDisk), 2 * page, []string{onDisk, "is no segment"}},
+		"a device":             {file("/dev/zero"), 2 * page, []string{"/dev/zero", "is no segment"}},
+		"a descriptor of none": {func() int { return -1 }, page, []string{"descriptor -1", "is no segment"}},
+		"sealed against writes": {memory(sizeSeals | unix.F_SEAL_FUTURE_WRITE), 2 * page,
+			[]string{`"liar"`, "cannot be mapped", "operation not permitted"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +274,8 @@ func TestNothingIsLeftOfManySegments(t *testing.T) {
 	after := readFootprint(t)
 	// Go's own heap may take a few more maps and pages. What leaked would be 100
 	// descriptors, 100 maps or 200 MiB at least.
-	if after.descriptors != before.descriptors || after.maps > before.maps+20 || after.residentKiB > before.residentKiB+100<<10 {
+	if after.descriptors != before.descriptors || after.maps > before.maps+20 ||
+		after.residentKiB > before.residentKiB+100<<10 {
 		t.Errorf("100 segments were made and closed: %+v before, %+v after", before, after)
 	}
 }

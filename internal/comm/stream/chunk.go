@@ -47,7 +47,8 @@ func readGradient(c *wire.Conn, h *wire.Header, spec *tensor.BucketSpec, g *tens
 		return fmt.Errorf("%s sent %d rows of bucket %d to %s, which is dense", c.Peer(), h.Rows, spec.Index, c.Self())
 	}
 	if want := 4 * uint64(len(g.Rows)+len(g.Values)); h.Payload != want {
-		return fmt.Errorf("%s sent %d bytes of bucket %d to %s, which expects %d", c.Peer(), h.Payload, spec.Index, c.Self(), want)
+		return fmt.Errorf("%s sent %d bytes of bucket %d to %s, which expects %d", c.Peer(), h.Payload, spec.Index,
+			c.Self(), want)
 	}
 	if spec.Sparse {
 		if err := c.Fill(tensor.Int32Bytes(g.Rows)); err != nil {

@@ -24,7 +24,8 @@ func TestPushPullDeadlineNamesTheServer(t *testing.T) {
 		f, g := s.links[0].PushPull(3, tensor.NewBucket(specs[0])), s.links[0].PushPull(3, tensor.NewBucket(specs[1]))
 		for _, err := range []error{f.Wait(), g.Wait()} {
 			var wait *comm.WaitError
-			if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
+			if !errors.As(err, &wait) ||
+				err.Error() != "trainer0 waited 0.05 s for the answer to batch 3, bucket 0 from server9" {
 				t.Errorf("the deadline gave %v", err)
 			}
 		}
@@ -44,7 +45,8 @@ func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
 		l := newLink(near, []tensor.BucketSpec{vast}, 100*time.Millisecond)
 		defer func() { _ = l.Close() }()
 		var wait *comm.WaitError
-		if err := l.PushPull(3, tensor.NewBucket(vast)).Wait(); !errors.As(err, &wait) || wait.For[0] != "server9" || !strings.Contains(wait.What, "batch 3, bucket 0") {
+		if err := l.PushPull(3, tensor.NewBucket(vast)).Wait(); !errors.As(err, &wait) || wait.For[0] != "server9" ||
+			!strings.Contains(wait.What, "batch 3, bucket 0") {
 			t.Fatalf("a push that nobody reads gave %v", err)
 		}
 	})
@@ -64,12 +66,14 @@ func sendPush(t commtest.TB, c *wire.Conn, batch int64, b *tensor.Bucket, chunks
 func TestBlockedAnswerEndsAtTheDeadline(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: time.Second}, []tensor.BucketSpec{vast}, false)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: time.Second},
+			[]tensor.BucketSpec{vast}, false)
 		served := make(chan error, 1)
 		go func() { served <- p.Serve(func(a *comm.Arrival) error { return a.Answer(a.Gradient) }) }()
 		sendPush(t, near, 4, tensor.NewBucket(vast), chunksOf(&vast))
 		var wait *comm.WaitError
-		if err := <-served; !errors.As(err, &wait) || wait.For[0] != "trainer0" || wait.What != "room for the answer to batch 4, bucket 0" {
+		if err := <-served; !errors.As(err, &wait) || wait.For[0] != "trainer0" ||
+			wait.What != "room for the answer to batch 4, bucket 0" {
 			t.Fatalf("an answer that nobody reads gave %v", err)
 		}
 	})
@@ -89,9 +93,11 @@ func TestAPushThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 				return err
 			},
 		} {
-			s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 250*time.Millisecond, func(*comm.Arrival) error { return nil })
+			s := newStar(t, n, 1, []tensor.BucketSpec{spec}, true, 250*time.Millisecond,
+				func(*comm.Arrival) error { return nil })
 			commtest.Must(t, stop(s.links[0].conn, tensor.NewBucket(spec)))
-			if err := <-s.served; err == nil || err.Error() != "server9 waited 0.25 s for the push of batch 4, bucket 0 from trainer0" {
+			if err := <-s.served; err == nil ||
+				err.Error() != "server9 waited 0.25 s for the push of batch 4, bucket 0 from trainer0" {
 				t.Errorf("a push that stops %s gave %v", what, err)
 			}
 		}
@@ -111,7 +117,8 @@ func TestDeathOfThePeer(t *testing.T) {
 		if err := <-s.served; !errors.As(err, &peer) || peer.Peer != "trainer1" {
 			t.Fatalf("the server ended with %v", err)
 		}
-		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" || !strings.Contains(err.Error(), "the answer to batch 0, bucket 0") {
+		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" ||
+			!strings.Contains(err.Error(), "the answer to batch 0, bucket 0") {
 			t.Fatalf("the pending push ended with %v", err)
 		}
 		if err := s.links[0].PushPull(1, tensor.NewBucket(specs[0])).Wait(); !errors.As(err, &peer) {
@@ -129,13 +136,15 @@ func TestDeathInTheMiddle(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3*comm.ChunkElements)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, false)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience},
+			[]tensor.BucketSpec{spec}, false)
 		served := make(chan error, 1)
 		go func() { served <- p.Serve(func(*comm.Arrival) error { return nil }) }() // a socket need not hold two chunks
 		sendPush(t, near, 7, tensor.NewBucket(spec), 2)
 		commtest.Must(t, near.Close())
 		var peer *comm.PeerError
-		if err := <-served; !errors.As(err, &peer) || peer.Peer != "trainer0" || peer.What != "the push of batch 7, bucket 0" {
+		if err := <-served; !errors.As(err, &peer) || peer.Peer != "trainer0" ||
+			peer.What != "the push of batch 7, bucket 0" {
 			t.Errorf("a trainer that dies in its push gave %v", err)
 		}
 
@@ -151,7 +160,8 @@ func TestDeathInTheMiddle(t *testing.T) {
 		}
 		commtest.Must(t, far.Send(&wire.Header{Op: wire.OpAnswer, Batch: 7}, payload))
 		commtest.Must(t, far.Close())
-		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" || peer.What != "the answer to batch 7, bucket 0" {
+		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" ||
+			peer.What != "the answer to batch 7, bucket 0" {
 			t.Errorf("a server that dies in its answer gave %v", err)
 		}
 	})
@@ -166,7 +176,8 @@ func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 			once.Do(func() { err = a.Answer(a.Gradient) })
 			return err
 		})
-		if err := s.links[0].PushPull(7, tensor.NewBucket(spec)).Wait(); err == nil || err.Error() != "trainer0 waited 0.5 s for the answer to batch 7, bucket 0 from server9" {
+		if err := s.links[0].PushPull(7, tensor.NewBucket(spec)).Wait(); err == nil ||
+			err.Error() != "trainer0 waited 0.5 s for the answer to batch 7, bucket 0 from server9" {
 			t.Errorf("an answer that stops gave %v", err)
 		}
 	})
@@ -179,12 +190,14 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 		l := linktest.Listen(t, n, "server9")
 		join := func(i int) {
 			purpose := fmt.Sprintf("push %d", i)
-			near, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server9", Purpose: purpose, Secret: linktest.TestSecret, Timeout: linktest.Patience})
+			near, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server9", Purpose: purpose,
+				Secret: linktest.TestSecret, Timeout: linktest.Patience})
 			commtest.Must(t, err)
 			far, err := l.Accept(purpose, "trainer0", linktest.Patience)
 			commtest.Must(t, err)
 			link := newLink(near, []tensor.BucketSpec{spec}, linktest.Patience)
-			port := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, true)
+			port := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience},
+				[]tensor.BucketSpec{spec}, true)
 			served := make(chan error, 1)
 			go func() { served <- port.Serve(func(a *comm.Arrival) error { return a.Answer(a.Gradient) }) }()
 			commtest.Must(t, link.PushPull(0, tensor.NewBucket(spec)).Wait())
@@ -206,7 +219,8 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		t.Fatalf("100 links left %d descriptors instead of %d and %d goroutines instead of %d", d, descriptors, g, goroutines)
+		t.Fatalf("100 links left %d descriptors instead of %d and %d goroutines instead of %d", d, descriptors, g,
+			goroutines)
 	})
 }
 
@@ -221,7 +235,8 @@ func held(t commtest.TB) (descriptors, goroutines int) {
 func TestServeEndsWithTheFirstError(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 3)}
-		s := newStar(t, n, 2, specs, false, linktest.Patience, func(*comm.Arrival) error { return errors.New("no more") })
+		s := newStar(t, n, 2, specs, false, linktest.Patience,
+			func(*comm.Arrival) error { return errors.New("no more") })
 		err := s.links[0].PushPull(0, tensor.NewBucket(specs[0])).Wait()
 		var peer *comm.PeerError
 		if !errors.As(err, &peer) {
@@ -235,7 +250,8 @@ func TestServeEndsWithTheFirstError(t *testing.T) {
 
 func TestPortCloseIsNoError(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
-		s := newStar(t, n, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 1)}, false, linktest.Patience, func(*comm.Arrival) error { return nil })
+		s := newStar(t, n, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 1)}, false, linktest.Patience,
+			func(*comm.Arrival) error { return nil })
 		commtest.Must(t, s.port.Close())
 		commtest.Must(t, <-s.served)
 	})

@@ -22,7 +22,8 @@ import (
 // is right, then arbitrary bytes.
 
 var (
-	fuzzSpecs = []tensor.BucketSpec{commtest.DenseSpec(0, 4), commtest.SparseSpec(1, 10, 2, 3), commtest.DenseSpec(2, comm.ChunkElements+1)}
+	fuzzSpecs = []tensor.BucketSpec{commtest.DenseSpec(0, 4), commtest.SparseSpec(1, 10, 2, 3),
+		commtest.DenseSpec(2, comm.ChunkElements+1)}
 	fuzzDense = tensor.Float32Bytes([]float32{1, 2, 3, 4})
 	fuzzRows  = tensor.Int32Bytes([]int32{2, 7})
 )
@@ -35,7 +36,8 @@ func FuzzPort(f *testing.F) {
 		defer linktest.InTime("a port")()
 		far, near := linktest.SocketPair(t, "server9", "trainer0")
 		other, quiet := linktest.SocketPair(t, "server9", "trainer1")
-		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far, other}, Timeout: linktest.Patience}, fuzzSpecs, true)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far, other}, Timeout: linktest.Patience},
+			fuzzSpecs, true)
 		for _, b := range p.Stores(1)[0].Buckets {
 			for i := range b.Gradient.Values {
 				b.Gradient.Values[i] = 7
@@ -47,7 +49,8 @@ func FuzzPort(f *testing.F) {
 		var wrong atomic.Value
 		err := p.Serve(func(a *comm.Arrival) error {
 			spec := &fuzzSpecs[a.Bucket]
-			if a.Trainer != 0 || !spec.Sparse && a.Chunks != chunksOf(spec) || spec.Sparse && tensor.CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
+			if a.Trainer != 0 || !spec.Sparse && a.Chunks != chunksOf(spec) ||
+				spec.Sparse && tensor.CheckRows(a.Gradient.Rows, spec.TableRows) != nil {
 				wrong.Store(fmt.Sprintf("a port handed over %+v", a))
 			}
 			return a.Answer(a.Gradient)
@@ -113,7 +116,8 @@ func FuzzRing(f *testing.F) {
 	linktest.Bending(f, good, func(t *testing.T, stream []byte) {
 		defer linktest.InTime("a ring")()
 		near, far := linktest.SocketPair(t, "trainer0", "trainer1")
-		r := newRing(wire.Links{Self: "trainer0", Conns: []*wire.Conn{nil, near}, Timeout: linktest.Patience}, 0, fuzzSpecs)
+		r := newRing(wire.Links{Self: "trainer0", Conns: []*wire.Conn{nil, near}, Timeout: linktest.Patience}, 0,
+			fuzzSpecs)
 		store := comm.NewStore(fuzzSpecs)
 		var peer sync.WaitGroup
 		peer.Go(func() { linktest.Speak(far, stream) })

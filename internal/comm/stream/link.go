@@ -195,7 +195,9 @@ func (l *link) receive() {
 func (l *link) readAnswer(h *wire.Header) error {
 	p := op.At(l.pushes, int(h.Bucket))
 	if h.Op != wire.OpAnswer || p == nil || !l.claim(p, h) {
-		return fmt.Errorf("%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight", l.conn.Peer(), h.Op, h.Batch, h.Bucket, h.Arg, l.Self)
+		return fmt.Errorf(
+			"%s sent operation %d of batch %d, bucket %d, from element %d on to %s, which has no such push in flight",
+			l.conn.Peer(), h.Op, h.Batch, h.Bucket, h.Arg, l.Self)
 	}
 	g := p.Gradient
 	if !p.Spec.Sparse {
@@ -221,7 +223,8 @@ func (l *link) claim(p *push, h *wire.Header) bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	k := h.Arg / comm.ChunkElements
-	if !p.Pending() || p.Batch != h.Batch || h.Arg%comm.ChunkElements != 0 || k < 0 || k >= int64(p.sent) || p.answered[k] {
+	if !p.Pending() || p.Batch != h.Batch || h.Arg%comm.ChunkElements != 0 || k < 0 || k >= int64(p.sent) ||
+		p.answered[k] {
 		return false
 	}
 	p.answered[k] = true

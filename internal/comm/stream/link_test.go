@@ -26,7 +26,8 @@ type star struct {
 	served chan error
 }
 
-func newStar(t commtest.TB, n *wire.Network, trainers int, specs []tensor.BucketSpec, chunked bool, timeout time.Duration, handle func(*comm.Arrival) error) *star {
+func newStar(t commtest.TB, n *wire.Network, trainers int, specs []tensor.BucketSpec, chunked bool,
+	timeout time.Duration, handle func(*comm.Arrival) error) *star {
 	t.Helper()
 	s := &star{served: make(chan error, 1)}
 	var ports []*wire.Conn
@@ -63,14 +64,17 @@ func TestPushPullAveragesChunks(t *testing.T) {
 		for _, elements := range []int{comm.ChunkElements, comm.ChunkElements + 1, 3*comm.ChunkElements - 1} {
 			for _, chunked := range []bool{false, true} {
 				seed := uint32(0)
-				checkAverages(t, n, 2, chunked, func(b *tensor.Bucket) { seed++; commtest.Noise(seed, b.Gradient.Values) }, commtest.DenseSpec(0, elements))
+				checkAverages(t, n, 2, chunked,
+					func(b *tensor.Bucket) { seed++; commtest.Noise(seed, b.Gradient.Values) },
+					commtest.DenseSpec(0, elements))
 			}
 		}
 	})
 }
 
 // checkAverages has trainers push buckets that fill makes, and leave in order.
-func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, fill func(b *tensor.Bucket), specs ...tensor.BucketSpec) {
+func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, fill func(b *tensor.Bucket),
+	specs ...tensor.BucketSpec) {
 	t.Helper()
 	s := newStar(t, n, trainers, specs, chunked, linktest.Patience, linktest.NewAverager(trainers, specs).Handle)
 	linktest.RequireMeans(t, s.links, specs, 3, func(_, k int) *tensor.Bucket {
@@ -123,14 +127,16 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		spec := commtest.DenseSpec(0, comm.ChunkElements+3)
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{spec}, true)
+		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience},
+			[]tensor.BucketSpec{spec}, true)
 		served := make(chan error, 1)
 		arrivals := 0
 		go func() {
 			served <- p.Serve(func(a *comm.Arrival) error {
 				want := min(comm.ChunkElements, spec.Elements-arrivals*comm.ChunkElements)
 				if a.Chunk != arrivals || a.Chunks != 2 || a.Batch != 5 || len(a.Gradient.Values) != want {
-					return fmt.Errorf("a strange arrival: chunk %d of %d with %d elements", a.Chunk, a.Chunks, len(a.Gradient.Values))
+					return fmt.Errorf("a strange arrival: chunk %d of %d with %d elements", a.Chunk, a.Chunks,
+						len(a.Gradient.Values))
 				}
 				arrivals++
 				vec.Scale(2, a.Gradient.Values)
@@ -148,7 +154,8 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 			commtest.Must(t, near.Send(&h, tensor.Float32Bytes(g.Values)))
 			var answer wire.Header
 			commtest.Must(t, near.ReadHeader(&answer))
-			if want := (wire.Header{Op: wire.OpAnswer, Batch: 5, Arg: h.Arg, Payload: h.Payload, Sequence: answer.Sequence, Link: answer.Link}); answer != want {
+			if want := (wire.Header{Op: wire.OpAnswer, Batch: 5, Arg: h.Arg, Payload: h.Payload,
+				Sequence: answer.Sequence, Link: answer.Link}); answer != want {
 				t.Fatalf("chunk %d was answered with %+v, want %+v", k, answer, want)
 			}
 			commtest.Must(t, near.ReadFull(tensor.Float32Bytes(g.Values)))
@@ -174,7 +181,8 @@ func TestPushingAgainAtOnce(t *testing.T) {
 			p := linktest.NewTogether(2, func(rank int) error {
 				buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 				for batch := range int64(20) {
-					for _, f := range []*comm.Future{s.links[rank].PushPull(batch, buckets[0]), s.links[rank].PushPull(batch, buckets[1])} {
+					for _, f := range []*comm.Future{s.links[rank].PushPull(batch, buckets[0]),
+						s.links[rank].PushPull(batch, buckets[1])} {
 						if err := f.Wait(); err != nil {
 							return err
 						}
@@ -221,11 +229,14 @@ func TestPushPullRefusesMisuse(t *testing.T) {
 		l, b := s.links[0], tensor.NewBucket(specs[0])
 		f := l.PushPull(0, b)
 		for want, err := range map[string]error{
-			"while batch 0 of that bucket is in flight":            l.PushPull(1, b).Wait(),
-			"does not carry bucket 5":                              l.PushPull(1, tensor.NewBucket(commtest.DenseSpec(5, 3))).Wait(),
-			"has 4 elements instead of 3":                          l.PushPull(1, tensor.NewBucket(commtest.DenseSpec(0, 4))).Wait(),
+			"while batch 0 of that bucket is in flight": l.PushPull(1, b).Wait(),
+			"does not carry bucket 5": l.PushPull(1,
+				tensor.NewBucket(commtest.DenseSpec(5, 3))).Wait(),
+			"has 4 elements instead of 3": l.PushPull(1,
+				tensor.NewBucket(commtest.DenseSpec(0, 4))).Wait(),
 			"row 1 at place 1, which is not above row 2 before it": l.PushPull(1, unsorted).Wait(),
-			"has width 2 instead of 0":                             l.PushPull(1, tensor.NewBucket(commtest.SparseSpec(0, 3, 2, 3))).Wait(),
+			"has width 2 instead of 0": l.PushPull(1,
+				tensor.NewBucket(commtest.SparseSpec(0, 3, 2, 3))).Wait(),
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("misuse gave %v, want %q", err, want)

@@ -77,7 +77,8 @@ func (p *port) prepare(slot *pushSlot, trainer int, g *tensor.Gradient, chunked 
 		}
 		a := &slot.arrivals[k]
 		a.port, a.slot = p, slot
-		a.Arrival = comm.Arrival{Bucket: slot.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part, Answer: a.answer}
+		a.Arrival = comm.Arrival{Bucket: slot.spec.Index, Trainer: trainer, Chunk: k, Chunks: n, Gradient: part,
+			Answer: a.answer}
 	}
 }
 
@@ -130,9 +131,11 @@ func (p *port) read(trainer int, handle func(*comm.Arrival) error) error {
 		case h.Op != wire.OpPush:
 			return fmt.Errorf("%s sent operation %d to %s, which expects pushes", c.Peer(), h.Op, p.Self)
 		case slot == nil:
-			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.Peer(), h.Bucket, h.Batch, p.Self)
+			return fmt.Errorf("%s pushed bucket %d of batch %d to %s, which does not serve it", c.Peer(), h.Bucket,
+				h.Batch, p.Self)
 		case !slot.unanswered.CompareAndSwap(0, int32(slot.chunks)): // #nosec G115 -- far fewer than 2^31
-			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", c.Peer(), h.Batch, h.Bucket, p.Self, slot.arrivals[0].Batch)
+			return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered",
+				c.Peer(), h.Batch, h.Bucket, p.Self, slot.arrivals[0].Batch)
 		}
 		if err := p.receive(c, slot, &h, handle); err != nil {
 			return err

@@ -85,7 +85,8 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 // one at each end of each. Then an answer to a chunk that goes out while others come in wins nothing, and has the
 // cores change between both directions.
 func crowded(conns []*wire.Conn, cores int) bool {
-	return 2*len(conns) > cores && !slices.ContainsFunc(conns, func(c *wire.Conn) bool { return c == nil || !c.OnHost() })
+	return 2*len(conns) > cores &&
+		!slices.ContainsFunc(conns, func(c *wire.Conn) bool { return c == nil || !c.OnHost() })
 }
 
 // GroupPeers lists the two neighbours in a ring.
@@ -106,7 +107,8 @@ func (Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.
 }
 
 // NewTableLink joins a server by frames.
-func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error) {
+func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int,
+	timeout time.Duration) (comm.TableLink, error) {
 	if err := checkFrames(&store.LookupSpec, table); err != nil {
 		return nil, op.RefuseTableLink(conn, err)
 	}
@@ -134,7 +136,9 @@ func checkFrames(s *comm.LookupSpec, table int) error {
 	}
 	bags, columns := frameBytes(s, table)
 	if largest := max(bags, columns); largest > wire.MaxPayload {
-		return fmt.Errorf("a batch of %d bags with %d indices needs a frame of %.0f bytes for table %d, more than the limit of %d", s.Bags, s.Indices, largest, table, uint64(wire.MaxPayload))
+		return fmt.Errorf(
+			"a batch of %d bags with %d indices needs a frame of %.0f bytes for table %d, more than the limit of %d",
+			s.Bags, s.Indices, largest, table, uint64(wire.MaxPayload))
 	}
 	return nil
 }

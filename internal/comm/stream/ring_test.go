@@ -17,7 +17,8 @@ import (
 )
 
 // newRings joins size members; specs may differ by member.
-func newRings(t commtest.TB, n *wire.Network, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*ring {
+func newRings(t commtest.TB, n *wire.Network, size int, timeout time.Duration,
+	specs func(member int) []tensor.BucketSpec) []*ring {
 	t.Helper()
 	conns := make([][]*wire.Conn, size) // of each member, by position
 	for i := range size {
@@ -71,7 +72,8 @@ func TestRingDeadlineNamesThePeer(t *testing.T) {
 			rings := newRings(t, n, 3, 50*time.Millisecond, linktest.Same(spec))
 			var wait *comm.WaitError
 			err := rings[0].AllReduce(3, tensor.NewBucket(spec)).Wait()
-			if !errors.As(err, &wait) || err.Error() != "trainer0 waited 0.05 s for a part of batch 3, bucket 0 from trainer2" {
+			if !errors.As(err, &wait) ||
+				err.Error() != "trainer0 waited 0.05 s for a part of batch 3, bucket 0 from trainer2" {
 				t.Errorf("%s: the deadline gave %v", what, err)
 			}
 			if again := rings[0].AllReduce(4, tensor.NewBucket(spec)).Wait(); !errors.Is(again, err) {
@@ -105,8 +107,10 @@ func TestRingDisagreement(t *testing.T) {
 			t.Error("nobody says that the ranks disagree")
 		}
 
-		sizes := newRings(t, n, 2, linktest.Patience, func(i int) []tensor.BucketSpec { return []tensor.BucketSpec{commtest.DenseSpec(0, 8+2*i)} })
-		f, g = sizes[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(0, 8))), sizes[1].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(0, 10)))
+		sizes := newRings(t, n, 2, linktest.Patience,
+			func(i int) []tensor.BucketSpec { return []tensor.BucketSpec{commtest.DenseSpec(0, 8+2*i)} })
+		f, g = sizes[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(0, 8))), sizes[1].AllReduce(0,
+			tensor.NewBucket(commtest.DenseSpec(0, 10)))
 		both := errors.Join(f.Wait(), g.Wait()).Error()
 		if !strings.Contains(both, "trainer0 expects 16 bytes of batch 0, bucket 0 but trainer1 sent 20") &&
 			!strings.Contains(both, "trainer1 expects 20 bytes of batch 0, bucket 0 but trainer0 sent 16") {
@@ -165,7 +169,8 @@ func TestRingClose(t *testing.T) {
 		commtest.Must(t, rings[1].Close())
 		commtest.Must(t, rings[1].Close())
 		var peer *comm.PeerError
-		if err := rings[0].AllReduce(0, tensor.NewBucket(spec)).Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" {
+		if err := rings[0].AllReduce(0, tensor.NewBucket(spec)).Wait(); !errors.As(err, &peer) ||
+			peer.Peer != "trainer1" {
 			t.Errorf("reducing with a member that left gave %v", err)
 		}
 		if err := rings[1].AllReduce(0, tensor.NewBucket(spec)).Wait(); !errors.Is(err, net.ErrClosed) {

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -36,7 +37,8 @@ func TestRingBarrier(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for size := 1; size <= 5; size++ {
 			rings := newRings(t, n, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 100)))
-			linktest.RequireBarriers(t, rings, 50, func(int) *tensor.Bucket { return tensor.NewBucket(commtest.DenseSpec(0, 100)) })
+			linktest.RequireBarriers(t, rings, 50,
+				func(int) *tensor.Bucket { return tensor.NewBucket(commtest.DenseSpec(0, 100)) })
 		}
 	})
 }
@@ -45,11 +47,15 @@ func TestRingMisuse(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3)
 	rings := newRings(t, wire.Unix, 2, linktest.Patience, linktest.Same(spec))
 	for _, root := range []int{-1, 2} {
-		if err := rings[0].Broadcast(0, tensor.NewBucket(spec), root).Wait(); err == nil || !strings.Contains(err.Error(), "its ring has positions 0 to 1") {
-			t.Errorf("a broadcast from position %d gave %v", root, err)
-		}
+		t.Run(fmt.Sprint(root), func(t *testing.T) {
+			if err := rings[0].Broadcast(0, tensor.NewBucket(spec), root).Wait(); err == nil ||
+				!strings.Contains(err.Error(), "its ring has positions 0 to 1") {
+				t.Errorf("a broadcast from position %d gave %v", root, err)
+			}
+		})
 	}
-	if err := rings[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(1, 0))).Wait(); err == nil || !strings.Contains(err.Error(), "does not carry bucket 1") {
+	if err := rings[0].AllReduce(0, tensor.NewBucket(commtest.DenseSpec(1, 0))).Wait(); err == nil ||
+		!strings.Contains(err.Error(), "does not carry bucket 1") {
 		t.Errorf("a bucket of another ring gave %v", err)
 	}
 	first := make(chan error)
@@ -57,7 +63,8 @@ func TestRingMisuse(t *testing.T) {
 	for rings[0].Awaited() == rings[0].Idle {
 		time.Sleep(time.Millisecond)
 	}
-	if err := rings[0].Barrier(); err == nil || err.Error() != "trainer0 started barrier 1 on its ring while the last one is in flight" {
+	if err := rings[0].Barrier(); err == nil ||
+		err.Error() != "trainer0 started barrier 1 on its ring while the last one is in flight" {
 		t.Errorf("a second barrier gave %v", err)
 	}
 	commtest.Must(t, rings[1].Barrier())
@@ -133,7 +140,8 @@ func TestRingBroadcastToNobodyEndsAtTheDeadline(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		rings := newRings(t, n, 3, 100*time.Millisecond, linktest.Same(large))
 		var wait *comm.WaitError
-		if err := rings[0].Broadcast(3, tensor.NewBucket(large), 0).Wait(); !errors.As(err, &wait) || wait.For[0] != "trainer1" || wait.What != "room for a part of batch 3, bucket 0" {
+		if err := rings[0].Broadcast(3, tensor.NewBucket(large), 0).Wait(); !errors.As(err, &wait) ||
+			wait.For[0] != "trainer1" || wait.What != "room for a part of batch 3, bucket 0" {
 			t.Errorf("a broadcast that nobody takes gave %v", err)
 		}
 	})

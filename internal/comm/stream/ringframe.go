@@ -122,12 +122,15 @@ func (r *circle) expect(o *op.Reduction, want wire.Header) (h wire.Header, err e
 	case h.Op == wire.OpBye:
 		return h, &comm.PeerError{Waiter: r.self, Peer: from, What: o.String(), Err: op.ErrLeft}
 	case h.Batch != want.Batch || h.Bucket != want.Bucket:
-		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.self, o, from, op.Describe(h.Batch, int(h.Bucket)))
+		return h, fmt.Errorf("%s runs %s but %s sent %s: ranks must reduce the same buckets in the same order", r.self,
+			o, from, op.Describe(h.Batch, int(h.Bucket)))
 	case h.Flags != want.Flags && h.Op == want.Op:
-		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations", r.self, from, o)
+		return h, fmt.Errorf("%s and %s disagree whether %s is an average or a sum: ranks must run the same operations",
+			r.self, from, o)
 	case h.Op != want.Op || h.Arg != want.Arg || h.Arg2 != want.Arg2:
-		return h, fmt.Errorf("%s is at operation %d, step %d.%d of %s but %s sent operation %d, step %d.%d: ranks must agree on the operation, the buckets and the size of the ring",
-			r.self, want.Op, want.Arg, want.Arg2, o, from, h.Op, h.Arg, h.Arg2)
+		return h,
+			fmt.Errorf("%s is at operation %d, step %d.%d of %s but %s sent operation %d, step %d.%d: ranks must agree on the operation, the buckets and the size of the ring",
+				r.self, want.Op, want.Arg, want.Arg2, o, from, h.Op, h.Arg, h.Arg2)
 	}
 	return h, nil
 }
@@ -142,7 +145,9 @@ func (r *circle) readValues(op *op.Reduction, h *wire.Header, values []float32) 
 
 func (r *circle) expectBytes(op *op.Reduction, h *wire.Header, elements int) error {
 	if want := 4 * uint64(elements); h.Payload != want { // #nosec G115 -- a length
-		return fmt.Errorf("%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring", r.self, want, op, r.prev.Peer(), h.Payload)
+		return fmt.Errorf(
+			"%s expects %d bytes of %s but %s sent %d: ranks must agree on the buckets and on the size of the ring",
+			r.self, want, op, r.prev.Peer(), h.Payload)
 	}
 	return nil
 }

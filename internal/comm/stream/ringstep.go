@@ -127,7 +127,8 @@ func (r *circle) barrier(op *op.Reduction) error {
 
 func (r *ring) checkRoot(root int) error {
 	if root < 0 || root >= r.size {
-		return fmt.Errorf("%s cannot broadcast from position %d: its ring has positions 0 to %d", r.Self, root, r.size-1)
+		return fmt.Errorf("%s cannot broadcast from position %d: its ring has positions 0 to %d", r.Self, root,
+			r.size-1)
 	}
 	return nil
 }

@@ -57,7 +57,8 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 		return comm.Completed(err)
 	}
 	_ = l.conn.SetReadDeadline(call.Deadline) // fails only once closed, and then reads fail too
-	h := wire.Header{Op: callOps[kind], Batch: batch, Arg: int64(l.Store.BagsAsked()), Arg2: int64(len(l.Store.BagIndices))}
+	h := wire.Header{Op: callOps[kind], Batch: batch, Arg: int64(l.Store.BagsAsked()),
+		Arg2: int64(len(l.Store.BagIndices))}
 	if err := l.conn.PostBy(call.Deadline, &h, l.payload(kind)...); err != nil {
 		l.Fail(l.conn.ExplainSend(err, op.DescribeCall(kind, batch), int64(l.Timeout)))
 		_ = l.conn.Close()
@@ -101,14 +102,16 @@ func (l *tableLink) readAnswer(h *wire.Header) error {
 	pending := call != nil && h.Op == callOps[kind] && h.Batch == call.Batch
 	l.Mu.Unlock()
 	if !pending {
-		return fmt.Errorf("%s sent operation %d of batch %d to %s, which has no such call in flight", l.Peer, h.Op, h.Batch, l.Self)
+		return fmt.Errorf("%s sent operation %d of batch %d to %s, which has no such call in flight", l.Peer, h.Op,
+			h.Batch, l.Self)
 	}
 	want := 0
 	if kind == op.CallLookup {
 		want = 4 * l.Store.BagsAsked() * l.Width
 	}
 	if h.Payload != uint64(want) {
-		return fmt.Errorf("%s answered %s of %s with %d bytes instead of %d", l.Peer, op.DescribeCall(kind, h.Batch), l.Self, h.Payload, want)
+		return fmt.Errorf("%s answered %s of %s with %d bytes instead of %d", l.Peer, op.DescribeCall(kind, h.Batch),
+			l.Self, h.Payload, want)
 	}
 	if kind == op.CallLookup {
 		if err := l.readColumns(); err != nil {

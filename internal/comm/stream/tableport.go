@@ -73,7 +73,8 @@ func (p *tablePort) read(trainer int, handle func(*comm.TableCall) error) error 
 		case wire.OpUpdate:
 			kind = op.CallUpdate
 		default:
-			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.Peer(), h.Op, p.Self)
+			return fmt.Errorf("%s sent operation %d to %s, which expects lookups and updates", conn.Peer(), h.Op,
+				p.Self)
 		}
 		if err := p.receive(conn, c, kind, &h); err != nil {
 			return conn.Explain(err, op.DescribeCall(kind, h.Batch), int64(p.Timeout))
@@ -123,7 +124,8 @@ func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *
 // expectBytes refuses a call of another size.
 func expectBytes(conn *wire.Conn, h *wire.Header, bytes int, kind op.CallKind) error {
 	if h.Payload != uint64(bytes) { // #nosec G115 -- a length
-		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", conn.Peer(), h.Payload, op.DescribeCall(kind, h.Batch), conn.Self(), bytes)
+		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", conn.Peer(), h.Payload,
+			op.DescribeCall(kind, h.Batch), conn.Self(), bytes)
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ import (
 func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
-		p, err := (Provider{}).NewTablePort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: 50 * time.Millisecond}, linktest.FaultSpec, 0)
+		p, err := (Provider{}).NewTablePort(wire.Links{Self: "server9", Conns: []*wire.Conn{far},
+			Timeout: 50 * time.Millisecond}, linktest.FaultSpec, 0)
 		commtest.Must(t, err)
 		nc, h := near.Hijack()
 		h.Op, h.Batch, h.Arg, h.Arg2, h.Payload = wire.OpLookup, 4, 2, 3, 48
@@ -25,12 +26,14 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 		h.Encode(&buf)
 		_, err = nc.Write(append(buf[:], 1, 2, 3))
 		commtest.Must(t, err)
-		if err := p.Serve(linktest.NoCall(0)); err == nil || err.Error() != "server9 waited 0.05 s for the lookup of batch 4 from trainer0" {
+		if err := p.Serve(linktest.NoCall(0)); err == nil ||
+			err.Error() != "server9 waited 0.05 s for the lookup of batch 4 from trainer0" {
 			t.Errorf("a call that stops gave %v", err)
 		}
 		commtest.Must(t, p.Close())
 
-		vast := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1} // more than is under way
+		// more than is under way
+		vast := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1}
 		store, err := comm.NewLookupStore("trainer0", vast)
 		commtest.Must(t, err)
 		near, far = linktest.Link(t, n, "trainer0", "server9")
@@ -38,7 +41,8 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 		l := newTableLink(near, store, 0, 300*time.Millisecond)
 		commtest.Must(t, store.Ask(make([]int64, 33), nil))
 		l.Looked, l.Call(op.CallLookup).Batch = store.Asked(), 4
-		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") || !strings.Contains(err.Error(), "update of batch 4 from server9") {
+		if err := l.Update(4).Wait(); err == nil || !strings.HasPrefix(err.Error(), "trainer0 waited 0.3 s for ") ||
+			!strings.Contains(err.Error(), "update of batch 4 from server9") {
 			t.Errorf("an update that nobody reads gave %v", err)
 		}
 		_ = l.Close()
@@ -46,15 +50,21 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 }
 
 func TestStreamTablePortRefusesBadFrames(t *testing.T) {
-	offsets, rows := func(x ...int64) []byte { return tensor.Int64Bytes(x) }, func(x ...int64) []byte { return tensor.Int64Bytes(x) }
+	offsets, rows := func(x ...int64) []byte { return tensor.Int64Bytes(x) }, func(x ...int64) []byte {
+		return tensor.Int64Bytes(x)
+	}
 	good := func(c *wire.Conn) error {
 		return c.Send(&wire.Header{Op: wire.OpLookup, Arg: 2, Arg2: 3}, offsets(0, 1, 3), rows(7, 8, 9))
 	}
 	gradient := make([]byte, 2*2*4)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for want, send := range map[string]func(c *wire.Conn) error{
-			"sent operation 64 to server9, which expects lookups and updates": func(c *wire.Conn) error { return c.Send(&wire.Header{Op: wire.OpUser}) },
-			"asked server9 for 7 bags with 0 indices, but both agreed":        func(c *wire.Conn) error { return c.Send(&wire.Header{Op: wire.OpLookup, Arg: 7}, make([]byte, 64)) },
+			"sent operation 64 to server9, which expects lookups and updates": func(c *wire.Conn) error {
+				return c.Send(&wire.Header{Op: wire.OpUser})
+			},
+			"asked server9 for 7 bags with 0 indices, but both agreed": func(c *wire.Conn) error {
+				return c.Send(&wire.Header{Op: wire.OpLookup, Arg: 7}, make([]byte, 64))
+			},
 			"for -1 bags":     func(c *wire.Conn) error { return c.Send(&wire.Header{Op: wire.OpLookup, Arg: -1}) },
 			"with 13 indices": func(c *wire.Conn) error { return c.Send(&wire.Header{Op: wire.OpLookup, Arg2: 13}) },
 			"sent 16 bytes as the lookup of batch 4 to server9, which expects 40": func(c *wire.Conn) error {
@@ -66,7 +76,9 @@ func TestStreamTablePortRefusesBadFrames(t *testing.T) {
 			"row 300 at bag 1, position 0": func(c *wire.Conn) error {
 				return c.Send(&wire.Header{Op: wire.OpLookup, Arg: 2, Arg2: 1}, offsets(0, 0, 1), rows(300))
 			},
-			"sent server9 the update of batch 0, but an update follows": func(c *wire.Conn) error { return c.Send(&wire.Header{Op: wire.OpUpdate}) },
+			"sent server9 the update of batch 0, but an update follows": func(c *wire.Conn) error {
+				return c.Send(&wire.Header{Op: wire.OpUpdate})
+			},
 			"sent server9 the update of batch 1, but an update follows": func(c *wire.Conn) error {
 				return errors.Join(good(c), c.Send(&wire.Header{Op: wire.OpUpdate, Batch: 1}, gradient))
 			},
@@ -74,14 +86,17 @@ func TestStreamTablePortRefusesBadFrames(t *testing.T) {
 				return errors.Join(good(c), c.Send(&wire.Header{Op: wire.OpUpdate}, gradient[:12]))
 			},
 			"sent server9 the update of batch 0, but": func(c *wire.Conn) error {
-				return errors.Join(good(c), c.Send(&wire.Header{Op: wire.OpUpdate}, gradient), c.Send(&wire.Header{Op: wire.OpUpdate}, gradient))
+				return errors.Join(good(c), c.Send(&wire.Header{Op: wire.OpUpdate}, gradient),
+					c.Send(&wire.Header{Op: wire.OpUpdate}, gradient))
 			},
 		} {
 			near, far := linktest.Link(t, n, "trainer0", "server9")
-			p, err := (Provider{}).NewTablePort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, linktest.FaultSpec, 0)
+			p, err := (Provider{}).NewTablePort(wire.Links{Self: "server9", Conns: []*wire.Conn{far},
+				Timeout: linktest.Patience}, linktest.FaultSpec, 0)
 			commtest.Must(t, err)
 			commtest.Must(t, send(near))
-			if err := p.Serve(linktest.NoCall(0)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
+			if err := p.Serve(linktest.NoCall(0)); err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "trainer0") {
 				t.Errorf("serve ended with %v, want %q", err, want)
 			}
 			commtest.Must(t, p.Close())

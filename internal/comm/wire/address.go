@@ -63,7 +63,8 @@ func checkSocketPath(path string) error {
 	case path == "" || path[0] == '@' || strings.ContainsRune(path, 0):
 		return fmt.Errorf("%q is no path of a socket", path)
 	case len(path) > maxSocketPath:
-		return fmt.Errorf("the socket path %s has %d bytes, more than the kernel's limit of %d", path, len(path), maxSocketPath)
+		return fmt.Errorf("the socket path %s has %d bytes, more than the kernel's limit of %d", path, len(path),
+			maxSocketPath)
 	}
 	return nil
 }

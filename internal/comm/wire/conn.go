@@ -176,7 +176,8 @@ func (c *Conn) NextHeader(h *Header) error {
 	case h.Link != next.Link:
 		return fmt.Errorf("%s sent a frame of another link to %s", c.peer, c.self)
 	case h.Sequence != next.Sequence:
-		return fmt.Errorf("%s sent frame %d to %s where frame %d is due: a frame was lost, repeated or reordered", c.peer, h.Sequence, c.self, next.Sequence)
+		return fmt.Errorf("%s sent frame %d to %s where frame %d is due: a frame was lost, repeated or reordered",
+			c.peer, h.Sequence, c.self, next.Sequence)
 	}
 	next.Sequence++
 	return nil

@@ -59,7 +59,8 @@ func TestConnErrorsNameThePeer(t *testing.T) {
 			t.Fatalf("reading past the deadline gave %v", err)
 		}
 		commtest.Must(t, b.SetWriteDeadline(time.Now().Add(20*time.Millisecond)))
-		if err := b.Send(&wire.Header{Op: wire.OpUser}, make([]byte, 64<<20)); !errors.As(err, &wait) || wait.For[0] != "trainer0" {
+		if err := b.Send(&wire.Header{Op: wire.OpUser}, make([]byte, 64<<20)); !errors.As(err, &wait) ||
+			wait.For[0] != "trainer0" {
 			t.Fatalf("sending past the deadline gave %v", err)
 		}
 		commtest.Must(t, b.Close())
@@ -155,7 +156,8 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 	nc, _ := b.Hijack()
 	_, err := nc.Write(reflected)
 	commtest.Must(t, err)
-	if err := a.ReadHeader(&wire.Header{}); err == nil || err.Error() != "server1 sent a frame of another link to trainer0" {
+	if err := a.ReadHeader(&wire.Header{}); err == nil ||
+		err.Error() != "server1 sent a frame of another link to trainer0" {
 		t.Errorf("a reflected frame gave %v", err)
 	}
 }

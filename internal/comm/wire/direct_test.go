@@ -40,7 +40,8 @@ func TestFramesOverDirectSockets(t *testing.T) {
 				wg.Go(func() {
 					payload := bytes.Repeat([]byte{byte(n + 1)}, size)
 					for i := range frames {
-						if err := c.Send(&wire.Header{Op: wire.OpUser, Arg: int64(i)}, payload[:7], payload[7:]); err != nil {
+						if err := c.Send(&wire.Header{Op: wire.OpUser, Arg: int64(i)}, payload[:7],
+							payload[7:]); err != nil {
 							t.Error(err)
 						}
 					}

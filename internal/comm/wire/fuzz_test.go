@@ -22,7 +22,8 @@ func FuzzListener(f *testing.F) {
 	f.Add(append(good, linktest.Frames(linktest.Frame(wire.Header{Op: wire.OpPush}, make([]byte, 16)))...))
 	f.Add(good[:len(good)-1])
 	f.Add(linktest.Frames(linktest.Frame(wire.Header{Op: wire.OpHello}, body[1:])))
-	f.Add(linktest.Frames(linktest.Frame(wire.Header{Op: wire.OpHello}, make([]byte, wire.SecretSize), body[wire.SecretSize:])))
+	f.Add(linktest.Frames(linktest.Frame(wire.Header{Op: wire.OpHello}, make([]byte, wire.SecretSize),
+		body[wire.SecretSize:])))
 	f.Add(linktest.Frames(linktest.Frame(wire.Header{Op: wire.OpPush}, body)))
 	dir := linktest.ShortDir(f)
 	var sockets atomic.Int64

@@ -37,7 +37,8 @@ func TestStrangersAreFew(t *testing.T) {
 	const strangers = 3 * wire.MaxGreetings
 	hello := clientHello(t)
 	openings := [][]byte{
-		nil, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"), hello[:len(hello)-1], hello,
+		nil, []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"), hello[:len(hello)-1],
+		hello,
 	}
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		l := linktest.Listen(t, n, "server1")
@@ -61,7 +62,9 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		linked := make(chan error, 1)
 		go func() {
-			c, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience})
+			c, err := n.Dial(l.Address(),
+				wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+					Timeout: linktest.Patience})
 			if err == nil {
 				err = c.Close()
 			}
@@ -104,7 +107,9 @@ func TestDialCallsAgain(t *testing.T) {
 		_ = c.NextHeader(&wire.Header{})
 		_ = c.Send(&wire.Header{Op: wire.OpAck, Arg: 1})
 	}()
-	c, err := wire.TCP.Dial("tcp:"+ln.Addr().String(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience})
+	c, err := wire.TCP.Dial("tcp:"+ln.Addr().String(),
+		wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+			Timeout: linktest.Patience})
 	commtest.Must(t, err)
 	commtest.Must(t, c.Close())
 }

@@ -146,7 +146,8 @@ func (d *dialling) unreachable(err error) error {
 func (d *dialling) call() (*Conn, error) {
 	nc, err := dialSocket(d.place, d.deadline)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, &comm.WaitError{Waiter: d.From, For: []string{d.To}, What: awaitedAck(d.Purpose), Seconds: d.Timeout.Seconds()}
+		return nil, &comm.WaitError{Waiter: d.From, For: []string{d.To}, What: awaitedAck(d.Purpose),
+			Seconds: d.Timeout.Seconds()}
 	}
 	if err != nil {
 		return nil, d.unreachable(err)
@@ -179,7 +180,8 @@ func (d *dialling) secure(c *Conn) error {
 	if err == nil || broken(err) {
 		return c.Explain(err, awaitedAck(d.Purpose), int64(d.Timeout))
 	}
-	return fmt.Errorf("%s does not open its %s link to whoever is at the address of %s: %w", d.From, d.Purpose, d.To, err)
+	return fmt.Errorf("%s does not open its %s link to whoever is at the address of %s: %w", d.From, d.Purpose, d.To,
+		err)
 }
 
 func awaitedAck(purpose string) string { return "the acknowledgement of its " + purpose + " link" }

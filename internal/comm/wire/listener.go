@@ -128,9 +128,11 @@ func (l *Listener) Accept(purpose, from string, timeout time.Duration) (*Conn, e
 	case c := <-link.ready:
 		return c, nil
 	case <-timer.C:
-		return nil, &comm.WaitError{Waiter: l.self, For: []string{from}, What: "the " + purpose + " link", Seconds: timeout.Seconds()}
+		return nil, &comm.WaitError{Waiter: l.self, For: []string{from}, What: "the " + purpose + " link",
+			Seconds: timeout.Seconds()}
 	case <-l.done:
-		return nil, fmt.Errorf("%s stopped listening while it waited for the %s link from %s: %w", l.self, purpose, from, net.ErrClosed)
+		return nil, fmt.Errorf("%s stopped listening while it waited for the %s link from %s: %w", l.self, purpose,
+			from, net.ErrClosed)
 	}
 }
 

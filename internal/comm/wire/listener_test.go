@@ -23,7 +23,8 @@ func TestListenerRefuses(t *testing.T) {
 		wrong[31]++
 		otherRun := "server1 refused the push link from trainer0: the secret is of another run"
 		if linktest.Secured(n) {
-			otherRun = "trainer0 does not open its push link to whoever is at the address of server1: the peer does not know the secret"
+			otherRun =
+				"trainer0 does not open its push link to whoever is at the address of server1: the peer does not know the secret"
 		}
 		for what, c := range map[string]struct {
 			to     string
@@ -32,10 +33,12 @@ func TestListenerRefuses(t *testing.T) {
 		}{
 			"a wrong secret": {"server1", wrong, otherRun},
 			"a short secret": {"server1", wrong[:5], "the run's secret has 5 bytes instead of 32"},
-			"a wrong name":   {"server2", linktest.TestSecret, "server2 refused the push link from trainer0: the hello is for server2 but this is server1"},
-			"no name":        {"", linktest.TestSecret, "must have 1 to 255 bytes"},
+			"a wrong name": {"server2", linktest.TestSecret,
+				"server2 refused the push link from trainer0: the hello is for server2 but this is server1"},
+			"no name": {"", linktest.TestSecret, "must have 1 to 255 bytes"},
 		} {
-			_, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: c.to, Purpose: "push", Secret: c.secret, Timeout: linktest.Patience})
+			_, err := n.Dial(l.Address(),
+				wire.Call{From: "trainer0", To: c.to, Purpose: "push", Secret: c.secret, Timeout: linktest.Patience})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s gave %v, want %q", what, err, c.want)
 			}
@@ -47,7 +50,9 @@ func TestAHelloOpensOneLink(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		l := linktest.Listen(t, n, "server1")
 		dial := func() error {
-			c, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience})
+			c, err := n.Dial(l.Address(),
+				wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+					Timeout: linktest.Patience})
 			if err == nil {
 				t.Cleanup(func() { _ = c.Close() })
 			}
@@ -55,7 +60,9 @@ func TestAHelloOpensOneLink(t *testing.T) {
 		}
 		refused := func(when string) {
 			t.Helper()
-			if err := dial(); err == nil || err.Error() != "server1 refused the push link from trainer0: server1 has had its push link from trainer0: a hello opens one link" {
+			if err := dial(); err == nil ||
+				err.Error() !=
+					"server1 refused the push link from trainer0: server1 has had its push link from trainer0: a hello opens one link" {
 				t.Errorf("a second hello %s gave %v", when, err)
 			}
 		}
@@ -103,7 +110,8 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 		}{
 			{bytes.Repeat([]byte("garbage!"), 20_000), `a frame starts with 0x62726167 instead of 0x66627370`},
 			{old, "a frame has version 1 instead of 2"},
-			{head(wire.Header{Op: wire.OpHello, Payload: wire.MaxHello + 1}), "operation 1 with 804 bytes is not a hello"},
+			{head(wire.Header{Op: wire.OpHello, Payload: wire.MaxHello + 1}),
+				"operation 1 with 804 bytes is not a hello"},
 			{head(wire.Header{Op: wire.OpPush}), "operation 5 with 0 bytes is not a hello"},
 			{head(wire.Header{Op: wire.OpHello}, 1, 2, 3), "a hello of 3 bytes is too short for a secret of 32"},
 			{head(wire.Header{Op: wire.OpHello, Sequence: 1}), "sent frame 1 to server1 where frame 0 is due"},
@@ -129,7 +137,9 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 			t.Error("the listener did not hang up on garbage")
 		}
 		commtest.Must(t, nc.Close())
-		c, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience})
+		c, err := n.Dial(l.Address(),
+			wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+				Timeout: linktest.Patience})
 		commtest.Must(t, err)
 		commtest.Must(t, c.Close())
 	})
@@ -139,16 +149,21 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		l := linktest.Listen(t, n, "server1")
 		var wait *comm.WaitError
-		if _, err := l.Accept("push", "trainer3", 10*time.Millisecond); !errors.As(err, &wait) || wait.For[0] != "trainer3" {
+		if _, err := l.Accept("push", "trainer3", 10*time.Millisecond); !errors.As(err, &wait) ||
+			wait.For[0] != "trainer3" {
 			t.Fatalf("accepting nobody gave %v", err)
 		}
 		silent, err := linktest.DialBare(l)
 		commtest.Must(t, err)
 		defer func() { _ = silent.Close() }()
-		unclaimed, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience})
+		unclaimed, err := n.Dial(l.Address(),
+			wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+				Timeout: linktest.Patience})
 		commtest.Must(t, err)
 		defer func() { _ = unclaimed.Close() }()
-		kept, err := n.Dial(l.Address(), wire.Call{From: "trainer1", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience})
+		kept, err := n.Dial(l.Address(),
+			wire.Call{From: "trainer1", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+				Timeout: linktest.Patience})
 		commtest.Must(t, err)
 		defer func() { _ = kept.Close() }()
 		mine, err := l.Accept("push", "trainer1", linktest.Patience)
@@ -178,7 +193,9 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 		if _, err := os.Stat(strings.TrimPrefix(l.Address(), "unix:")); n == wire.Unix && !os.IsNotExist(err) {
 			t.Fatalf("the socket is still there: %v", err)
 		}
-		if _, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: linktest.Patience}); err == nil || !strings.Contains(err.Error(), "trainer0 cannot reach server1 for its push link") {
+		if _, err := n.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push",
+			Secret: linktest.TestSecret, Timeout: linktest.Patience}); err == nil ||
+			!strings.Contains(err.Error(), "trainer0 cannot reach server1 for its push link") {
 			t.Fatalf("dialling a closed listener gave %v", err)
 		}
 	})
@@ -194,7 +211,9 @@ func TestDialWaitsForTheAcknowledgement(t *testing.T) {
 		commtest.Must(t, err)
 		defer func() { _ = mute.Close() }()
 		var wait *comm.WaitError
-		if _, err := n.Dial(n.Name()+":"+mute.Addr().String(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: 50 * time.Millisecond}); !errors.As(err, &wait) || wait.For[0] != "server1" || wait.Seconds != 0.05 {
+		if _, err := n.Dial(n.Name()+":"+mute.Addr().String(), wire.Call{From: "trainer0", To: "server1",
+			Purpose: "push", Secret: linktest.TestSecret, Timeout: 50 * time.Millisecond}); !errors.As(err, &wait) ||
+			wait.For[0] != "server1" || wait.Seconds != 0.05 {
 			t.Fatalf("dialling a mute listener gave %v", err)
 		}
 	})

@@ -37,7 +37,8 @@ var (
 
 // Over is a network on top of this one.
 func (n *Network) Over(name string, dialed, accepted Raise) *Network {
-	return &Network{name: name, socket: n.socket, dialed: dialed.forPsbench(), accepted: accepted.forPsbench(), insecure: n.insecure}
+	return &Network{name: name, socket: n.socket, dialed: dialed.forPsbench(), accepted: accepted.forPsbench(),
+		insecure: n.insecure}
 }
 
 // forPsbench is r whose goroutines, those of a library, are marked as psbench's, whichever part's call they come from;
@@ -84,7 +85,8 @@ func (n *Network) parse(text string) (e endpoint, err error) {
 		return e, checkSocketPath(place)
 	}
 	if e.host, err = netip.ParseAddrPort(place); err != nil || e.host.Port() == 0 || e.String() != text {
-		return e, fmt.Errorf("the address %q has no IP address and port after %s:, as in %s:127.0.0.1:4711", text, n.name, n.name)
+		return e, fmt.Errorf("the address %q has no IP address and port after %s:, as in %s:127.0.0.1:4711", text,
+			n.name, n.name)
 	}
 	return e, CheckIP(e.host.Addr())
 }

@@ -65,6 +65,7 @@ func TestRecordsGoInBatches(t *testing.T) {
 	}
 	put(10)
 	if len(socket.written) != 5 || !bytes.Equal(bytes.Join(socket.written, nil), sent) {
-		t.Errorf("%d calls wrote %d bytes of %d, or not in order", len(socket.written), len(bytes.Join(socket.written, nil)), len(sent))
+		t.Errorf("%d calls wrote %d bytes of %d, or not in order", len(socket.written),
+			len(bytes.Join(socket.written, nil)), len(sent))
 	}
 }

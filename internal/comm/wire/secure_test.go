@@ -88,7 +88,8 @@ func (p *tap) address(n *wire.Network) string { return n.Name() + ":" + p.ln.Add
 
 // converse dials through p, and sends and returns a frame with this payload.
 func (p *tap) converse(n *wire.Network, l *wire.Listener, payload []byte, timeout time.Duration) error {
-	a, err := n.Dial(p.address(n), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: timeout})
+	a, err := n.Dial(p.address(n),
+		wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: timeout})
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,8 @@ func receive(c *wire.Conn) ([]byte, error) {
 // all of it, but for the secret itself.
 func TestWhatTheNetworkHears(t *testing.T) {
 	payload := bytes.Repeat([]byte("gradient"), 40_000)
-	secrets := [][]byte{linktest.TestSecret, []byte("trainer0"), []byte("server1"), []byte("push"), []byte("psbf"), []byte("gradient"), []byte("PRI * HTTP/2")}
+	secrets := [][]byte{linktest.TestSecret, []byte("trainer0"), []byte("server1"), []byte("push"), []byte("psbf"),
+		[]byte("gradient"), []byte("PRI * HTTP/2")}
 	for _, n := range []*wire.Network{linktest.TLS, linktest.GRPCOverTLS} {
 		l := linktest.Listen(t, n, "server1")
 		p := newTap(t, l, -1)
@@ -230,19 +232,24 @@ func TestOneSideWithoutTLS(t *testing.T) {
 		listens, dials *wire.Network
 		want           string
 	}{
-		"a caller without TLS":   {wire.TCP, plain, "trainer0 lost"},
-		"a listener without TLS": {plain, wire.TCP, "trainer0 does not open its push link to whoever is at the address of server1"},
+		"a caller without TLS": {wire.TCP, plain, "trainer0 lost"},
+		"a listener without TLS": {plain, wire.TCP,
+			"trainer0 does not open its push link to whoever is at the address of server1"},
 	} {
-		l, err := c.listens.Listen(linktest.HostIP(t), "server1", linktest.TestSecret)
-		commtest.Must(t, err)
-		_, err = c.dials.Dial(l.Address(), wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: time.Second})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s gave %v, want %q", what, err, c.want)
-		}
-		commtest.Must(t, l.Close())
-		if l.Links() > 0 {
-			t.Errorf("%s has a link", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			l, err := c.listens.Listen(linktest.HostIP(t), "server1", linktest.TestSecret)
+			commtest.Must(t, err)
+			_, err = c.dials.Dial(l.Address(),
+				wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret,
+					Timeout: time.Second})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s gave %v, want %q", what, err, c.want)
+			}
+			commtest.Must(t, l.Close())
+			if l.Links() > 0 {
+				t.Errorf("%s has a link", what)
+			}
+		})
 	}
 }
 
@@ -257,21 +264,23 @@ func TestStrangersToTLS(t *testing.T) {
 		"a long handshake":    endless,
 		"a hello with a typo": append(bytes.Clone(hello[:20]), bytes.Repeat([]byte{7}, len(hello)-20)...),
 	} {
-		l := linktest.Listen(t, linktest.TLS, "server1")
-		nc, err := linktest.DialSocket(l)
-		commtest.Must(t, err)
-		_, _ = nc.Write(said)
-		commtest.Must(t, nc.SetReadDeadline(time.Now().Add(linktest.Patience)))
-		answer, err := io.ReadAll(nc)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s: the listener did not hang up", what)
-		}
-		requireNoFrame(t, what, answer)
-		commtest.Must(t, nc.Close())
-		commtest.Must(t, l.Close())
-		if l.Links() > 0 {
-			t.Errorf("%s left something behind", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			l := linktest.Listen(t, linktest.TLS, "server1")
+			nc, err := linktest.DialSocket(l)
+			commtest.Must(t, err)
+			_, _ = nc.Write(said)
+			commtest.Must(t, nc.SetReadDeadline(time.Now().Add(linktest.Patience)))
+			answer, err := io.ReadAll(nc)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s: the listener did not hang up", what)
+			}
+			requireNoFrame(t, what, answer)
+			commtest.Must(t, nc.Close())
+			commtest.Must(t, l.Close())
+			if l.Links() > 0 {
+				t.Errorf("%s left something behind", what)
+			}
+		})
 	}
 }
 

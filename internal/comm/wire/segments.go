@@ -38,7 +38,9 @@ func (c *Conn) SendSegments(all ...*shm.Segment) error {
 		return fmt.Errorf("%s sent operation %d to %s where a request for a segment is due", c.peer, h.Op, c.self)
 	}
 	if h.Arg != size {
-		return fmt.Errorf("%s expects a segment of %d bytes from %s, whose segment has %d: both must agree on the buckets", c.peer, h.Arg, c.self, size)
+		return fmt.Errorf(
+			"%s expects a segment of %d bytes from %s, whose segment has %d: both must agree on the buckets", c.peer,
+			h.Arg, c.self, size)
 	}
 	nc, err := c.unix()
 	if err != nil {

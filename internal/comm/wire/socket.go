@@ -67,7 +67,8 @@ func growSendBuffer(fd int) {
 // boundSendBuffer asks for loopbackBuffer where this user may have all of it: with the 208
 // KiB that many hosts allow, a push of 1 MiB takes a fifth longer.
 func boundSendBuffer(fd int) {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, loopbackBuffer) != nil && mostSendBuffer() >= loopbackBuffer {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, loopbackBuffer) != nil &&
+		mostSendBuffer() >= loopbackBuffer {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, loopbackBuffer)
 	}
 }

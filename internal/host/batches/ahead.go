@@ -45,11 +45,13 @@ type stream struct {
 	err         error       // of serve, once ready is closed
 }
 
-func newStream(conn *wire.Conn, length int, timeout time.Duration, preprocess func([]sdk.Batch) ([]sdk.Batch, error)) *stream {
+func newStream(conn *wire.Conn, length int, timeout time.Duration,
+	preprocess func([]sdk.Batch) ([]sdk.Batch, error)) *stream {
 	const all = aheadBatches + usedBatches
 	s := &stream{
 		conn: &call.Link{Conn: conn}, length: length, timeout: timeout, preprocess: preprocess,
-		free: make(chan *aheadBatch, all), ready: make(chan *aheadBatch, all), used: make([]*aheadBatch, 0, usedBatches),
+		free: make(chan *aheadBatch, all), ready: make(chan *aheadBatch, all),
+		used:    make([]*aheadBatch, 0, usedBatches),
 		batches: make([]aheadBatch, all),
 	}
 	for i := range s.batches {

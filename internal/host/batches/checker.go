@@ -68,7 +68,9 @@ func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
 	case b.TargetWidth > 0:
 		return c.checkWidth(b, wanted)
 	case targets != wanted:
-		return fmt.Errorf("%s: the number of targets is %d but must be %d, one for each row that the model gets of a sample", c.whole(0), targets, wanted)
+		return fmt.Errorf(
+			"%s: the number of targets is %d but must be %d, one for each row that the model gets of a sample",
+			c.whole(0), targets, wanted)
 	}
 	return nil
 }
@@ -77,18 +79,21 @@ func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
 func (c *Checker) checkBag(bag []int64, i int) error {
 	if tables := c.In.Tables; len(tables) > 0 {
 		if len(bag) != len(tables) {
-			return fmt.Errorf("%s: the bag has %d indices but must have %d, one for each of the model's tables", c.whole(i), len(bag), len(tables))
+			return fmt.Errorf("%s: the bag has %d indices but must have %d, one for each of the model's tables",
+				c.whole(i), len(bag), len(tables))
 		}
 		for p, v := range bag {
 			if v < 0 || v >= int64(tables[p]) {
-				return fmt.Errorf("%s: index %d is outside table %d's range of 0 to %d", c.position(i, p), v, p, tables[p]-1)
+				return fmt.Errorf("%s: index %d is outside table %d's range of 0 to %d", c.position(i, p), v,
+					p, tables[p]-1)
 			}
 		}
 		return nil
 	}
 	rows := c.In.Rows
 	if want := c.In.BagLength; want > 0 && len(bag) != want {
-		return fmt.Errorf("%s: the bag has %d indices but must have %d, as the model takes them", c.whole(i), len(bag), want)
+		return fmt.Errorf("%s: the bag has %d indices but must have %d, as the model takes them", c.whole(i), len(bag),
+			want)
 	}
 	for p, v := range bag {
 		switch {
@@ -132,16 +137,21 @@ func (c *Checker) checkWidth(b *sdk.Batch, rows int) error {
 	what += " takes " + c.Wanted.Targets.Takes()
 	switch kind := c.Wanted.Targets.OrClasses(); {
 	case kind == sdk.ClassTargets || kind == sdk.ProbabilityTargets && width == rows:
-		first, remedy := slices.IndexFunc(b.FloatTargets, func(v float32) bool { return !isClass(v, math.MaxInt64) }), ""
+		first, remedy := slices.IndexFunc(b.FloatTargets, func(v float32) bool { return !isClass(v, math.MaxInt64) }),
+			""
 		if c.Wanted.Criterion != "" {
 			remedy = "; for targets that are numbers use --create-criterion mse, l1 or bce"
 		}
 		first = max(0, first)
-		return fmt.Errorf("%s: the target is %v but %s%s", c.target(first/width, first%width, width), b.FloatTargets[first], what, remedy)
+		return fmt.Errorf("%s: the target is %v but %s%s", c.target(first/width, first%width, width),
+			b.FloatTargets[first], what, remedy)
 	case width%rows != 0:
-		return fmt.Errorf("%s: the number of targets is %d but must be a multiple of %d, the rows that the model gets of a sample", c.whole(0), width, rows)
+		return fmt.Errorf(
+			"%s: the number of targets is %d but must be a multiple of %d, the rows that the model gets of a sample",
+			c.whole(0), width, rows)
 	case outputs > 0 && width != outputs:
-		return fmt.Errorf("%s: the number of targets is %d but the model has %s for each sample, and %s", c.whole(0), width, counted(outputs), what)
+		return fmt.Errorf("%s: the number of targets is %d but the model has %s for each sample, and %s", c.whole(0),
+			width, counted(outputs), what)
 	}
 	return nil
 }
@@ -206,7 +216,8 @@ func Check(b *sdk.Batch) error {
 	size := b.Size()
 	if b.TargetWidth != 0 {
 		if n := len(b.FloatTargets); b.TargetWidth < 0 || len(b.Targets) > 0 || n != size*b.TargetWidth {
-			return fmt.Errorf("%d classes and %d numbers as targets for %d samples; each must have %d numbers", len(b.Targets), n, size, b.TargetWidth)
+			return fmt.Errorf("%d classes and %d numbers as targets for %d samples; each must have %d numbers",
+				len(b.Targets), n, size, b.TargetWidth)
 		}
 	} else if n := len(b.Targets); n < size || n%max(1, size) != 0 || size == 0 && n > 0 {
 		return fmt.Errorf("%d targets for %d samples; each must have equally many, and one at least", n, size)

@@ -17,13 +17,16 @@ func Cut(s *sdk.Samples, size int) ([]sdk.Batch, error) {
 	from := 0
 	for i, n := range s.Batches {
 		if n <= 0 || n > s.Size()-from {
-			return nil, fmt.Errorf("batch %d of the data has %d samples; it must have one at least, and at most the %d that are left of %d", i, n, s.Size()-from, s.Size())
+			return nil,
+				fmt.Errorf("batch %d of the data has %d samples; it must have one at least, and at most the %d that are left of %d",
+					i, n, s.Size()-from, s.Size())
 		}
 		out = append(out, Slice(&s.Batch, from, from+n))
 		from += n
 	}
 	if from < s.Size() {
-		return nil, fmt.Errorf("the data's %d batches have %d samples; they must add up to all %d", len(s.Batches), from, s.Size())
+		return nil, fmt.Errorf("the data's %d batches have %d samples; they must add up to all %d", len(s.Batches),
+			from, s.Size())
 	}
 	return out, nil
 }

@@ -79,7 +79,8 @@ func (m *Memory) set(b *sdk.Batch) error {
 		return err
 	}
 	for _, list := range [][]byte{
-		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets),
+		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets),
+		tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets),
 	} {
 		at = at[copy(at, list):]
 	}

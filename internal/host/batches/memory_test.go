@@ -27,7 +27,10 @@ func TestBatchMemoryGrows(t *testing.T) {
 		hosttest.Must(t, call.Expect(trainer, &h, OpBatch))
 		hosttest.Must(t, m.Read(trainer, &h))
 		hosttest.Must(t, <-sent)
-		if m.Size() != samples || samples > 0 && (m.Targets[samples-1] != b.Targets[samples-1] || m.Indices[len(m.Indices)-1] != b.Indices[len(b.Indices)-1]) {
+		if m.Size() != samples ||
+			samples > 0 &&
+				(m.Targets[samples-1] != b.Targets[samples-1] ||
+					m.Indices[len(m.Indices)-1] != b.Indices[len(b.Indices)-1]) {
 			t.Errorf("a batch of %d came as one of %d", samples, m.Size())
 		}
 	}
@@ -38,7 +41,9 @@ func TestBatchMemoryGrows(t *testing.T) {
 // The frames are sent before, so that only what the trainer does is counted.
 func TestTakingStreamedBatchesAllocatesNothing(t *testing.T) {
 	trainer, data := hosttest.Pair(t)
-	stream := newStream(trainer, 1, hosttest.Patience, func(batches []sdk.Batch) ([]sdk.Batch, error) { return batches, nil })
+	stream := newStream(trainer, 1, hosttest.Patience, func(batches []sdk.Batch) ([]sdk.Batch, error) {
+		return batches, nil
+	})
 	done, served := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)

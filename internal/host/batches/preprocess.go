@@ -26,19 +26,24 @@ func (f *fetcher) preprocess(batches []sdk.Batch, most *Lengths) ([]sdk.Batch, e
 		return batches, nil
 	}
 	if len(out) != len(batches) {
-		return nil, fmt.Errorf("%s made %d batches of %d while preprocessing them: there must be equally many", f.Name(), len(out), len(batches))
+		return nil, fmt.Errorf("%s made %d batches of %d while preprocessing them: there must be equally many",
+			f.Name(), len(out), len(batches))
 	}
 	c := Checker{In: f.inputs, Adjective: "preprocessed "}
 	for i := range out {
 		if got, want := out[i].Size(), batches[i].Size(); got != want {
-			return nil, fmt.Errorf("%s made a batch of %d samples of one of %d while preprocessing it: there must be equally many", f.Name(), got, want)
+			return nil, fmt.Errorf(
+				"%s made a batch of %d samples of one of %d while preprocessing it: there must be equally many",
+				f.Name(), got, want)
 		}
 		if err := c.Check(&out[i]); err != nil {
 			return nil, fmt.Errorf("%s, preprocessing its batches: %w", f.Name(), err)
 		}
 		c.First += out[i].Size()
 		if most != nil && LengthsOf(&out[i]).exceed(*most) {
-			return nil, fmt.Errorf("%s made a batch with lists of %d while preprocessing it: streamed ones have room for %d", f.Name(), LengthsOf(&out[i]), *most)
+			return nil, fmt.Errorf(
+				"%s made a batch with lists of %d while preprocessing it: streamed ones have room for %d", f.Name(),
+				LengthsOf(&out[i]), *most)
 		}
 	}
 	return out, nil

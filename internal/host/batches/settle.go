@@ -27,7 +27,8 @@ func Settle(s *sdk.Samples, in sdk.InputSpec, kind sdk.TargetKind) {
 	for _, b := range parts {
 		if classes {
 			toClasses(b)
-		} else if kind == sdk.NumberTargets || kind == sdk.ShareTargets || kind == sdk.ProbabilityTargets && oneHot(b, in) {
+		} else if kind == sdk.NumberTargets || kind == sdk.ShareTargets ||
+			kind == sdk.ProbabilityTargets && oneHot(b, in) {
 			toNumbers(b)
 		}
 	}

@@ -100,7 +100,8 @@ type Lengths [Lists]int64
 
 // LengthsOf are those of a batch.
 func LengthsOf(b *sdk.Batch) Lengths {
-	return Lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features)), int64(len(b.FloatTargets))}
+	return Lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features)),
+		int64(len(b.FloatTargets))}
 }
 
 // AllLengths are the lengths of each batch.
@@ -231,7 +232,8 @@ func viewShare(words []int64) ([]sdk.Batch, error) {
 		if !n.possible() || n.words() > int64(len(rest)) {
 			return nil, fmt.Errorf("batch %d has lists of %d, but only %d words are left for them", i, n, len(rest))
 		}
-		share[i] = sdk.Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2]), Features: floats(n[3]), FloatTargets: floats(n[4]), TargetWidth: width}
+		share[i] = sdk.Batch{Offsets: take(n[0]), Indices: take(n[1]), Targets: take(n[2]), Features: floats(n[3]),
+			FloatTargets: floats(n[4]), TargetWidth: width}
 		if err := Check(&share[i]); err != nil {
 			return nil, fmt.Errorf("batch %d: %w", i, err)
 		}
@@ -272,7 +274,8 @@ func send(conn *call.Link, h *wire.Header, b *sdk.Batch) error {
 	conn.Lengths = LengthsOf(b)
 	h.Rows = int32(b.TargetWidth) // #nosec G115 -- at most as many as a sample has numbers
 	return conn.Send(h, tensor.Int64Bytes(conn.Lengths[:listsOf(b.TargetWidth)]),
-		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets), tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets))
+		tensor.Int64Bytes(b.Offsets), tensor.Int64Bytes(b.Indices), tensor.Int64Bytes(b.Targets),
+		tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets))
 }
 
 // receiveBatches is the other side of sendBatches. The batches lie in memory that the

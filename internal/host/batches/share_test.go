@@ -23,7 +23,8 @@ import (
 func crossLink(t *testing.T, transport string, share []sdk.Batch) []sdk.Batch {
 	t.Helper()
 	trainer, data := hosttest.Pair(t)
-	p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: transport, Listen: "127.0.0.1"})
+	p := hosttest.Process(t, hosttest.Folder(t), nil,
+		process.Config{Name: "trainer0", Transport: transport, Listen: "127.0.0.1"})
 	sent := make(chan error, 1)
 	go func() { sent <- SendShare(p, data, share) }()
 	got, err := receiveShare(p, trainer)
@@ -35,12 +36,16 @@ func crossLink(t *testing.T, transport string, share []sdk.Batch) []sdk.Batch {
 func TestSharesCrossALink(t *testing.T) {
 	shares := [][]sdk.Batch{
 		nil,
-		{{Indices: []int64{1, 2}, Offsets: []int64{0, 2, 2}, Targets: []int64{0, 1}}, {Indices: []int64{3}, Offsets: []int64{0, 1}, Targets: []int64{2}}},
+		{{Indices: []int64{1, 2}, Offsets: []int64{0, 2, 2}, Targets: []int64{0, 1}},
+			{Indices: []int64{3}, Offsets: []int64{0, 1}, Targets: []int64{2}}},
 		{{Offsets: []int64{0, 0}, Targets: []int64{4, 5}}}, // an empty bag, two targets
-		{{Features: []float32{1, 2, 3}, Targets: []int64{7}}, {Features: []float32{4, 5, 6, 7, 8, 9}, Targets: []int64{8, 9}}},
+		{{Features: []float32{1, 2, 3}, Targets: []int64{7}},
+			{Features: []float32{4, 5, 6, 7, 8, 9}, Targets: []int64{8, 9}}},
 		{{Indices: []int64{1}, Offsets: []int64{0, 1}, Features: []float32{1, 2}, Targets: []int64{0}}, {}},
-		{{Features: []float32{1, 2, 3}, FloatTargets: []float32{-0.5}, TargetWidth: 1}, {Features: []float32{4, 5, 6, 7, 8, 9}, FloatTargets: []float32{1, 2}, TargetWidth: 1}},
-		{{Indices: []int64{3}, Offsets: []int64{0, 1, 1, 1}, FloatTargets: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}, TargetWidth: 3}},
+		{{Features: []float32{1, 2, 3}, FloatTargets: []float32{-0.5}, TargetWidth: 1},
+			{Features: []float32{4, 5, 6, 7, 8, 9}, FloatTargets: []float32{1, 2}, TargetWidth: 1}},
+		{{Indices: []int64{3}, Offsets: []int64{0, 1, 1, 1}, FloatTargets: []float32{1, 2, 3, 4, 5, 6, 7, 8, 9},
+			TargetWidth: 3}},
 	}
 	for _, transport := range hosttest.Transports {
 		for _, share := range shares {
@@ -111,7 +116,9 @@ func FuzzViewShare(f *testing.F) {
 			for k := range len(b.Offsets) - 1 {
 				b.Bag(k)
 			}
-			if n := b.Size(); n > 0 && (len(b.Features)%n != 0 || len(b.Targets)%n != 0 || len(b.Targets)+len(b.FloatTargets) < n || len(b.FloatTargets) != n*b.TargetWidth) {
+			if n := b.Size(); n > 0 &&
+				(len(b.Features)%n != 0 || len(b.Targets)%n != 0 || len(b.Targets)+len(b.FloatTargets) < n ||
+					len(b.FloatTargets) != n*b.TargetWidth) {
 				t.Errorf("%d samples have %d features and %d targets", n, len(b.Features), len(b.Targets))
 			}
 		}

@@ -85,7 +85,8 @@ func (r *Role) Connect(peers Peers) error {
 			return err
 		}
 	}
-	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default, Together: peers.Together}, r.store)
+	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default,
+		Together: peers.Together}, r.store)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,8 @@ type work struct {
 
 func (r *Role) prepare(req Request) (*work, error) {
 	if req.Rounds < 1 || req.First < 0 {
-		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on", r.Name(), req.Rounds, req.First)
+		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on",
+			r.Name(), req.Rounds, req.First)
 	}
 	w := &work{Role: r, operation: bench.Find(req.Operation)}
 	switch {
@@ -229,7 +231,8 @@ func (r *Role) bucket(k int, copied bool) (*tensor.Bucket, error) {
 	}
 	b := r.store.Buckets[k]
 	if b.Sparse && b.Capacity < b.TableRows {
-		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, whose table has %d: any of them may be drawn", r.Name(), b.Capacity, k, b.TableRows)
+		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, whose table has %d: any of them may be drawn",
+			r.Name(), b.Capacity, k, b.TableRows)
 	}
 	if !copied {
 		return b, nil

@@ -69,7 +69,9 @@ var benchSpecs = []tensor.BucketSpec{
 }
 
 // summing is a hook that leaves the sum.
-var summing = sdk.NewHook("summing", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) { return sums{env.Group}, nil }, sdk.LinkGroup)
+var summing = sdk.NewHook("summing", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
+	return sums{env.Group}, nil
+}, sdk.LinkGroup)
 
 type sums struct{ group comm.Group }
 
@@ -210,7 +212,8 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 	req := Request{
 		Operation: "pushpull", First: 2, Rounds: 3, Fresh: true, Expect: Sum,
 	}
-	if got := w.measure(req); !strings.HasPrefix(got, "element 17 of round 3 on trainer0 is ") || !strings.Contains(got, ".5 instead of ") {
+	if got := w.measure(req); !strings.HasPrefix(got, "element 17 of round 3 on trainer0 is ") ||
+		!strings.Contains(got, ".5 instead of ") {
 		t.Errorf("the mismatch is %q", got)
 	}
 	req.First, req.Expect = 5, Mean
@@ -237,16 +240,23 @@ func TestBenchRefusals(t *testing.T) {
 		req  Request
 		want string
 	}{
-		"no rounds":        {w.ranks[0], Request{Operation: push}, "trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
-		"before the first": {w.ranks[0], Request{Operation: push, Rounds: 1, First: -1}, "trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
-		"no such bucket":   {w.ranks[0], Request{Operation: push, Rounds: 1, Bucket: 2}, "trainer0 has no bucket 2: it has 2"},
-		"no server":        {lonely, Request{Operation: push, Rounds: 1}, "trainer0 cannot run pushpull: it has joined no server"},
-		"no group":         {lonely, Request{Operation: reduce, Rounds: 1}, "trainer0 cannot run allreduce: it has joined no group"},
-		"no operation":     {w.ranks[0], Request{Rounds: 1}, "trainer0 does not know the operation \"\""},
+		"no rounds": {w.ranks[0], Request{Operation: push},
+			"trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
+		"before the first": {w.ranks[0], Request{Operation: push, Rounds: 1, First: -1},
+			"trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
+		"no such bucket": {w.ranks[0], Request{Operation: push, Rounds: 1, Bucket: 2},
+			"trainer0 has no bucket 2: it has 2"},
+		"no server": {lonely, Request{Operation: push, Rounds: 1},
+			"trainer0 cannot run pushpull: it has joined no server"},
+		"no group": {lonely, Request{Operation: reduce, Rounds: 1},
+			"trainer0 cannot run allreduce: it has joined no group"},
+		"no operation": {w.ranks[0], Request{Rounds: 1}, "trainer0 does not know the operation \"\""},
 	} {
-		if _, err := test.role.Measure(test.req); err == nil || err.Error() != test.want {
-			t.Errorf("%s: %v, want %s", name, err, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := test.role.Measure(test.req); err == nil || err.Error() != test.want {
+				t.Errorf("%s: %v, want %s", name, err, test.want)
+			}
+		})
 	}
 }
 

@@ -38,7 +38,8 @@ func (r *Role) serverTwin(trainers int) (*twin, error) {
 	}
 	t := &twin{title: r.Part().Title(), timing: part.Timing}
 	env := sdk.ServerEnv{
-		Rank: r.Rank(), Name: r.Name(), Trainers: trainers, Buckets: r.store.Specs(), Recorder: r.Recorder, Seed: r.config.Seed, Engine: r.Engine,
+		Rank: r.Rank(), Name: r.Name(), Trainers: trainers, Buckets: r.store.Specs(), Recorder: r.Recorder,
+		Seed: r.config.Seed, Engine: r.Engine,
 	}
 	if part.Timing != 0 {
 		t.elementwise, err = process.Build[sdk.ElementwiseServer](r.Process, r.Part(), env)

@@ -141,7 +141,8 @@ func Take(proc *process.Process, conn *wire.Conn) (*Link, error) {
 	}
 	proc.OwnMemory(segment)
 	if len(segment.Bytes()) < segmentBytes(1) {
-		return nil, fmt.Errorf("%s sent a segment of %d bytes for calls, which take %d at least", conn.Peer(), len(segment.Bytes()), segmentBytes(1))
+		return nil, fmt.Errorf("%s sent a segment of %d bytes for calls, which take %d at least", conn.Peer(),
+			len(segment.Bytes()), segmentBytes(1))
 	}
 	sealed, err := segment.ReadOnly()
 	if err != nil {

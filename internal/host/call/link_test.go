@@ -100,24 +100,27 @@ func TestCallMemoryRefusesLies(t *testing.T) {
 		"sent 5 bytes in memory of a payload of which 4 are": {{Op: opTested, Payload: 4, Link: 5}},
 		"sent 0 bytes in memory of a payload of which 4 are": {{Op: opTested, Payload: 4}},
 		"sent 8 bytes in memory where 100 are due":           {{Op: opTested, Payload: 8, Link: 8}},
-		"sent a call where more of a payload is due":         {{Op: opTested, Payload: 200, Link: 8}, {Op: opTested, Sequence: 1}},
-		"sent more of a payload where a call is due":         {{Op: opTested, Flags: rest}},
-		"sent frame 3 to companion where frame 0 is due":     {{Op: opTested, Sequence: 3}},
-		"companion cannot read what trainer0 sent":           {{}},
+		"sent a call where more of a payload is due": {{Op: opTested, Payload: 200, Link: 8},
+			{Op: opTested, Sequence: 1}},
+		"sent more of a payload where a call is due":     {{Op: opTested, Flags: rest}},
+		"sent frame 3 to companion where frame 0 is due": {{Op: opTested, Sequence: 3}},
+		"companion cannot read what trainer0 sent":       {{}},
 	} {
-		trainer, companion := linked(t, 128)
-		for _, h := range lies {
-			lie(trainer.memory, h)
-		}
-		hosttest.Must(t, companion.Bound(hosttest.Patience))
-		var h wire.Header
-		err := companion.ReadHeader(&h)
-		if err == nil {
-			err = companion.ReadFull(make([]byte, 100))
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			trainer, companion := linked(t, 128)
+			for _, h := range lies {
+				lie(trainer.memory, h)
+			}
+			hosttest.Must(t, companion.Bound(hosttest.Patience))
+			var h wire.Header
+			err := companion.ReadHeader(&h)
+			if err == nil {
+				err = companion.ReadFull(make([]byte, 100))
+			}
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -131,10 +134,12 @@ func TestCallMemoryEndsInTime(t *testing.T) {
 		"a frame":          trainer.ReadHeader(&h),
 		"room for a frame": trainer.Send(&h, make([]byte, 200)),
 	} {
-		wait, ok := errors.AsType[*comm.WaitError](err)
-		if !ok || wait.What != what || !slices.Equal(wait.For, []string{"companion"}) || wait.Seconds != 0.02 {
-			t.Errorf("%s: %v", what, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			wait, ok := errors.AsType[*comm.WaitError](err)
+			if !ok || wait.What != what || !slices.Equal(wait.For, []string{"companion"}) || wait.Seconds != 0.02 {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
 	}
 	for _, own := range []bool{false, true} {
 		waiting, ending := linked(t, 128)
@@ -176,7 +181,8 @@ func TestPayloadsAreSeenWhereTheyLie(t *testing.T) {
 		seen, sealed := companion.View(8, false), companion.View(2, true)
 		last := make([]byte, 1)
 		hosttest.Must(t, companion.ReadFull(last))
-		if len(seen) != 8 || int(seen[0]) != i || !slices.Equal(sealed, []byte{100, 101}) || int(last[0]) != i || i > 0 && int(before[0]) != i-1 {
+		if len(seen) != 8 || int(seen[0]) != i || !slices.Equal(sealed, []byte{100, 101}) || int(last[0]) != i ||
+			i > 0 && int(before[0]) != i-1 {
 			t.Fatalf("payload %d is seen as %v, %v and %v, the one before it as %v", i, seen, sealed, last, before)
 		}
 		seen[7] = byte(i) // in memory of both

@@ -103,7 +103,8 @@ func (m *memory) await(ready func() bool, what string) error {
 }
 
 func (m *memory) late(what string) error {
-	return &comm.WaitError{Waiter: m.conn.Self(), For: []string{m.conn.Peer()}, What: what, Seconds: m.timeout.Seconds()}
+	return &comm.WaitError{Waiter: m.conn.Self(), For: []string{m.conn.Peer()}, What: what,
+		Seconds: m.timeout.Seconds()}
 }
 
 // watch ends the link with its connection, over which nothing comes any more.

@@ -41,7 +41,8 @@ func (m *memory) next() error {
 		return fmt.Errorf("%s cannot read what %s sent: %w", m.conn.Self(), m.conn.Peer(), err)
 	}
 	if m.current.Sequence != uint64(c.at) {
-		return fmt.Errorf("%s sent frame %d to %s where frame %d is due: a frame was lost, repeated or reordered", m.conn.Peer(), m.current.Sequence, m.conn.Self(), c.at)
+		return fmt.Errorf("%s sent frame %d to %s where frame %d is due: a frame was lost, repeated or reordered",
+			m.conn.Peer(), m.current.Sequence, m.conn.Self(), c.at)
 	}
 	room := m.in.next()
 	if m.current.Link > uint64(len(room)) {

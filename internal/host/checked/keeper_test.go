@@ -58,7 +58,8 @@ func TestKeepsWhatWasGivenAndWhatCame(t *testing.T) {
 		t.Fatalf("%+v, %+v", kept, cost)
 	}
 	for _, x := range kept {
-		if x.Sent.Values[0] != 1 || x.Sent.Values[2] != 3 || x.Got.Values[0] != 4 || x.Got.Values[2] != 6 || x.Link != "server" {
+		if x.Sent.Values[0] != 1 || x.Sent.Values[2] != 3 || x.Got.Values[0] != 4 || x.Got.Values[2] != 6 ||
+			x.Link != "server" {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -95,7 +96,8 @@ func TestCountsTheOperationsOnABucket(t *testing.T) {
 // A bucket that is none, or whose gradient is too short, is left alone.
 func TestLeavesOtherGradientsAlone(t *testing.T) {
 	k := NewKeeper(1)
-	specs := []tensor.BucketSpec{{Elements: 3}, {Index: 1, Sparse: true, Elements: 8, TableRows: 4, Width: 2, Capacity: 4}}
+	specs := []tensor.BucketSpec{{Elements: 3},
+		{Index: 1, Sparse: true, Elements: 8, TableRows: 4, Width: 2, Capacity: 4}}
 	s := slow{comm.NewPromise(nil)}
 	links := k.Links(sdk.Links{Server: s}, specs)
 	for i, b := range []*tensor.Bucket{
@@ -113,7 +115,8 @@ func TestLeavesOtherGradientsAlone(t *testing.T) {
 
 func TestKeepingAllocatesNothing(t *testing.T) {
 	k := NewKeeper(1)
-	specs := []tensor.BucketSpec{{Elements: 5000}, {Index: 1, Sparse: true, Elements: 8000, TableRows: 2000, Width: 4, Capacity: 2000}}
+	specs := []tensor.BucketSpec{{Elements: 5000},
+		{Index: 1, Sparse: true, Elements: 8000, TableRows: 2000, Width: 4, Capacity: 2000}}
 	s := slow{comm.NewPromise(nil)}
 	links := k.Links(sdk.Links{Server: s}, specs)
 	buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
@@ -168,7 +171,8 @@ func TestPlacesReachTheWholeBucket(t *testing.T) {
 	first, last := false, false
 	for batch := range int64(2000) {
 		p := PlaceOf(7, batch, &spec, record.Average, 2, false)
-		if p != PlaceOf(7, batch, &spec, record.PushPull, 5, false) || p.From != splitmix.New(7, uint64(batch)<<20+3).IntN(77) || p.Span != 1024 {
+		if p != PlaceOf(7, batch, &spec, record.PushPull, 5, false) ||
+			p.From != splitmix.New(7, uint64(batch)<<20+3).IntN(77) || p.Span != 1024 {
 			t.Fatalf("%+v", p)
 		}
 		first, last = first || p.From == 0, last || p.From+p.Span == 1100
@@ -184,7 +188,8 @@ func TestPlacesReachTheWholeBucket(t *testing.T) {
 				has[p.Element(e)] = true
 			}
 			if len(has) != places || !has[0] || !has[15] || !has[1099] || !has[1084] {
-				t.Fatalf("%s: %+v has %d elements, among them the first %v and the last %v", o, p, len(has), has[0], has[1099])
+				t.Fatalf("%s: %+v has %d elements, among them the first %v and the last %v", o, p, len(has), has[0],
+					has[1099])
 			}
 		}
 	}

@@ -31,7 +31,9 @@ const (
 	opBackward      // the output's gradient; ends the gradients
 	opBackwardInput // the same; ends with the gradient of the features
 	opGradient      // arg: parameter, rows: of a sparse gradient
-	opLoss          // output, rows (arg), columns (arg2), then targets, classes or so many numbers of each row (rows); answered by the loss
+	// output, rows (arg), columns (arg2), then targets, classes or so many numbers of each row (rows); answered by the
+	// loss
+	opLoss
 	opLossGradient
 	_          // that of call's memory
 	opEvaluate // as opForward

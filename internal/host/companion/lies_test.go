@@ -36,7 +36,8 @@ func TestCompanionsRefuseLies(t *testing.T) {
 		"an unknown call":     {Op: opForward},
 	} {
 		trainer, companion := callPair(t)
-		r := &CriterionRole{Process: &process.Process{Events: process.NewEvents(), Timeout: hosttest.Patience}, criterion: &hosttest.ToyCriterion{}, conn: companion}
+		r := &CriterionRole{Process: &process.Process{Events: process.NewEvents(), Timeout: hosttest.Patience},
+			criterion: &hosttest.ToyCriterion{}, conn: companion}
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
@@ -65,12 +66,15 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 		"another batch":       {Op: opForward, Arg: 2, Arg2: 0},
 		"too little":          {Op: opForward, Arg: 1, Arg2: 2},
 	} {
-		trainer, companion := callPair(t)
-		m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
-		hosttest.Must(t, companion.Send(&h))
-		if _, err := m.Forward(&hosttest.Numbered(1)[0]); err == nil || !strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			trainer, companion := callPair(t)
+			m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
+			hosttest.Must(t, companion.Send(&h))
+			if _, err := m.Forward(&hosttest.Numbered(1)[0]); err == nil ||
+				!strings.Contains(err.Error(), "answered a batch of 1 with an output of") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
 	}
 }
 
@@ -91,7 +95,8 @@ func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 		}
 		emitted := 0
 		err := m.Backward(tensor.Tensor{}, func(int) { emitted++ })
-		if err == nil || !strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") || emitted != 1 || weight.Values[0] == 2 {
+		if err == nil || !strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") ||
+			emitted != 1 || weight.Values[0] == 2 {
 			t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped != nil, err, emitted, weight.Values)
 		}
 	}
@@ -120,7 +125,8 @@ func TestFeatureGradientRefusesLies(t *testing.T) {
 		t.Errorf("a short gradient gave %v", err)
 	}
 	r := &ModelRole{Process: &process.Process{}, model: &hosttest.ToyModel{}, conn: companion}
-	if err := r.answer(&wire.Header{Op: opBackwardInput}); err == nil || err.Error() != "the model has no gradient of its features" {
+	if err := r.answer(&wire.Header{Op: opBackwardInput}); err == nil ||
+		err.Error() != "the model has no gradient of its features" {
 		t.Errorf("a plain model answered %v", err)
 	}
 }
@@ -131,7 +137,8 @@ func TestCompanionModelKnowsItsFirstTensor(t *testing.T) {
 		Name: "trainer0.model", Part: hosttest.Choice("model", "features"),
 	}), sdk.ModelEnv{FirstTensor: 5})
 	hosttest.Must(t, err)
-	if first := role.model.(hosted.FeatureModel).Model.(*hosttest.FeatureModel).First; first != 5 || !role.DescribeModel().FeatureGradient {
+	if first := role.model.(hosted.FeatureModel).Model.(*hosttest.FeatureModel).First; first != 5 ||
+		!role.DescribeModel().FeatureGradient {
 		t.Errorf("it starts at number %d and describes %v", first, role.DescribeModel())
 	}
 }

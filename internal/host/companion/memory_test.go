@@ -27,27 +27,33 @@ func TestCallMemoryIsEnough(t *testing.T) {
 		want    int
 		width   int
 	}{
-		"the batch":             {bags, sdk.InputSpec{Classes: 1}, bagBytes, 0},
-		"the output":            {bags, sdk.InputSpec{Classes: 100}, 2 * (400 + 8), 0},
-		"no output":             {bags, sdk.InputSpec{Classes: 1 << 62}, bagBytes, 0},
-		"numbers":               {numbers, sdk.InputSpec{Classes: 1, Features: 3}, numberBytes, 0},
-		"impossible numbers":    {numbers, sdk.InputSpec{Classes: 1, Features: 1 << 62}, numberBytes, 0},
-		"three rows of each":    {looked, sdk.InputSpec{Classes: 1, Features: 50}, 8*batches.Lists + 8*(3+2+6) + 4*6*50, 0},
-		"two targets of each":   {looked, sdk.InputSpec{Classes: 1, Features: 50, Targets: 2}, 8*batches.Lists + 8*(3+2+6) + 4*3*50, 0},
-		"nothing":               {nil, sdk.InputSpec{}, 1, 0},
-		"float targets":         {floats, sdk.InputSpec{Outputs: 90, Features: 2}, 4*2*90 + 4*2*90, 90},
-		"rows of float targets": {floats, sdk.InputSpec{Outputs: 30, Features: 50}, 8*batches.Lists + 4*2*90 + 4*6*50, 90},
+		"the batch":          {bags, sdk.InputSpec{Classes: 1}, bagBytes, 0},
+		"the output":         {bags, sdk.InputSpec{Classes: 100}, 2 * (400 + 8), 0},
+		"no output":          {bags, sdk.InputSpec{Classes: 1 << 62}, bagBytes, 0},
+		"numbers":            {numbers, sdk.InputSpec{Classes: 1, Features: 3}, numberBytes, 0},
+		"impossible numbers": {numbers, sdk.InputSpec{Classes: 1, Features: 1 << 62}, numberBytes, 0},
+		"three rows of each": {looked, sdk.InputSpec{Classes: 1, Features: 50}, 8*batches.Lists + 8*(3+2+6) + 4*6*50,
+			0},
+		"two targets of each": {looked, sdk.InputSpec{Classes: 1, Features: 50, Targets: 2},
+			8*batches.Lists + 8*(3+2+6) + 4*3*50, 0},
+		"nothing":       {nil, sdk.InputSpec{}, 1, 0},
+		"float targets": {floats, sdk.InputSpec{Outputs: 90, Features: 2}, 4*2*90 + 4*2*90, 90},
+		"rows of float targets": {floats, sdk.InputSpec{Outputs: 30, Features: 50}, 8*batches.Lists + 4*2*90 + 4*6*50,
+			90},
 	} {
-		if got := CallMemory(batches.AllLengths(c.batches), c.in, c.width); got != c.want {
-			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := CallMemory(batches.AllLengths(c.batches), c.in, c.width); got != c.want {
+				t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+			}
+		})
 	}
 }
 
 // What a companion says of a gradient is checked alike whether it is mapped or follows in
 // the frame.
 func TestRemoteModelRefusesGradients(t *testing.T) {
-	specs := []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}}
+	specs := []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4,
+		Width: 2, Capacity: 4}}
 	for want, h := range map[string]wire.Header{
 		"of 0 rows and 1 values":                            {Arg: 1, Arg2: 1}, // too short
 		"of 1 rows and 2 values":                            {Arg: 1, Arg2: 2, Rows: 1},
@@ -56,21 +62,25 @@ func TestRemoteModelRefusesGradients(t *testing.T) {
 		"a sparse gradient of -1 rows does not fit":         {Rows: -1},
 		"companion emitted the gradient of parameter 2 but": {Arg: 2},
 	} {
-		for _, mapped := range []*comm.Store{nil, comm.NewStore(specs)} {
-			trainer, companion := callPair(t)
-			m := newRemoteModel(trainer, mapped, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
-			table := tensor.NewGradient(specs[0])
-			hosttest.Must(t, m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
-			h.Op = opGradient
-			var payload []byte
-			if mapped == nil {
-				payload = make([]byte, 4*(max(0, int64(h.Rows))+h.Arg2))
+		t.Run(want, func(t *testing.T) {
+			for _, mapped := range []*comm.Store{nil, comm.NewStore(specs)} {
+				trainer, companion := callPair(t)
+				m := newRemoteModel(trainer, mapped, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
+				table := tensor.NewGradient(specs[0])
+				hosttest.Must(t,
+					m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
+				h.Op = opGradient
+				var payload []byte
+				if mapped == nil {
+					payload = make([]byte, 4*(max(0, int64(h.Rows))+h.Arg2))
+				}
+				hosttest.Must(t, companion.Send(&h, payload))
+				if err := m.Backward(tensor.Tensor{}, func(int) {}); err == nil ||
+					!strings.Contains(err.Error(), want) {
+					t.Errorf("mapped %v: %v, want %q", mapped != nil, err, want)
+				}
 			}
-			hosttest.Must(t, companion.Send(&h, payload))
-			if err := m.Backward(tensor.Tensor{}, func(int) {}); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("mapped %v: %v, want %q", mapped != nil, err, want)
-			}
-		}
+		})
 	}
 }
 
@@ -81,18 +91,21 @@ func TestMappedModelRefusesPayloads(t *testing.T) {
 		"where a value is due ":           {Op: opGradient, Arg: 0},
 		"in 8 bytes for parameter weight": {Op: opGradient, Arg: 1, Arg2: 2},
 	} {
-		trainer, companion := callPair(t)
-		m := newRemoteModel(trainer, comm.NewStore(nil), layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
-		hosttest.Must(t, m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
-		hosttest.Must(t, companion.Send(&h, make([]byte, 8)))
-		var err error
-		if strings.Contains(want, "value") {
-			err = m.initialize(0)
-		} else {
-			err = m.Backward(tensor.Tensor{}, func(int) {})
-		}
-		if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			trainer, companion := callPair(t)
+			m := newRemoteModel(trainer, comm.NewStore(nil), layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)
+			hosttest.Must(t,
+				m.Bind(make([]tensor.Tensor, 2), []*tensor.Gradient{{Width: 2}, {Values: make([]float32, 2)}}))
+			hosttest.Must(t, companion.Send(&h, make([]byte, 8)))
+			var err error
+			if strings.Contains(want, "value") {
+				err = m.initialize(0)
+			} else {
+				err = m.Backward(tensor.Tensor{}, func(int) {})
+			}
+			if err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }

@@ -40,7 +40,9 @@ func NewModel(p *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
 		return nil, err
 	}
 	if hosted.StepOf(model) != nil {
-		return nil, fmt.Errorf("%s: %s steps its parameters itself, so it must be in one process with its trainer: choose them of one plugin, and do not isolate it", p.Name(), p.Title())
+		return nil,
+			fmt.Errorf("%s: %s steps its parameters itself, so it must be in one process with its trainer: choose them of one plugin, and do not isolate it",
+				p.Name(), p.Title())
 	}
 	return &ModelRole{Process: p, model: model}, nil
 }

@@ -62,7 +62,8 @@ func newRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout
 type remoteFeatureModel struct{ *remoteModel }
 
 // BackwardInput implements FeatureModel.
-func (m remoteFeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m remoteFeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
+	emit func(parameter int)) error {
 	return m.backward(opBackwardInput, outputGradient, inputGradient, emit)
 }
 
@@ -138,7 +139,8 @@ func (m *remoteModel) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
 		return tensor.Tensor{}, err
 	}
 	if h.Arg != int64(b.Size()) || !call.Fits(h.Arg, h.Arg2) || h.Payload != uint64(4*h.Arg*h.Arg2) { // #nosec G115 -- neither is negative
-		return tensor.Tensor{}, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.conn.Peer(), b.Size(), h.Arg, h.Arg2)
+		return tensor.Tensor{}, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.conn.Peer(),
+			b.Size(), h.Arg, h.Arg2)
 	}
 	var err error
 	m.output.Shape = append(m.output.Shape[:0], int(h.Arg), int(h.Arg2))
@@ -151,7 +153,8 @@ func (m *remoteModel) Backward(outputGradient tensor.Tensor, emit func(parameter
 }
 
 // backward carries out op, whose last answer is the gradient of the features.
-func (m *remoteModel) backward(op wire.Op, outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m *remoteModel) backward(op wire.Op, outputGradient tensor.Tensor, inputGradient []float32,
+	emit func(parameter int)) error {
 	if err := m.send(&wire.Header{Op: op}, tensor.Float32Bytes(outputGradient.Data)); err != nil {
 		return err
 	}

@@ -50,7 +50,8 @@ func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
 
 // ModelToProto gives a model's description the form in which it crosses gRPC.
 func ModelToProto(m layout.Model) *proto.ModelDescription {
-	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient, Steps: m.Steps, Evaluates: m.Evaluates}
+	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient, Steps: m.Steps,
+		Evaluates: m.Evaluates}
 	for _, p := range m.Parameters {
 		q := &proto.Parameter{Name: p.Name, Sparse: p.Sparse}
 		for _, n := range p.Shape {
@@ -63,7 +64,8 @@ func ModelToProto(m layout.Model) *proto.ModelDescription {
 
 // ModelFromProto is the inverse of ModelToProto.
 func ModelFromProto(d *proto.ModelDescription) layout.Model {
-	m := layout.Model{Inputs: InputsFromProto(d.GetInputs()), FeatureGradient: d.GetFeatureGradient(), Steps: d.GetSteps(), Evaluates: d.GetEvaluates()}
+	m := layout.Model{Inputs: InputsFromProto(d.GetInputs()), FeatureGradient: d.GetFeatureGradient(),
+		Steps: d.GetSteps(), Evaluates: d.GetEvaluates()}
 	for _, q := range d.GetParameters() {
 		p := sdk.ParameterSpec{Name: q.GetName(), Sparse: q.GetSparse()}
 		for _, n := range q.GetShape() {
@@ -77,7 +79,8 @@ func ModelFromProto(d *proto.ModelDescription) layout.Model {
 // InputsToProto gives the limits of samples the form in which they cross gRPC.
 func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 	out := &proto.Inputs{
-		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features), Targets: int64(max(1, in.Targets)),
+		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features),
+		Targets:  int64(max(1, in.Targets)),
 		LookedUp: int64(in.LookedUp), Outputs: int64(in.Outputs), BagLength: int64(in.BagLength),
 	}
 	for _, rows := range in.Tables {
@@ -89,7 +92,8 @@ func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 // InputsFromProto is the inverse of InputsToProto.
 func InputsFromProto(in *proto.Inputs) sdk.InputSpec {
 	out := sdk.InputSpec{
-		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()), Targets: int(in.GetTargets()),
+		Rows: int(in.GetRows()), Classes: int(in.GetClasses()), Features: int(in.GetFeatures()),
+		Targets:  int(in.GetTargets()),
 		LookedUp: int(in.GetLookedUp()), Outputs: int(in.GetOutputs()), BagLength: int(in.GetBagLength()),
 	}
 	for _, rows := range in.GetTables() {
@@ -140,7 +144,8 @@ func LookupFromProto(l *proto.Lookup) *comm.LookupSpec {
 	if l == nil {
 		return nil
 	}
-	return &comm.LookupSpec{Tables: TablesFromProto(l.GetTables()), Bags: int(l.GetBags()), Indices: int(l.GetIndices())}
+	return &comm.LookupSpec{Tables: TablesFromProto(l.GetTables()), Bags: int(l.GetBags()),
+		Indices: int(l.GetIndices())}
 }
 
 // PeerToProto gives a process to join the form in which it crosses gRPC.
@@ -165,7 +170,8 @@ func GroupToProto(g *process.Group) *proto.Group {
 	return out
 }
 
-var causes = map[fault.Cause]proto.Failure_Cause{fault.Wait: proto.Failure_CAUSE_WAIT, fault.Peer: proto.Failure_CAUSE_PEER}
+var causes = map[fault.Cause]proto.Failure_Cause{fault.Wait: proto.Failure_CAUSE_WAIT,
+	fault.Peer: proto.Failure_CAUSE_PEER}
 
 // FailureToProto gives a failure the form in which it crosses gRPC.
 func FailureToProto(f fault.Failure) *proto.Failure {

@@ -26,7 +26,8 @@ func TestBucketsCrossGRPC(t *testing.T) {
 				TableRows: n.Draw(t, "rows"), Width: n.Draw(t, "width"), Capacity: n.Draw(t, "capacity"),
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "spans") {
-				specs[i].Parameters = append(specs[i].Parameters, tensor.Span{Parameter: n.Draw(t, "k"), Offset: n.Draw(t, "at"), Elements: n.Draw(t, "length")})
+				specs[i].Parameters = append(specs[i].Parameters,
+					tensor.Span{Parameter: n.Draw(t, "k"), Offset: n.Draw(t, "at"), Elements: n.Draw(t, "length")})
 			}
 		}
 		if d := cmp.Diff(specs, BucketsFromProto(BucketsToProto(specs))); d != "" {
@@ -53,8 +54,10 @@ func TestPartsCrossGRPC(t *testing.T) {
 		p := sdk.Part{
 			Kind: sdk.Kind(word.Draw(t, "kind")), Key: word.Draw(t, "key"),
 			Serves: sdk.Service(word.Draw(t, "serves")), Needs: sdk.Service(word.Draw(t, "needs")),
-			Timing: rapid.SampledFrom([]sdk.Timing{0, sdk.OnArrival, sdk.OnLastArrival}).Draw(t, "timing"), Computes: word.Draw(t, "computes"), Answers: sdk.Answers(word.Draw(t, "answers")),
-			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"), Protocol: rapid.Bool().Draw(t, "protocol"),
+			Timing:   rapid.SampledFrom([]sdk.Timing{0, sdk.OnArrival, sdk.OnLastArrival}).Draw(t, "timing"),
+			Computes: word.Draw(t, "computes"), Answers: sdk.Answers(word.Draw(t, "answers")),
+			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"),
+			Protocol:    rapid.Bool().Draw(t, "protocol"),
 			RanksDiffer: rapid.Bool().Draw(t, "ranks differ"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "links") {
@@ -62,7 +65,8 @@ func TestPartsCrossGRPC(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "settings") {
 			p.Settings = append(p.Settings, sdk.Setting{
-				Name: word.Draw(t, "name"), Type: word.Draw(t, "type"), Default: []byte(word.Draw(t, "default")), Doc: word.Draw(t, "doc"),
+				Name: word.Draw(t, "name"), Type: word.Draw(t, "type"), Default: []byte(word.Draw(t, "default")),
+				Doc: word.Draw(t, "doc"),
 			})
 		}
 		if d := cmp.Diff(p, PartFromProto(PartToProto(p)), cmpopts.IgnoreUnexported(sdk.Part{})); d != "" {
@@ -75,13 +79,16 @@ func TestModelsCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<31-1)
 		flag := rapid.Bool()
-		m := layout.Model{FeatureGradient: flag.Draw(t, "gradient"), Steps: flag.Draw(t, "steps"), Evaluates: flag.Draw(t, "evaluates"), Inputs: sdk.InputSpec{
-			Rows: n.Draw(t, "rows"), Features: n.Draw(t, "features"), Classes: n.Draw(t, "classes"), Targets: 1 + n.Draw(t, "targets"),
-			Tables: rapid.SliceOfN(n, 0, 3).Draw(t, "tables"), LookedUp: n.Draw(t, "looked up"),
-		}}
+		m := layout.Model{FeatureGradient: flag.Draw(t, "gradient"), Steps: flag.Draw(t, "steps"),
+			Evaluates: flag.Draw(t, "evaluates"), Inputs: sdk.InputSpec{
+				Rows: n.Draw(t, "rows"), Features: n.Draw(t, "features"), Classes: n.Draw(t, "classes"),
+				Targets: 1 + n.Draw(t, "targets"),
+				Tables:  rapid.SliceOfN(n, 0, 3).Draw(t, "tables"), LookedUp: n.Draw(t, "looked up"),
+			}}
 		for range rapid.IntRange(0, 3).Draw(t, "parameters") {
 			m.Parameters = append(m.Parameters, sdk.ParameterSpec{
-				Name: rapid.String().Draw(t, "name"), Shape: rapid.SliceOfN(n, 0, 3).Draw(t, "shape"), Sparse: rapid.Bool().Draw(t, "sparse"),
+				Name: rapid.String().Draw(t, "name"), Shape: rapid.SliceOfN(n, 0, 3).Draw(t, "shape"),
+				Sparse: rapid.Bool().Draw(t, "sparse"),
 			})
 		}
 		if d := cmp.Diff(m, ModelFromProto(ModelToProto(m)), cmpopts.EquateEmpty()); d != "" {
@@ -113,13 +120,15 @@ func TestPartitionsCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<62)
 		p := &batches.Partition{
-			Samples: n.Draw(t, "samples"), Batches: n.Draw(t, "batches"), Dropped: n.Draw(t, "dropped"), HeldOut: n.Draw(t, "held out"),
+			Samples: n.Draw(t, "samples"), Batches: n.Draw(t, "batches"), Dropped: n.Draw(t, "dropped"),
+			HeldOut:    n.Draw(t, "held out"),
 			OwnBatches: rapid.Bool().Draw(t, "own"), Streamed: rapid.Bool().Draw(t, "streamed"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "shares") {
 			p.Shares = append(p.Shares, batches.Share{
 				Batches: n.Draw(t, "batches"), Samples: n.Draw(t, "samples"), DistinctRows: n.Draw(t, "rows"),
-				BatchSamples: n.Draw(t, "largest"), BatchIndices: n.Draw(t, "indices"), HeldOutBatches: n.Draw(t, "held out"),
+				BatchSamples: n.Draw(t, "largest"), BatchIndices: n.Draw(t, "indices"),
+				HeldOutBatches: n.Draw(t, "held out"),
 			})
 		}
 		if d := cmp.Diff(p, PartitionFromProto(PartitionToProto(p))); d != "" {
@@ -130,7 +139,8 @@ func TestPartitionsCrossGRPC(t *testing.T) {
 
 func TestPeersCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := process.Peer{Name: rapid.String().Draw(t, "name"), Address: rapid.String().Draw(t, "address"), Protocol: rapid.Bool().Draw(t, "protocol")}
+		p := process.Peer{Name: rapid.String().Draw(t, "name"), Address: rapid.String().Draw(t, "address"),
+			Protocol: rapid.Bool().Draw(t, "protocol")}
 		if got := PeerFromProto(PeerToProto(p)); got != p {
 			t.Fatalf("%+v became %+v", p, got)
 		}

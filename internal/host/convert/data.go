@@ -34,8 +34,9 @@ func PartitionFromProto(p *proto.PartitionReply) *batches.Partition {
 func ShareToProto(s batches.Share) *proto.Share {
 	return &proto.Share{
 		Batches: int64(s.Batches), Samples: int64(s.Samples), DistinctRows: int64(s.DistinctRows),
-		BatchSamples: int64(s.BatchSamples), BatchIndices: int64(s.BatchIndices), HeldOutBatches: int64(s.HeldOutBatches),
-		TargetWidth: int64(s.TargetWidth),
+		BatchSamples: int64(s.BatchSamples), BatchIndices: int64(s.BatchIndices),
+		HeldOutBatches: int64(s.HeldOutBatches),
+		TargetWidth:    int64(s.TargetWidth),
 	}
 }
 
@@ -43,8 +44,9 @@ func ShareToProto(s batches.Share) *proto.Share {
 func ShareFromProto(s *proto.Share) batches.Share {
 	return batches.Share{
 		Batches: int(s.GetBatches()), Samples: int(s.GetSamples()), DistinctRows: int(s.GetDistinctRows()),
-		BatchSamples: int(s.GetBatchSamples()), BatchIndices: int(s.GetBatchIndices()), HeldOutBatches: int(s.GetHeldOutBatches()),
-		TargetWidth: int(s.GetTargetWidth()),
+		BatchSamples: int(s.GetBatchSamples()), BatchIndices: int(s.GetBatchIndices()),
+		HeldOutBatches: int(s.GetHeldOutBatches()),
+		TargetWidth:    int(s.GetTargetWidth()),
 	}
 }
 

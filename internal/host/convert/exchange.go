@@ -34,7 +34,8 @@ func exchangeFromProto(x *proto.Exchange) (record.Piece, error) {
 		Bucket: int(x.GetBucket()), Number: int(x.GetNumber()), Root: int(x.GetRoot()), Edges: x.GetEdges(),
 	}
 	if _, ok := record.Operations[out.Operation]; !ok {
-		return nil, fmt.Errorf("an exchange over link %s that cannot be: there is no operation %d", quote.Word(x.GetLink()), out.Operation)
+		return nil, fmt.Errorf("an exchange over link %s that cannot be: there is no operation %d",
+			quote.Word(x.GetLink()), out.Operation)
 	}
 	var err error
 	if out.Sent, err = sliceFromProto(x.GetSent()); err == nil {
@@ -44,12 +45,15 @@ func exchangeFromProto(x *proto.Exchange) (record.Piece, error) {
 }
 
 func sliceToProto(s *record.Slice) *proto.Slice {
-	return &proto.Slice{Values: slices.Clone(tensor.Float32Bytes(s.Values)), Rows: slices.Clone(s.Rows), Until: int64(s.Until)}
+	return &proto.Slice{Values: slices.Clone(tensor.Float32Bytes(s.Values)), Rows: slices.Clone(s.Rows),
+		Until: int64(s.Until)}
 }
 
 func sliceFromProto(s *proto.Slice) (record.Slice, error) {
 	if n := len(s.GetValues()) + 4*len(s.GetRows()); n > checked.SliceBytes {
-		return record.Slice{}, fmt.Errorf("a slice of an exchange that cannot be: it has %d bytes, but must have %d at most", n, checked.SliceBytes)
+		return record.Slice{},
+			fmt.Errorf("a slice of an exchange that cannot be: it has %d bytes, but must have %d at most", n,
+				checked.SliceBytes)
 	}
 	values, err := ValuesFromBytes(s.GetValues())
 	return record.Slice{Values: values, Rows: s.GetRows(), Until: int(s.GetUntil())}, err

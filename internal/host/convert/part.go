@@ -14,7 +14,8 @@ var timings = map[sdk.Timing]proto.Timing{
 func PartToProto(p sdk.Part) *proto.PartDescription {
 	out := &proto.PartDescription{
 		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),
-		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum, Protocol: p.Protocol, Adds: p.Adds,
+		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum,
+		Protocol: p.Protocol, Adds: p.Adds,
 		RanksDiffer: p.RanksDiffer, Answers: string(p.Answers),
 		Targets:    string(p.Targets),
 		Stochastic: p.Stochastic, SmallestBatch: int64(p.SmallestBatch),
@@ -23,7 +24,8 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 		out.Links = append(out.Links, string(link))
 	}
 	for _, s := range p.Settings {
-		out.Settings = append(out.Settings, &proto.SettingDescription{Name: s.Name, Type: s.Type, DefaultJson: s.Default, Doc: s.Doc})
+		out.Settings = append(out.Settings,
+			&proto.SettingDescription{Name: s.Name, Type: s.Type, DefaultJson: s.Default, Doc: s.Doc})
 	}
 	return out
 }
@@ -31,8 +33,10 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 // PartFromProto is the inverse of PartToProto. What builds the part stays in its plugin.
 func PartFromProto(d *proto.PartDescription) sdk.Part {
 	out := sdk.Part{
-		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()), Needs: sdk.Service(d.GetNeeds()),
-		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(), Adds: d.GetAdds(),
+		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()),
+		Needs:    sdk.Service(d.GetNeeds()),
+		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(),
+		Adds:        d.GetAdds(),
 		RanksDiffer: d.GetRanksDiffer(), Answers: sdk.Answers(d.GetAnswers()),
 		Targets:    sdk.TargetKind(d.GetTargets()),
 		Stochastic: d.GetStochastic(), SmallestBatch: int(d.GetSmallestBatch()),
@@ -46,7 +50,8 @@ func PartFromProto(d *proto.PartDescription) sdk.Part {
 		out.Links = append(out.Links, sdk.Link(link))
 	}
 	for _, s := range d.GetSettings() {
-		out.Settings = append(out.Settings, sdk.Setting{Name: s.GetName(), Type: s.GetType(), Default: s.GetDefaultJson(), Doc: s.GetDoc()})
+		out.Settings = append(out.Settings,
+			sdk.Setting{Name: s.GetName(), Type: s.GetType(), Default: s.GetDefaultJson(), Doc: s.GetDoc()})
 	}
 	return out
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-var passes = map[record.Pass]proto.Pass{record.WarmUp: proto.Pass_PASS_WARM_UP, record.Measured: proto.Pass_PASS_MEASURED}
+var passes = map[record.Pass]proto.Pass{record.WarmUp: proto.Pass_PASS_WARM_UP,
+	record.Measured: proto.Pass_PASS_MEASURED}
 
 // PassToProto gives a pass the form in which it crosses gRPC.
 func PassToProto(p record.Pass) proto.Pass { return passes[p] }
@@ -30,13 +31,19 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 	out := &proto.CollectReply{}
 	switch p := piece.(type) {
 	case *record.Series:
-		out.Piece = &proto.CollectReply_Series{Series: &proto.Series{Type: p.Type, Name: p.Name, Measurements: p.Measurements.Bytes()}}
+		out.Piece = &proto.CollectReply_Series{
+			Series: &proto.Series{Type: p.Type, Name: p.Name, Measurements: p.Measurements.Bytes()},
+		}
 	case *record.Counter:
 		out.Piece = &proto.CollectReply_Counter{Counter: &proto.Counter{Head: headToProto(p.Head), Value: p.Value}}
 	case *record.Gauge:
-		out.Piece = &proto.CollectReply_Gauge{Gauge: &proto.Gauge{Head: headToProto(p.Head), Observations: p.Observations.Bytes()}}
+		out.Piece = &proto.CollectReply_Gauge{
+			Gauge: &proto.Gauge{Head: headToProto(p.Head), Observations: p.Observations.Bytes()},
+		}
 	case *record.Histogram:
-		out.Piece = &proto.CollectReply_Histogram{Histogram: &proto.Histogram{Head: headToProto(p.Head), Bounds: p.Bounds, Counts: p.Counts, Nan: p.NaN}}
+		out.Piece = &proto.CollectReply_Histogram{
+			Histogram: &proto.Histogram{Head: headToProto(p.Head), Bounds: p.Bounds, Counts: p.Counts, Nan: p.NaN},
+		}
 	case record.Facts:
 		out.Piece = &proto.CollectReply_Facts{Facts: &proto.Facts{Values: p}}
 	case record.Losses:
@@ -47,13 +54,15 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 		out.Piece = &proto.CollectReply_Evaluation{Evaluation: evaluationToProto(p)}
 	case *record.NonFinite:
 		out.Piece = &proto.CollectReply_NonFinite{NonFinite: &proto.NonFinite{
-			Epoch: p.Epoch, Batch: p.Batch, Loss: p.Loss, Losses: p.Losses, Parameter: p.Parameter, Gradient: p.Gradient,
+			Epoch: p.Epoch, Batch: p.Batch, Loss: p.Loss, Losses: p.Losses, Parameter: p.Parameter,
+			Gradient: p.Gradient,
 		}}
 	case *record.Replica:
 		out.Piece = &proto.CollectReply_Replica{Replica: &proto.Replica{Checksums: p.Checksums}}
 	case *record.Summary:
 		out.Piece = &proto.CollectReply_Parameter{Parameter: &proto.ParameterSummary{
-			Name: p.Name, Elements: int64(p.Elements), DeltaSum: p.DeltaSum, DeltaSumsq: p.DeltaSumSq, DeltaHead: p.DeltaHead, Head: p.Head,
+			Name: p.Name, Elements: int64(p.Elements), DeltaSum: p.DeltaSum, DeltaSumsq: p.DeltaSumSq,
+			DeltaHead: p.DeltaHead, Head: p.Head,
 		}}
 	case *record.Exchange:
 		out.Piece = &proto.CollectReply_Exchange{Exchange: exchangeToProto(p)}
@@ -88,7 +97,8 @@ func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 	case *proto.CollectReply_NonFinite:
 		q := p.NonFinite
 		return &record.NonFinite{
-			Epoch: q.GetEpoch(), Batch: q.GetBatch(), Loss: q.GetLoss(), Losses: q.GetLosses(), Parameter: q.GetParameter(), Gradient: q.GetGradient(),
+			Epoch: q.GetEpoch(), Batch: q.GetBatch(), Loss: q.GetLoss(), Losses: q.GetLosses(),
+			Parameter: q.GetParameter(), Gradient: q.GetGradient(),
 		}, nil
 	case *proto.CollectReply_Replica:
 		return &record.Replica{Checksums: p.Replica.GetChecksums()}, nil
@@ -120,13 +130,15 @@ func WorkToProto(w *record.Work) *proto.Work {
 
 // WorkFromProto is the inverse of WorkToProto; nil becomes none.
 func WorkFromProto(w *proto.Work) record.Work {
-	return record.Work{StartNS: w.GetStartNs(), EndNS: w.GetEndNs(), EvaluatedNS: w.GetEvaluatedNs(), Samples: w.GetSamples()}
+	return record.Work{StartNS: w.GetStartNs(), EndNS: w.GetEndNs(), EvaluatedNS: w.GetEvaluatedNs(),
+		Samples: w.GetSamples()}
 }
 
 func seriesFromProto(s *proto.Series) (record.Piece, error) {
 	measurements, err := packed.ChunkOf[packed.Measurement](s.GetMeasurements())
 	if err != nil {
-		return nil, fmt.Errorf("a series %s, %s that cannot be: %w", quote.Word(s.GetType()), quote.Word(s.GetName()), err)
+		return nil, fmt.Errorf("a series %s, %s that cannot be: %w", quote.Word(s.GetType()), quote.Word(s.GetName()),
+			err)
 	}
 	return &record.Series{Type: s.GetType(), Name: s.GetName(), Measurements: measurements}, nil
 }
@@ -157,7 +169,8 @@ func evaluationFromProto(e *proto.Evaluation) (record.Piece, error) {
 		out.Correct = new(int(e.GetCorrect()))
 	}
 	for i, bin := range e.GetBins() {
-		out.Bins = append(out.Bins, record.Bin{Bin: bin, Positives: e.GetPositives()[i], Negatives: e.GetNegatives()[i]})
+		out.Bins = append(out.Bins,
+			record.Bin{Bin: bin, Positives: e.GetPositives()[i], Negatives: e.GetNegatives()[i]})
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,9 +24,11 @@ func anyPiece(t *rapid.T) record.Piece {
 			var list packed.List[packed.Measurement]
 			for range rapid.IntRange(1, 3).Draw(t, "measurements") {
 				small := rapid.Int64Range(-1<<61, 1<<61)
-				list.Add(packed.Measurement{A: small.Draw(t, "a"), B: small.Draw(t, "b"), StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")})
+				list.Add(packed.Measurement{A: small.Draw(t, "a"), B: small.Draw(t, "b"),
+					StartNS: small.Draw(t, "start"), DurationNS: small.Draw(t, "duration")})
 			}
-			return &record.Series{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"), Measurements: list.Chunks()[0]}
+			return &record.Series{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"),
+				Measurements: list.Chunks()[0]}
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece {
 			return &record.Counter{Head: anyHead(t), Value: rapid.Int64Range(0, metric.MostCount).Draw(t, "value")}
@@ -52,18 +55,21 @@ func anyPiece(t *rapid.T) record.Piece {
 		rapid.Custom(func(t *rapid.T) record.Piece { return record.Losses(floats.Draw(t, "losses")) }),
 		rapid.Custom(func(t *rapid.T) record.Piece { return anyWork(t) }),
 		rapid.Custom(func(t *rapid.T) record.Piece {
-			e := &record.Evaluation{Epoch: int(rapid.Int32().Draw(t, "epoch")), Samples: rapid.Int().Draw(t, "samples"), LossSum: x.Draw(t, "sum")}
+			e := &record.Evaluation{Epoch: int(rapid.Int32().Draw(t, "epoch")), Samples: rapid.Int().Draw(t, "samples"),
+				LossSum: x.Draw(t, "sum")}
 			if rapid.Bool().Draw(t, "classified") {
 				e.Correct = new(rapid.Int().Draw(t, "correct"))
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "bins") {
-				e.Bins = append(e.Bins, record.Bin{Bin: rapid.Int32().Draw(t, "bin"), Positives: n.Draw(t, "positives"), Negatives: n.Draw(t, "negatives")})
+				e.Bins = append(e.Bins, record.Bin{Bin: rapid.Int32().Draw(t, "bin"), Positives: n.Draw(t, "positives"),
+					Negatives: n.Draw(t, "negatives")})
 			}
 			return e
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece {
 			return &record.NonFinite{
-				Epoch: n.Draw(t, "epoch"), Batch: n.Draw(t, "batch"), Loss: x.Draw(t, "loss"), Losses: n.Draw(t, "losses"),
+				Epoch: n.Draw(t, "epoch"), Batch: n.Draw(t, "batch"), Loss: x.Draw(t, "loss"),
+				Losses:    n.Draw(t, "losses"),
 				Parameter: text.Draw(t, "parameter"), Gradient: text.Draw(t, "gradient"),
 			}
 		}),
@@ -72,21 +78,26 @@ func anyPiece(t *rapid.T) record.Piece {
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece {
 			return &record.Summary{
-				Name: text.Draw(t, "name"), Elements: rapid.Int().Draw(t, "elements"), DeltaSum: x.Draw(t, "sum"), DeltaSumSq: x.Draw(t, "squares"),
-				DeltaHead: floats.Draw(t, "change"), Head: floats.Draw(t, "head"),
+				Name: text.Draw(t, "name"), Elements: rapid.Int().Draw(t, "elements"), DeltaSum: x.Draw(t, "sum"),
+				DeltaSumSq: x.Draw(t, "squares"),
+				DeltaHead:  floats.Draw(t, "change"), Head: floats.Draw(t, "head"),
 			}
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece {
 			small := rapid.Int32Range(0, 1<<30)
 			slice := func(name string) record.Slice {
 				return record.Slice{
-					Values: rapid.SliceOfN(rapid.Float32(), 0, 512).Draw(t, name), Rows: rapid.SliceOfN(rapid.Int32(), 0, 512).Draw(t, name+" rows"),
-					Until: rapid.Int().Draw(t, name+" until"),
+					Values: rapid.SliceOfN(rapid.Float32(), 0, 512).Draw(t, name),
+					Rows:   rapid.SliceOfN(rapid.Int32(), 0, 512).Draw(t, name+" rows"),
+					Until:  rapid.Int().Draw(t, name+" until"),
 				}
 			}
 			return &record.Exchange{
-				Link: text.Draw(t, "link"), Operation: record.Operation(rapid.IntRange(1, len(record.Operations)).Draw(t, "operation")), Batch: n.Draw(t, "batch"),
-				Bucket: int(small.Draw(t, "bucket")), Number: int(small.Draw(t, "number")), Root: int(small.Draw(t, "root")), Sent: slice("sent"), Got: slice("got"),
+				Link:      text.Draw(t, "link"),
+				Operation: record.Operation(rapid.IntRange(1, len(record.Operations)).Draw(t, "operation")),
+				Batch:     n.Draw(t, "batch"),
+				Bucket:    int(small.Draw(t, "bucket")), Number: int(small.Draw(t, "number")),
+				Root: int(small.Draw(t, "root")), Sent: slice("sent"), Got: slice("got"),
 			}
 		}),
 		rapid.Custom(func(t *rapid.T) record.Piece {
@@ -98,12 +109,14 @@ func anyPiece(t *rapid.T) record.Piece {
 
 func anyHead(t *rapid.T) metric.Head {
 	text := rapid.StringN(0, 8, 32)
-	return metric.Head{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"), Unit: rapid.SampledFrom([]string{"1", "B", "%", "µs/row"}).Draw(t, "unit")}
+	return metric.Head{Type: text.Draw(t, "type"), Name: text.Draw(t, "name"),
+		Unit: rapid.SampledFrom([]string{"1", "B", "%", "µs/row"}).Draw(t, "unit")}
 }
 
 func anyWork(t *rapid.T) *record.Work {
 	n := rapid.Int64()
-	return &record.Work{StartNS: n.Draw(t, "start"), EndNS: n.Draw(t, "end"), EvaluatedNS: n.Draw(t, "evaluated"), Samples: n.Draw(t, "samples")}
+	return &record.Work{StartNS: n.Draw(t, "start"), EndNS: n.Draw(t, "end"), EvaluatedNS: n.Draw(t, "evaluated"),
+		Samples: n.Draw(t, "samples")}
 }
 
 // crossed is a message after it was encoded and decoded.
@@ -125,7 +138,8 @@ func TestPiecesCrossGRPC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(piece, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(packed.Chunk[packed.Measurement]{}, packed.Chunk[packed.Observation]{})); d != "" {
+		if d := cmp.Diff(piece, got, cmpopts.EquateEmpty(),
+			cmp.AllowUnexported(packed.Chunk[packed.Measurement]{}, packed.Chunk[packed.Observation]{})); d != "" {
 			t.Fatal(d)
 		}
 	})
@@ -145,9 +159,11 @@ func TestWorkCrossesGRPC(t *testing.T) {
 
 func TestPassesCrossGRPC(t *testing.T) {
 	for _, p := range []record.Pass{record.NoPass, record.WarmUp, record.Measured} {
-		if got := PassFromProto(PassToProto(p)); got != p {
-			t.Errorf("pass %d became %d", p, got)
-		}
+		t.Run(fmt.Sprint(p), func(t *testing.T) {
+			if got := PassFromProto(PassToProto(p)); got != p {
+				t.Errorf("pass %d became %d", p, got)
+			}
+		})
 	}
 }
 
@@ -159,7 +175,8 @@ func TestWhatIsNoPiece(t *testing.T) {
 			Series: &proto.Series{Type: "a", Name: "b", Measurements: []byte{0, 0, 0xff}},
 		}},
 		`a series "\x1b[31m", "" that cannot be: measurement 0 has a number beyond 2^61`: {Piece: &proto.CollectReply_Series{
-			Series: &proto.Series{Type: "\x1b[31m", Measurements: []byte{7 << 5, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}},
+			Series: &proto.Series{Type: "\x1b[31m",
+				Measurements: []byte{7 << 5, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}},
 		}},
 		"a counter a, b that cannot be: -1 must be from 0 to 2^53": {Piece: &proto.CollectReply_Counter{
 			Counter: &proto.Counter{Head: head, Value: -1},
@@ -190,7 +207,9 @@ func FuzzPieceFromProto(f *testing.F) {
 	for _, reply := range []*proto.CollectReply{
 		{Piece: &proto.CollectReply_Counter{Counter: &proto.Counter{Head: head, Value: 7}}},
 		{Piece: &proto.CollectReply_Gauge{Gauge: &proto.Gauge{Head: head, Observations: []byte{0, 2 << 2, 0xc0, 0}}}},
-		{Piece: &proto.CollectReply_Histogram{Histogram: &proto.Histogram{Head: head, Bounds: []float64{1, 2}, Counts: []int64{3, 4, 5}, Nan: 6}}},
+		{Piece: &proto.CollectReply_Histogram{
+			Histogram: &proto.Histogram{Head: head, Bounds: []float64{1, 2}, Counts: []int64{3, 4, 5}, Nan: 6},
+		}},
 		{Piece: &proto.CollectReply_Facts{Facts: &proto.Facts{Values: map[string]string{"dropped": "3"}}}},
 		{Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", Measurements: []byte{0, 0}}}},
 	} {
@@ -213,7 +232,8 @@ func FuzzPieceFromProto(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v is refused the second time: %v", piece, err)
 		}
-		options := cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), cmp.AllowUnexported(packed.Chunk[packed.Measurement]{}, packed.Chunk[packed.Observation]{})}
+		options := cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateNaNs(),
+			cmp.AllowUnexported(packed.Chunk[packed.Measurement]{}, packed.Chunk[packed.Observation]{})}
 		if d := cmp.Diff(piece, again, options); d != "" {
 			t.Fatal(d)
 		}

@@ -134,7 +134,8 @@ func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
 
 // partitionStream reads all of a stream once and then loads what is held out.
 func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Partition, error) {
-	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, wanted: r.wanted, size: req.BatchSize, process: r.Process}
+	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, wanted: r.wanted, size: req.BatchSize,
+		process: r.Process}
 	r.Closes(r.Title()+", with its readers,", r.stream)
 	start := comm.Now()
 	if err := r.stream.scan(&r.stepNS); err != nil {

@@ -34,10 +34,14 @@ func TestErrorsOfDataNameThePart(t *testing.T) {
 		{failing{errors.New(long)}, "data tape, Load: " + long[:2000] + "... (1048576 bytes)"},
 		{hosttest.Loaded{Samples: &sdk.Samples{}}, "data tape: the data holds no samples"},
 		{hosttest.Loaded{Samples: far}, "data tape: sample 1: target 10 is outside the model's classes of 0 to 9"},
-		{hosttest.Loaded{Samples: spelled}, `data tape: sample 1 (a\x1b\n): target 10 is outside the model's classes of 0 to 9`},
-		{hosttest.Loaded{Samples: short}, "data tape: batch 0 of the data has 4 samples; it must have one at least, and at most the 3 that are left of 3"},
+		{hosttest.Loaded{Samples: spelled},
+			`data tape: sample 1 (a\x1b\n): target 10 is outside the model's classes of 0 to 9`},
+		{hosttest.Loaded{Samples: short},
+			"data tape: batch 0 of the data has 4 samples; it must have one at least, and at most the 3 that are left of 3"},
 	} {
-		parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return c.data, nil })}
+		parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {
+			return c.data, nil
+		})}
 		r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
 			Name: "data", Part: hosttest.Choice("data", "tape"),
 		}), sdk.DataEnv{})

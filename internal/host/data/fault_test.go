@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -35,9 +36,15 @@ func TestStreamsThatFailLater(t *testing.T) {
 				d.All.Append([]int64{1, 2}, 0)
 			}
 		},
-		"data tape, Skip at sample 0: the tape is torn":                                    func(d *hosttest.Tape) { d.OnSkip = func() error { return hosttest.ErrTape } },
-		"data tape, Open: the tape is torn":                                                func(d *hosttest.Tape) { d.OnOpen = func() error { return hosttest.ErrTape } },
-		"data tape: sample 0 (a tape): target -1 is outside the model's classes of 0 to 9": func(d *hosttest.Tape) { d.All.Targets[0] = -1 },
+		"data tape, Skip at sample 0: the tape is torn": func(d *hosttest.Tape) {
+			d.OnSkip = func() error { return hosttest.ErrTape }
+		},
+		"data tape, Open: the tape is torn": func(d *hosttest.Tape) {
+			d.OnOpen = func() error { return hosttest.ErrTape }
+		},
+		"data tape: sample 0 (a tape): target -1 is outside the model's classes of 0 to 9": func(d *hosttest.Tape) {
+			d.All.Targets[0] = -1
+		},
 	} {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		t.Cleanup(func() { d.Returned(t) })
@@ -145,10 +152,12 @@ func TestTrainerEndsInTheMiddle(t *testing.T) {
 		t.Error("a trainer that ended gets batches")
 	}
 	for _, rank := range []int{0, 2} {
-		for range 100 {
-			_, err := takers[rank].Batches.Next()
-			hosttest.Must(t, err)
-		}
+		t.Run(fmt.Sprint(rank), func(t *testing.T) {
+			for range 100 {
+				_, err := takers[rank].Batches.Next()
+				hosttest.Must(t, err)
+			}
+		})
 	}
 	if len(r.Events.Failures) > 0 {
 		t.Errorf("it tells of %v", hosttest.Failure(t, r.Process))

@@ -37,7 +37,9 @@ func countShares(batches int, sets [][]int) (counts []int, dropped int, err erro
 			least = min(least, counts[t])
 		}
 		if least == 0 {
-			return nil, 0, fmt.Errorf("too few batches (%d) for %d trainers: each needs at least one; lower the batch size or the count of trainers", batches, trainers)
+			return nil, 0,
+				fmt.Errorf("too few batches (%d) for %d trainers: each needs at least one; lower the batch size or the count of trainers",
+					batches, trainers)
 		}
 		for _, t := range set {
 			dropped += counts[t] - least

@@ -39,16 +39,18 @@ func TestPartitionBatches(t *testing.T) {
 		"too few for one": {3, [][]int{{0, 1}, {2, 3}}, nil, 0, "too few batches (3) for 4 trainers"},
 		"none":            {0, [][]int{{0}}, nil, 0, "too few batches (0)"},
 	} {
-		shares, dropped, err := partitionBatches(hosttest.Numbered(c.batches), c.sets)
-		if c.err != "" {
-			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s: %v, want %q", name, err, c.err)
+		t.Run(name, func(t *testing.T) {
+			shares, dropped, err := partitionBatches(hosttest.Numbered(c.batches), c.sets)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%s: %v, want %q", name, err, c.err)
+				}
+				return
 			}
-			continue
-		}
-		if d := cmp.Diff(c.want, numbers(shares)); err != nil || d != "" || dropped != c.dropped {
-			t.Errorf("%s: %v, %d dropped, %s", name, err, dropped, d)
-		}
+			if d := cmp.Diff(c.want, numbers(shares)); err != nil || d != "" || dropped != c.dropped {
+				t.Errorf("%s: %v, %d dropped, %s", name, err, dropped, d)
+			}
+		})
 	}
 }
 
@@ -86,7 +88,8 @@ func TestPartitionBatchesLaws(t *testing.T) {
 			}
 			for _, trainer := range set {
 				if len(shares[trainer]) != least {
-					t.Fatalf("trainer %d of set %v has %d batches, the poorest %d", trainer, set, len(shares[trainer]), least)
+					t.Fatalf("trainer %d of set %v has %d batches, the poorest %d", trainer, set, len(shares[trainer]),
+						least)
 				}
 			}
 		}

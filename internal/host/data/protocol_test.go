@@ -41,9 +41,11 @@ func tape(s *sdk.Samples) func(*protocoltest.Part, wire.Header) error {
 				cut = binary.LittleEndian.AppendUint64(cut, uint64(n))
 			}
 			for role, list := range map[uint8][]byte{
-				protocoltest.LoadedIndices: tensor.Int64Bytes(s.Indices), protocoltest.LoadedOffsets: tensor.Int64Bytes(s.Offsets),
-				protocoltest.LoadedFeatures: tensor.Float32Bytes(s.Features), protocoltest.LoadedTargets: tensor.Int64Bytes(s.Targets),
-				protocoltest.Batches: cut,
+				protocoltest.LoadedIndices:  tensor.Int64Bytes(s.Indices),
+				protocoltest.LoadedOffsets:  tensor.Int64Bytes(s.Offsets),
+				protocoltest.LoadedFeatures: tensor.Float32Bytes(s.Features),
+				protocoltest.LoadedTargets:  tensor.Int64Bytes(s.Targets),
+				protocoltest.Batches:        cut,
 			} {
 				if len(list) == 0 {
 					continue
@@ -58,11 +60,15 @@ func tape(s *sdk.Samples) func(*protocoltest.Part, wire.Header) error {
 }
 
 // beside makes the role of data in a companion, which take is.
-func beside(t *testing.T, timeout time.Duration, take func(*protocoltest.Part, wire.Header) error) (*Role, process.Peer, *protocoltest.Part) {
+func beside(t *testing.T, timeout time.Duration, take func(*protocoltest.Part,
+	wire.Header) error) (*Role, process.Peer, *protocoltest.Part) {
 	t.Helper()
 	dir := hosttest.Folder(t)
 	part, peer := protocoltest.NewPart(t, dir, "data.part", take)
-	return NewBeside(hosttest.Process(t, dir, nil, process.Config{Name: "data", Part: hosttest.Choice("data", "tape"), Timeout: timeout}), batches.Wanted{}), peer, part
+	return NewBeside(hosttest.Process(t, dir, nil,
+			process.Config{Name: "data", Part: hosttest.Choice("data", "tape"), Timeout: timeout}), batches.Wanted{}),
+		peer,
+		part
 }
 
 // Data in a companion is shared out as it is in a process of psbench, and gets its limits; the link ends
@@ -82,39 +88,43 @@ func TestPartsLoad(t *testing.T) {
 		"batches of its own":  {cut, in},
 		"numbers":             {numbers, sdk.InputSpec{Features: 2, Classes: 10}},
 	} {
-		limits := make(chan []int64, 1)
-		load := tape(c.samples)
-		r, peer, part := beside(t, hosttest.Patience, func(p *protocoltest.Part, h wire.Header) error {
-			if h.Op == protocoltest.Load {
-				limits <- append([]int64(nil), tensor.ViewInt64(p.Of(protocoltest.Limits, 0))...)
+		t.Run(name, func(t *testing.T) {
+			limits := make(chan []int64, 1)
+			load := tape(c.samples)
+			r, peer, part := beside(t, hosttest.Patience, func(p *protocoltest.Part, h wire.Header) error {
+				if h.Op == protocoltest.Load {
+					limits <- append([]int64(nil), tensor.ViewInt64(p.Of(protocoltest.Limits, 0))...)
+				}
+				return load(p, h)
+			})
+			req := request(c.in, 2, 2)
+			req.Part = peer
+			got, err := r.Partition(req)
+			hosttest.Must(t, err)
+			if d := cmp.Diff([]int64{int64(c.in.Rows), int64(c.in.Features), int64(c.in.Classes), int64(c.in.Targets),
+				0}, <-limits); d != "" {
+				t.Errorf("%s, limits: %s", name, d)
 			}
-			return load(p, h)
+			own, _ := dataOf(t, hosttest.Loaded{Samples: c.samples}, "unix", hosttest.Patience, 2)
+			req.Part = process.Peer{}
+			want, err := own.Partition(req)
+			hosttest.Must(t, err)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			for what, lists := range map[string][2][][]sdk.Batch{"shares": {own.shares, r.shares},
+				"held out": {own.heldOut, r.heldOut}} {
+				if d := cmp.Diff(lists[0], lists[1], cmpopts.EquateEmpty()); d != "" {
+					t.Errorf("%s, %s: %s", name, what, d)
+				}
+			}
+			if r.BoundaryNS() <= 0 {
+				t.Errorf("%s: a call to the part costs %d ns", name, r.BoundaryNS())
+			}
+			if err := part.Ended(); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: the link ended with %v", name, err)
+			}
 		})
-		req := request(c.in, 2, 2)
-		req.Part = peer
-		got, err := r.Partition(req)
-		hosttest.Must(t, err)
-		if d := cmp.Diff([]int64{int64(c.in.Rows), int64(c.in.Features), int64(c.in.Classes), int64(c.in.Targets), 0}, <-limits); d != "" {
-			t.Errorf("%s, limits: %s", name, d)
-		}
-		own, _ := dataOf(t, hosttest.Loaded{Samples: c.samples}, "unix", hosttest.Patience, 2)
-		req.Part = process.Peer{}
-		want, err := own.Partition(req)
-		hosttest.Must(t, err)
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		for what, lists := range map[string][2][][]sdk.Batch{"shares": {own.shares, r.shares}, "held out": {own.heldOut, r.heldOut}} {
-			if d := cmp.Diff(lists[0], lists[1], cmpopts.EquateEmpty()); d != "" {
-				t.Errorf("%s, %s: %s", name, what, d)
-			}
-		}
-		if r.BoundaryNS() <= 0 {
-			t.Errorf("%s: a call to the part costs %d ns", name, r.BoundaryNS())
-		}
-		if err := part.Ended(); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: the link ended with %v", name, err)
-		}
 	}
 }
 
@@ -122,7 +132,9 @@ func TestPartsLoad(t *testing.T) {
 // part names that.
 func TestPartsThatLoadWrongly(t *testing.T) {
 	far := hosttest.Bags(3)
-	far.Targets[1], far.Origin = 10, func(i, position int) string { return fmt.Sprintf("row %d, position %d", i, position) }
+	far.Targets[1], far.Origin = 10, func(i, position int) string {
+		return fmt.Sprintf("row %d, position %d", i, position)
+	}
 	silent := hosttest.Bags(3)
 	silent.Targets[1] = 10
 	heldOut := hosttest.Bags(3)
@@ -145,10 +157,14 @@ func TestPartsThatLoadWrongly(t *testing.T) {
 		"data tape: the data does not hold together: 3 targets for 2 samples; each must have equally many, and one at least": {take: tape(torn)},
 		"data tape: the data holds no samples": {take: tape(&sdk.Samples{})},
 		"data: data.part answered load with 7, which must be 1 if there are held-out samples and 0 if there are none": {take: answer(wire.Header{Op: protocoltest.Load, Arg: 7})},
-		"data: data.part announced tensor 2 of role 18, which it does not have":                                       {take: answer(wire.Header{Op: protocoltest.Tensor, Flags: protocoltest.LoadedIndices, Bucket: 2})},
-		"data: data.part sent received of batch 0, bucket 0, which nobody asked for":                                  {take: answer(wire.Header{Op: protocoltest.Received})},
-		"data: data.part announced tensor 0 of role 18 in segment 9, which it was not given to write":                 {take: answer(wire.Header{Op: protocoltest.Tensor, Flags: protocoltest.LoadedIndices, Rows: 9, Arg2: 1})},
-		"data lost its link to data.part during the answer to load: EOF":                                              {take: func(*protocoltest.Part, wire.Header) error { return io.EOF }},
+		"data: data.part announced tensor 2 of role 18, which it does not have": {
+			take: answer(wire.Header{Op: protocoltest.Tensor, Flags: protocoltest.LoadedIndices, Bucket: 2}),
+		},
+		"data: data.part sent received of batch 0, bucket 0, which nobody asked for":                  {take: answer(wire.Header{Op: protocoltest.Received})},
+		"data: data.part announced tensor 0 of role 18 in segment 9, which it was not given to write": {take: answer(wire.Header{Op: protocoltest.Tensor, Flags: protocoltest.LoadedIndices, Rows: 9, Arg2: 1})},
+		"data lost its link to data.part during the answer to load: EOF": {
+			take: func(*protocoltest.Part, wire.Header) error { return io.EOF },
+		},
 		"data: data.part: load: no such file": {take: func(p *protocoltest.Part, _ wire.Header) error {
 			return p.Send(wire.Header{Op: protocoltest.Failed}, []byte("load: no such file")...)
 		}},

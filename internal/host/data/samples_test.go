@@ -22,27 +22,37 @@ func TestBatchCheck(t *testing.T) {
 		batch sdk.Batch
 		want  string
 	}{
-		"nothing":             {sdk.Batch{}, ""},
-		"no samples":          {sdk.Batch{Offsets: []int64{0}}, ""},
-		"bags":                {sdk.Batch{Indices: []int64{7, 8}, Offsets: []int64{0, 0, 2}, Targets: []int64{1, 1}}, ""},
-		"two targets each":    {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1}, Targets: []int64{1, 2}}, ""},
-		"numbers":             {sdk.Batch{Features: []float32{1, 2, 3, 4}, Targets: []int64{0, 0}}, ""},
-		"both":                {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1}, Features: []float32{1}, Targets: []int64{1}}, ""},
-		"too few targets":     {sdk.Batch{Offsets: []int64{0, 0, 0}, Targets: []int64{1}}, "1 targets for 2 samples"},
-		"uneven targets":      {sdk.Batch{Offsets: []int64{0, 0, 0}, Targets: []int64{1, 2, 3}}, "3 targets for 2 samples"},
-		"targets of nobody":   {sdk.Batch{Offsets: []int64{0}, Targets: []int64{1}}, "1 targets for 0 samples"},
-		"uneven numbers":      {sdk.Batch{Features: []float32{1, 2, 3}, Targets: []int64{0, 0}}, "3 features for 2 samples"},
-		"numbers of nobody":   {sdk.Batch{Features: []float32{1}}, "1 features for 0 samples"},
-		"indices of nobody":   {sdk.Batch{Indices: []int64{7}, Targets: []int64{1}}, "1 indices but no offsets"},
-		"a late start":        {sdk.Batch{Indices: []int64{7}, Offsets: []int64{1, 1}, Targets: []int64{1}}, "offset 0 is 1"},
-		"a fall":              {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1, 0}, Targets: []int64{1, 1}}, "offset 2 is 0"},
-		"too many indices":    {sdk.Batch{Indices: []int64{7, 8}, Offsets: []int64{0, 1}, Targets: []int64{1}}, "the last offset is 1 but there are 2 indices"},
-		"indices and no bags": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0}}, "the last offset is 0 but there are 1 indices"},
+		"nothing":    {sdk.Batch{}, ""},
+		"no samples": {sdk.Batch{Offsets: []int64{0}}, ""},
+		"bags": {sdk.Batch{Indices: []int64{7, 8}, Offsets: []int64{0, 0, 2}, Targets: []int64{1, 1}},
+			""},
+		"two targets each": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1}, Targets: []int64{1, 2}}, ""},
+		"numbers":          {sdk.Batch{Features: []float32{1, 2, 3, 4}, Targets: []int64{0, 0}}, ""},
+		"both": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1}, Features: []float32{1},
+			Targets: []int64{1}}, ""},
+		"too few targets": {sdk.Batch{Offsets: []int64{0, 0, 0}, Targets: []int64{1}}, "1 targets for 2 samples"},
+		"uneven targets": {sdk.Batch{Offsets: []int64{0, 0, 0}, Targets: []int64{1, 2, 3}},
+			"3 targets for 2 samples"},
+		"targets of nobody": {sdk.Batch{Offsets: []int64{0}, Targets: []int64{1}}, "1 targets for 0 samples"},
+		"uneven numbers": {sdk.Batch{Features: []float32{1, 2, 3}, Targets: []int64{0, 0}},
+			"3 features for 2 samples"},
+		"numbers of nobody": {sdk.Batch{Features: []float32{1}}, "1 features for 0 samples"},
+		"indices of nobody": {sdk.Batch{Indices: []int64{7}, Targets: []int64{1}}, "1 indices but no offsets"},
+		"a late start": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{1, 1}, Targets: []int64{1}},
+			"offset 0 is 1"},
+		"a fall": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0, 1, 0}, Targets: []int64{1, 1}},
+			"offset 2 is 0"},
+		"too many indices": {sdk.Batch{Indices: []int64{7, 8}, Offsets: []int64{0, 1}, Targets: []int64{1}},
+			"the last offset is 1 but there are 2 indices"},
+		"indices and no bags": {sdk.Batch{Indices: []int64{7}, Offsets: []int64{0}},
+			"the last offset is 0 but there are 1 indices"},
 	} {
-		err := batches.Check(&c.batch)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			err := batches.Check(&c.batch)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		})
 	}
 }
 
@@ -66,7 +76,9 @@ func TestValidate(t *testing.T) {
 	mixed := hosttest.Samples([][]int64{{1, 2}}, 0)
 	mixed.Features = []float32{nan}
 	tabled := hosttest.Samples([][]int64{{0, 0, 0}, {0, 0, 8}}, 0, 0)
-	tabled.Origin = func(sample, position int) string { return fmt.Sprintf("a.tsv, line %d, column %d", sample, position) }
+	tabled.Origin = func(sample, position int) string {
+		return fmt.Sprintf("a.tsv, line %d, column %d", sample, position)
+	}
 	holding := hosttest.Samples([][]int64{{1}, {2}}, 0, 0)
 	holding.HeldOut = hosttest.Samples([][]int64{{1}, {2, 10}}, 0, 0)
 	holding.HeldOut.Origin = func(int, int) string { return "test.csv, line 7" }
@@ -82,10 +94,12 @@ func TestValidate(t *testing.T) {
 	}{
 		{bags, hosttest.Samples([][]int64{{0, 9}, {}}, 0, 2), ""},
 		{numbers, hosttest.Rows(2, 1, -2, 3, math.MaxFloat32), ""},
-		{pairs, hosttest.Samples([][]int64{{1}}, 0), "sample 0: the number of targets is 1 but must be 2, one for each row"},
+		{pairs, hosttest.Samples([][]int64{{1}}, 0),
+			"sample 0: the number of targets is 1 but must be 2, one for each row"},
 		{bags, nil, "the data holds no samples"},
 		{bags, &sdk.Samples{}, "the data holds no samples"},
-		{bags, hosttest.Samples([][]int64{{1, 10}}, 0), "sample 0, position 1: index 10 is outside the embedding's range of 0 to 9"},
+		{bags, hosttest.Samples([][]int64{{1, 10}}, 0),
+			"sample 0, position 1: index 10 is outside the embedding's range of 0 to 9"},
 		{bags, hosttest.Samples([][]int64{{1}, {-1}}, 0, 0), "sample 1, position 0: index -1 is outside"},
 		{bags, named, "sample 1, position 1 (a.csv, line 7): index 10"},
 		{bags, hosttest.Samples([][]int64{{1}}, 3), "sample 0: target 3 is outside the model's classes of 0 to 2"},
@@ -99,16 +113,21 @@ func TestValidate(t *testing.T) {
 		{numbers, hosttest.Rows(2, 1, 2, 3, inf), "sample 1, position 1: the number -Inf is not finite"},
 		{both, mixed, "sample 0, position 2: the number NaN is not finite"},
 		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 0, 0}}, 0, 2), ""},
-		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 1, 0}}, 0, 0), "sample 1, position 1: index 1 is outside table 1's range of 0 to 0"},
-		{tables, hosttest.Samples([][]int64{{-1, 0, 7}}, 0), "sample 0, position 0: index -1 is outside table 0's range of 0 to 2"},
-		{tables, tabled, "sample 1, position 2 (a.tsv, line 1, column 2): index 8 is outside table 2's range of 0 to 7"},
-		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 0}}, 0, 0), "sample 1: the bag has 2 indices but must have 3, one for each of the model's tables"},
+		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 1, 0}}, 0, 0),
+			"sample 1, position 1: index 1 is outside table 1's range of 0 to 0"},
+		{tables, hosttest.Samples([][]int64{{-1, 0, 7}}, 0),
+			"sample 0, position 0: index -1 is outside table 0's range of 0 to 2"},
+		{tables, tabled,
+			"sample 1, position 2 (a.tsv, line 1, column 2): index 8 is outside table 2's range of 0 to 7"},
+		{tables, hosttest.Samples([][]int64{{2, 0, 7}, {0, 0}}, 0, 0),
+			"sample 1: the bag has 2 indices but must have 3, one for each of the model's tables"},
 		{tables, hosttest.Samples([][]int64{{2, 0, 7, 0}}, 0), "sample 0: the bag has 4 indices but must have 3"},
 		{tables, hosttest.Rows(1, 1), "sample 0 has no bag of indices but the model takes one"},
 		{bags, heldNothing, ""},
 		{bags, holding, "held-out sample 1, position 1 (test.csv, line 7): index 10 is outside"},
 		{bags, tornOut, "the held-out data does not hold together: the last offset is 5"},
-		{sdk.InputSpec{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0), "sample 1, position 0: there is index 4 but the model takes no indices"},
+		{sdk.InputSpec{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0),
+			"sample 1, position 0: there is index 4 but the model takes no indices"},
 	} {
 		err := validate(c.s, c.in, batches.Wanted{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -137,9 +156,11 @@ func TestCut(t *testing.T) {
 func TestDistinct(t *testing.T) {
 	b := hosttest.Samples([][]int64{{1, 1, 1}, {1, 0, 3}, {0, 1, 1}}, 0, 0, 0)
 	for want, tables := range map[int][]int{3: nil, 6: {2, 2, 4}} {
-		if got := batches.Distinct(&b.Batch, tables); got != want {
-			t.Errorf("with tables of %v there are %d distinct rows, want %d", tables, got, want)
-		}
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			if got := batches.Distinct(&b.Batch, tables); got != want {
+				t.Errorf("with tables of %v there are %d distinct rows, want %d", tables, got, want)
+			}
+		})
 	}
 }
 
@@ -204,8 +225,12 @@ func (cutting) Load() (*sdk.Samples, error) {
 
 func TestDataRoleDeals(t *testing.T) {
 	var env sdk.DataEnv
-	parts := []sdk.Part{sdk.NewData("cutting", struct{}{}, func(_ struct{}, e sdk.DataEnv) (sdk.Data, error) { env = e; return cutting{}, nil })}
-	p := hosttest.Process(t, hosttest.Folder(t), parts, process.Config{Name: "data", Part: hosttest.Choice("data", "cutting")})
+	parts := []sdk.Part{sdk.NewData("cutting", struct{}{}, func(_ struct{}, e sdk.DataEnv) (sdk.Data, error) {
+		env = e
+		return cutting{}, nil
+	})}
+	p := hosttest.Process(t, hosttest.Folder(t), parts,
+		process.Config{Name: "data", Part: hosttest.Choice("data", "cutting")})
 	role, err := New(p, sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7})
 	hosttest.Must(t, err)
 	if env != (sdk.DataEnv{Seed: 9, Trainers: 2, BatchSize: 7, Recorder: p.Recorder, Timeout: p.Timeout}) {
@@ -247,8 +272,10 @@ func TestTargetsAreWhatTheCriterionTakes(t *testing.T) {
 	held := floatRows(1, 0, 1)
 	held.HeldOut = floatRows(1, 0.5)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	one, three, two := sdk.InputSpec{Features: 2, Classes: 2, Outputs: 1}, sdk.InputSpec{Features: 2, Classes: 3, Outputs: 3}, sdk.InputSpec{Features: 2, Classes: 2}
-	const classes, numbers, shares, probabilities = sdk.ClassTargets, sdk.NumberTargets, sdk.ShareTargets, sdk.ProbabilityTargets
+	one, three, two := sdk.InputSpec{Features: 2, Classes: 2, Outputs: 1}, sdk.InputSpec{Features: 2, Classes: 3,
+		Outputs: 3}, sdk.InputSpec{Features: 2, Classes: 2}
+	const classes, numbers, shares, probabilities = sdk.ClassTargets, sdk.NumberTargets, sdk.ShareTargets,
+		sdk.ProbabilityTargets
 	for name, c := range map[string]struct {
 		s     *sdk.Samples
 		in    sdk.InputSpec
@@ -270,26 +297,49 @@ func TestTargetsAreWhatTheCriterionTakes(t *testing.T) {
 		"one-hot rows of integers":     {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 4), Offsets: []int64{0, 0, 0}, Targets: []int64{0, 0, 1, 1, 0, 0}}}, three, probabilities, 3, ""},
 		"classes as floats":            {floatRows(1, 0, 2), three, classes, 0, ""},
 		"classes as floats for cel":    {floatRows(1, 0, 2), three, probabilities, 0, ""},
-		"no class":                     {floatRows(1, 0, 20.3), three, classes, 0, "sample 1 (t.csv): the target is 20.3 but criterion crit takes classes, which are integers from 0; for targets that are numbers use"},
-		"no probability":               {floatRows(1, 20.3), three, probabilities, 0, "sample 0 (t.csv): the target is 20.3 but criterion crit takes classes, which are integers from 0, or a probability of each class; for"},
-		"a class too large":            {floatRows(1, 0, 3), three, classes, 0, "sample 1 (t.csv): target 3 is outside the model's classes of 0 to 2"},
-		"too few outputs":              {floatRows(2, 1, 2.5), three, numbers, 0, "sample 0 (t.csv): the number of targets is 2 but the model has 3 outputs for each sample, and criterion crit takes numbers, one for each output"},
-		"one number of several":        {floatRows(1, 0.5), three, numbers, 0, "the number of targets is 1 but the model has 3 outputs"},
-		"NaN":                          {floatRows(1, 0.5, nan), one, numbers, 0, "sample 1 (t.csv): target NaN is not finite"},
-		"infinity":                     {floatRows(3, 0.5, 1, -inf), three, numbers, 0, "sample 0, target 2 (t.csv): target -Inf is not finite"},
-		"no share":                     {floatRows(1, 0.5, 1.5), one, shares, 0, "sample 1 (t.csv): target 1.5 is not from 0 to 1"},
-		"a negative probability":       {floatRows(3, 1.5, -0.5, 0), three, probabilities, 0, "sample 0, target 1 (t.csv): target -0.5 is not from 0 to 1"},
-		"no sum":                       {floatRows(3, 0, 0, 1, 0.5, 0.25, 0.125), three, probabilities, 0, "sample 1 (t.csv): the targets add up to 0.875, but probabilities of the classes must add up to 1"},
-		"a width that does not divide": {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2), FloatTargets: []float32{0.5, 1, 2}, TargetWidth: 3}}, sdk.InputSpec{Features: 2, Classes: 2, Targets: 2}, numbers, 0, "must be a multiple of 2"},
-		"both":                         {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2), Targets: []int64{1}, FloatTargets: []float32{0.5}, TargetWidth: 1}}, one, numbers, 0, "1 classes and 1 numbers as targets for 1 samples"},
-		"no width":                     {&sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2), Targets: []int64{1}, FloatTargets: []float32{0.5}}}, one, numbers, 0, "no TargetWidth"},
+		"no class": {floatRows(1, 0, 20.3), three, classes, 0,
+			"sample 1 (t.csv): the target is 20.3 but criterion crit takes classes, which are integers from 0; for targets that are numbers use"},
+		"no probability": {floatRows(1, 20.3), three, probabilities, 0,
+			"sample 0 (t.csv): the target is 20.3 but criterion crit takes classes, which are integers from 0, or a probability of each class; for"},
+		"a class too large": {floatRows(1, 0, 3), three, classes, 0,
+			"sample 1 (t.csv): target 3 is outside the model's classes of 0 to 2"},
+		"too few outputs": {floatRows(2, 1, 2.5), three, numbers, 0,
+			"sample 0 (t.csv): the number of targets is 2 but the model has 3 outputs for each sample, and criterion crit takes numbers, one for each output"},
+		"one number of several": {floatRows(1, 0.5), three, numbers, 0,
+			"the number of targets is 1 but the model has 3 outputs"},
+		"NaN": {floatRows(1, 0.5, nan), one, numbers, 0,
+			"sample 1 (t.csv): target NaN is not finite"},
+		"infinity": {floatRows(3, 0.5, 1, -inf), three, numbers, 0,
+			"sample 0, target 2 (t.csv): target -Inf is not finite"},
+		"no share": {floatRows(1, 0.5, 1.5), one, shares,
+			0, "sample 1 (t.csv): target 1.5 is not from 0 to 1"},
+		"a negative probability": {floatRows(3, 1.5, -0.5, 0), three, probabilities, 0,
+			"sample 0, target 1 (t.csv): target -0.5 is not from 0 to 1"},
+		"no sum": {floatRows(3, 0, 0, 1, 0.5, 0.25, 0.125), three, probabilities, 0,
+			"sample 1 (t.csv): the targets add up to 0.875, but probabilities of the classes must add up to 1"},
+		"a width that does not divide": {&sdk.Samples{
+			Batch: sdk.Batch{Features: make([]float32, 2), FloatTargets: []float32{0.5, 1, 2}, TargetWidth: 3},
+		}, sdk.InputSpec{Features: 2, Classes: 2, Targets: 2}, numbers, 0, "must be a multiple of 2"},
+		"both": {&sdk.Samples{
+			Batch: sdk.Batch{Features: make([]float32, 2), Targets: []int64{1}, FloatTargets: []float32{0.5},
+				TargetWidth: 1},
+		}, one, numbers, 0, "1 classes and 1 numbers as targets for 1 samples"},
+		"no width": {
+			&sdk.Samples{
+				Batch: sdk.Batch{Features: make([]float32, 2), Targets: []int64{1}, FloatTargets: []float32{0.5}},
+			},
+			one, numbers, 0, "no TargetWidth",
+		},
 	} {
-		c.s.Origin = func(int, int) string { return "t.csv" }
-		switch err := validate(c.s, c.in, batches.Wanted{Criterion: "crit", Targets: c.kind}); {
-		case c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		case c.want == "" && (c.s.TargetWidth != c.width || c.s.HeldOut != nil && c.s.HeldOut.TargetWidth != c.width):
-			t.Errorf("%s: targets have width %d, want %d", name, c.s.TargetWidth, c.width)
-		}
+		t.Run(name, func(t *testing.T) {
+			c.s.Origin = func(int, int) string { return "t.csv" }
+			switch err := validate(c.s, c.in, batches.Wanted{Criterion: "crit", Targets: c.kind}); {
+			case c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			case c.want == "" &&
+				(c.s.TargetWidth != c.width || c.s.HeldOut != nil && c.s.HeldOut.TargetWidth != c.width):
+				t.Errorf("%s: targets have width %d, want %d", name, c.s.TargetWidth, c.width)
+			}
+		})
 	}
 }

@@ -64,7 +64,8 @@ func (s *stream) open() (*batchReader, error) {
 	if err != nil {
 		return nil, fault.Of(s.title, "Open", err)
 	}
-	return &batchReader{SampleReader: reader, Checker: batches.Checker{In: s.in, Wanted: s.wanted, Origin: reader.Origin}, title: s.title}, nil
+	return &batchReader{SampleReader: reader,
+		Checker: batches.Checker{In: s.in, Wanted: s.wanted, Origin: reader.Origin}, title: s.title}, nil
 }
 
 // read reads the next n samples, or those that are left, into batch. The error is io.EOF
@@ -139,7 +140,8 @@ func (s *stream) checkWidth(r *batchReader) error {
 	if r.batch.TargetWidth == s.width {
 		return nil
 	}
-	return fmt.Errorf("samples up to %d have %s as targets, but those of the first batch %s; all must have the same", r.First-1, targetsOf(r.batch.TargetWidth), targetsOf(s.width))
+	return fmt.Errorf("samples up to %d have %s as targets, but those of the first batch %s; all must have the same",
+		r.First-1, targetsOf(r.batch.TargetWidth), targetsOf(s.width))
 }
 
 // targetsOf says in words what targets of a width are.
@@ -156,7 +158,8 @@ func targetsOf(width int) string {
 // validateHeldOut checks samples that are held out, which must have the same targets as the others.
 func (s *stream) validateHeldOut(held *sdk.Samples) error {
 	if heldOutSize(held) > 0 && held.HeldOut.TargetWidth != s.width {
-		return fmt.Errorf("the held-out samples have %s as targets, but the others %s; all must have the same", targetsOf(held.HeldOut.TargetWidth), targetsOf(s.width))
+		return fmt.Errorf("the held-out samples have %s as targets, but the others %s; all must have the same",
+			targetsOf(held.HeldOut.TargetWidth), targetsOf(s.width))
 	}
 	return validateHeldOut(held, s.in, s.wanted)
 }
@@ -238,13 +241,16 @@ func (s *stream) readAgain(r *batchReader, number int) error {
 		return err
 	}
 	if got < want {
-		return fmt.Errorf("it changed during the run: it had %d samples when they were counted, but now sample %d is missing", s.samples, number*s.size+got)
+		return fmt.Errorf(
+			"it changed during the run: it had %d samples when they were counted, but now sample %d is missing",
+			s.samples, number*s.size+got)
 	}
 	if err := s.checkWidth(r); err != nil {
 		return fmt.Errorf("it changed during the run: %w", err)
 	}
 	if n := len(r.batch.Indices); n > s.indices {
-		return fmt.Errorf("it changed during the run: samples %d to %d have %d indices, but when they were counted no batch had more than %d", number*s.size, r.First-1, n, s.indices)
+		return fmt.Errorf("it changed during the run: samples %d to %d have %d indices, but when they were counted no batch had more than %d",
+			number*s.size, r.First-1, n, s.indices)
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := hosttest.AnySamples(t)
 		s.Batches = nil
-		in := sdk.InputSpec{Rows: 10, Classes: 10, Features: len(s.Features) / s.Size(), Targets: max(s.TargetWidth, len(s.Targets)/s.Size())}
+		in := sdk.InputSpec{Rows: 10, Classes: 10, Features: len(s.Features) / s.Size(),
+			Targets: max(s.TargetWidth, len(s.Targets)/s.Size())}
 		if len(s.Offsets) == 0 {
 			in.Rows = 0
 		}
@@ -60,7 +61,8 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 		}
 		for rank, share := range want.Shares {
 			g := got.Shares[rank]
-			if g.Batches != share.Batches || g.Samples != share.Samples || g.BatchSamples != share.BatchSamples || g.TargetWidth != share.TargetWidth {
+			if g.Batches != share.Batches || g.Samples != share.Samples || g.BatchSamples != share.BatchSamples ||
+				g.TargetWidth != share.TargetWidth {
 				t.Fatalf("the stream's share %d is %v, that of memory %v", rank, g, share)
 			}
 			if g.BatchIndices < share.BatchIndices || g.DistinctRows < share.DistinctRows {
@@ -82,7 +84,8 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 					}
 					for k, n := range batches.LengthsOf(&b.Batch) {
 						if n > largest[k] {
-							t.Fatalf("a batch has lists of %v, the largest one of %v", batches.LengthsOf(&b.Batch), largest)
+							t.Fatalf("a batch has lists of %v, the largest one of %v", batches.LengthsOf(&b.Batch),
+								largest)
 						}
 					}
 					hosttest.Must(t, b.Close())
@@ -141,49 +144,55 @@ func held(streamed bool, heldOut int) sdk.Data {
 // Samples that are held out go to all trainers in turn, and none is dropped.
 func TestHeldOutSamplesAreDealt(t *testing.T) {
 	for _, transport := range []string{"shm", "unix"} {
-		for _, streamed := range []bool{false, true} {
-			for _, n := range []int{0, 1, 11} {
-				r, takers := dataOf(t, held(streamed, n), transport, hosttest.Patience, 3)
-				partition, err := r.Partition(request(hosttest.AnyInputs, 2, 3))
-				hosttest.Must(t, err)
-				fetch(t, r, takers, hosttest.AnyInputs, partition)
-				if partition.HeldOut != n || partition.Samples != 7 || partition.Streamed != streamed {
-					t.Errorf("%s, streamed %v: the partition is %v", transport, streamed, partition)
-				}
-				batches := batches.CutEvery(&hosttest.Bags(n).Batch, 2)
-				for rank, taker := range takers {
-					var want []sdk.Batch
-					for i := rank; i < len(batches); i += 3 {
-						want = append(want, batches[i])
+		t.Run(transport, func(t *testing.T) {
+			for _, streamed := range []bool{false, true} {
+				for _, n := range []int{0, 1, 11} {
+					r, takers := dataOf(t, held(streamed, n), transport, hosttest.Patience, 3)
+					partition, err := r.Partition(request(hosttest.AnyInputs, 2, 3))
+					hosttest.Must(t, err)
+					fetch(t, r, takers, hosttest.AnyInputs, partition)
+					if partition.HeldOut != n || partition.Samples != 7 || partition.Streamed != streamed {
+						t.Errorf("%s, streamed %v: the partition is %v", transport, streamed, partition)
 					}
-					if d := cmp.Diff(want, taker.HeldOut, cmpopts.EquateEmpty()); d != "" {
-						t.Errorf("%s, streamed %v, trainer %d of %d held out: %s", transport, streamed, rank, n, d)
-					}
-					if got := partition.Shares[rank].HeldOutBatches; got != len(want) {
-						t.Errorf("trainer %d gets %d held-out batches but was told of %d", rank, len(want), got)
+					batches := batches.CutEvery(&hosttest.Bags(n).Batch, 2)
+					for rank, taker := range takers {
+						var want []sdk.Batch
+						for i := rank; i < len(batches); i += 3 {
+							want = append(want, batches[i])
+						}
+						if d := cmp.Diff(want, taker.HeldOut, cmpopts.EquateEmpty()); d != "" {
+							t.Errorf("%s, streamed %v, trainer %d of %d held out: %s", transport, streamed, rank, n, d)
+						}
+						if got := partition.Shares[rank].HeldOutBatches; got != len(want) {
+							t.Errorf("trainer %d gets %d held-out batches but was told of %d", rank, len(want), got)
+						}
 					}
 				}
 			}
-		}
+		})
 	}
 }
 
 // There is room for held-out batches that are larger than all that are trained on.
 func TestHeldOutSamplesGetRoom(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		r, _ := dataOf(t, held(streamed, 20), "unix", hosttest.Patience, 1)
-		partition, err := r.Partition(request(hosttest.AnyInputs, 20, 1))
-		hosttest.Must(t, err)
-		s := partition.Shares[0]
-		if s.BatchSamples != 20 || s.BatchIndices != 30 || s.Samples != 7 || s.DistinctRows > 10 {
-			t.Errorf("streamed %v: the share is %v", streamed, s)
-		}
+		t.Run(fmt.Sprint(streamed), func(t *testing.T) {
+			r, _ := dataOf(t, held(streamed, 20), "unix", hosttest.Patience, 1)
+			partition, err := r.Partition(request(hosttest.AnyInputs, 20, 1))
+			hosttest.Must(t, err)
+			s := partition.Shares[0]
+			if s.BatchSamples != 20 || s.BatchIndices != 30 || s.Samples != 7 || s.DistinctRows > 10 {
+				t.Errorf("streamed %v: the share is %v", streamed, s)
+			}
+		})
 	}
 }
 
 func TestScanRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(d *hosttest.Tape){
-		"data tape, Open: the tape is torn": func(d *hosttest.Tape) { d.OnOpen = func() error { return hosttest.ErrTape } },
+		"data tape, Open: the tape is torn": func(d *hosttest.Tape) {
+			d.OnOpen = func() error { return hosttest.ErrTape }
+		},
 		"data tape, Read at sample 6: the tape is torn": func(d *hosttest.Tape) {
 			d.OnRead = func(r *hosttest.TapeReader, b *sdk.Batch, n int) error {
 				if r.At > 4 {
@@ -192,9 +201,13 @@ func TestScanRefuses(t *testing.T) {
 				return r.Take(b, n)
 			}
 		},
-		"data tape, Close: the tape is torn": func(d *hosttest.Tape) { d.OnClose = func() error { return hosttest.ErrTape } },
+		"data tape, Close: the tape is torn": func(d *hosttest.Tape) {
+			d.OnClose = func() error { return hosttest.ErrTape }
+		},
 		"data tape, Read at sample 0: it ends too early: EOF": func(d *hosttest.Tape) {
-			d.OnRead = func(*hosttest.TapeReader, *sdk.Batch, int) error { return fmt.Errorf("it ends too early: %w", io.EOF) }
+			d.OnRead = func(*hosttest.TapeReader, *sdk.Batch, int) error {
+				return fmt.Errorf("it ends too early: %w", io.EOF)
+			}
 		},
 		"data tape: a read of 3 samples gave 4": func(d *hosttest.Tape) {
 			d.OnRead = func(r *hosttest.TapeReader, b *sdk.Batch, n int) error { return r.Take(b, n+1) }
@@ -205,11 +218,17 @@ func TestScanRefuses(t *testing.T) {
 		"data tape: a read of 3 samples gave 2 though there are more": func(d *hosttest.Tape) {
 			d.OnRead = func(r *hosttest.TapeReader, b *sdk.Batch, n int) error { return r.Take(b, n-min(1, r.At/3)) }
 		},
-		"data tape: the data holds no samples":                                         func(d *hosttest.Tape) { d.Left.Store(0) },
-		"data tape: it is streamed but loads 2 samples beside those that are held out": func(d *hosttest.Tape) { d.Loaded = hosttest.Bags(2) },
+		"data tape: the data holds no samples": func(d *hosttest.Tape) {
+			d.Left.Store(0)
+		},
+		"data tape: it is streamed but loads 2 samples beside those that are held out": func(d *hosttest.Tape) {
+			d.Loaded = hosttest.Bags(2)
+		},
 		"data tape: sample 7, position 0 (line 7, position 0): index 10 is outside the embedding's range of 0 to 9": func(d *hosttest.Tape) {
 			d.All.Indices[d.All.Offsets[7]] = 10
-			d.All.Origin = func(sample, position int) string { return fmt.Sprintf("line %d, position %d", sample, position) }
+			d.All.Origin = func(sample, position int) string {
+				return fmt.Sprintf("line %d, position %d", sample, position)
+			}
 		},
 		"data tape: held-out sample 1: target 10 is outside the model's classes of 0 to 9": func(d *hosttest.Tape) {
 			d.Loaded = &sdk.Samples{HeldOut: hosttest.Bags(2)}
@@ -220,7 +239,8 @@ func TestScanRefuses(t *testing.T) {
 		d := hosttest.NewTape(hosttest.Bags(20))
 		spoil(d)
 		r, _ := dataOf(t, d, "unix", hosttest.Patience, 0)
-		if _, err := r.Partition(request(hosttest.AnyInputs, 3, 5)); err == nil || err.Error() != strings.TrimSpace(want) {
+		if _, err := r.Partition(request(hosttest.AnyInputs, 3, 5)); err == nil ||
+			err.Error() != strings.TrimSpace(want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if d.OnOpen == nil {

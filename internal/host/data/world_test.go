@@ -22,7 +22,9 @@ type taker struct {
 func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration, trainers int) (*Role, []*taker) {
 	t.Helper()
 	dir := hosttest.Folder(t)
-	parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return data, nil })}
+	parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {
+		return data, nil
+	})}
 	var takers []*taker
 	for i := range trainers {
 		p := hosttest.Process(t, dir, nil, process.Config{
@@ -48,7 +50,9 @@ func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, partition *
 		taker.inputs = in
 		go func() {
 			var err error
-			taker.Fetched, err = batches.Fetch(taker.Process, nil, in, batches.Source{Data: hosttest.PeerOf(r.Process), Share: partition.Shares[i], Streamed: partition.Streamed})
+			taker.Fetched, err = batches.Fetch(taker.Process, nil, in,
+				batches.Source{Data: hosttest.PeerOf(r.Process), Share: partition.Shares[i],
+					Streamed: partition.Streamed})
 			fetched <- err
 		}()
 	}

@@ -28,9 +28,11 @@ func (e *Emissions) Begin() { clear(e.done) }
 func (e *Emissions) Add(parameter int) error {
 	switch {
 	case parameter < 0 || parameter >= len(e.specs):
-		return fmt.Errorf("%s emitted the gradient of parameter %d but has %d parameters, which count from 0", e.model, parameter, len(e.specs))
+		return fmt.Errorf("%s emitted the gradient of parameter %d but has %d parameters, which count from 0", e.model,
+			parameter, len(e.specs))
 	case e.done[parameter]:
-		return fmt.Errorf("%s emitted the gradient of parameter %s twice in a backward pass: each must be emitted once, when it is complete", e.model, e.specs[parameter].Name)
+		return fmt.Errorf("%s emitted the gradient of parameter %s twice in a backward pass: each must be emitted once, when it is complete",
+			e.model, e.specs[parameter].Name)
 	}
 	e.done[parameter] = true
 	return nil
@@ -39,7 +41,9 @@ func (e *Emissions) Add(parameter int) error {
 // End reports a parameter that was never emitted.
 func (e *Emissions) End() error {
 	if missing := slices.Index(e.done, false); missing >= 0 {
-		return fmt.Errorf("%s ended its backward pass without emitting the gradient of parameter %s: each must be emitted once", e.model, e.specs[missing].Name)
+		return fmt.Errorf(
+			"%s ended its backward pass without emitting the gradient of parameter %s: each must be emitted once",
+			e.model, e.specs[missing].Name)
 	}
 	return nil
 }

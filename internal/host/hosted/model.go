@@ -73,8 +73,9 @@ func (m *checkedModel) Initialize(seed uint64) {
 	m.Model.Initialize(seed)
 	for k := range m.values {
 		if m.err == nil && !m.values[k].SameData(m.handedValues[k]) {
-			m.err = fmt.Errorf("%s put another tensor, of %d values, in the place of parameter %s: it must write the %d values that it was bound to",
-				m.name, len(m.handedValues[k].Data), m.emissions.specs[k].Name, len(m.values[k].Data))
+			m.err =
+				fmt.Errorf("%s put another tensor, of %d values, in the place of parameter %s: it must write the %d values that it was bound to",
+					m.name, len(m.handedValues[k].Data), m.emissions.specs[k].Name, len(m.values[k].Data))
 		}
 	}
 }
@@ -135,7 +136,8 @@ func (m *checkedModel) checkOutput(b *sdk.Batch, out tensor.Tensor, err error) (
 		return out, fmt.Errorf("%s: %w", m.name, err)
 	}
 	if out.Shape[0] != b.Size() {
-		return out, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.name, b.Size(), out.Shape[0], out.Shape[1])
+		return out, fmt.Errorf("%s answered a batch of %d with an output of %d x %d", m.name, b.Size(), out.Shape[0],
+			out.Shape[1])
 	}
 	return out, nil
 }
@@ -146,7 +148,8 @@ func (m *checkedModel) Backward(outputGradient tensor.Tensor, emit func(paramete
 }
 
 // BackwardInput implements FeatureModel.
-func (m FeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m FeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
+	emit func(parameter int)) error {
 	m.begin(emit)
 	return m.end("BackwardInput", m.Model.(sdk.FeatureModel).BackwardInput(outputGradient, inputGradient, m.emitted))
 }
@@ -186,15 +189,20 @@ func (m *checkedModel) checkGradient(k int) error {
 	g, bound, spec := m.handedGradients[k], &m.bound[k], &m.emissions.specs[k]
 	switch {
 	case g != m.gradients[k] || !g.SameStorage(bound):
-		return fmt.Errorf("%s put another gradient in the place of that of parameter %s: it must write into the memory that it was bound to", m.name, spec.Name)
+		return fmt.Errorf("%s put another gradient in the place of that of parameter %s: it must write into the memory that it was bound to",
+			m.name, spec.Name)
 	case g.Width != bound.Width:
-		return fmt.Errorf("%s emitted a gradient of width %d for parameter %s, whose width is %d", m.name, g.Width, spec.Name, bound.Width)
+		return fmt.Errorf("%s emitted a gradient of width %d for parameter %s, whose width is %d", m.name, g.Width,
+			spec.Name, bound.Width)
 	case !spec.Sparse && (len(g.Values) != len(bound.Values) || len(g.Rows) > 0):
-		return fmt.Errorf("%s emitted a gradient of %d values and %d rows for parameter %s, which has %d values and is dense", m.name, len(g.Values), len(g.Rows), spec.Name, len(bound.Values))
+		return fmt.Errorf(
+			"%s emitted a gradient of %d values and %d rows for parameter %s, which has %d values and is dense",
+			m.name, len(g.Values), len(g.Rows), spec.Name, len(bound.Values))
 	case !spec.Sparse:
 		return nil
 	case len(g.Values) != len(g.Rows)*g.Width:
-		return fmt.Errorf("%s emitted a gradient of %d values for %d rows of parameter %s, whose width is %d", m.name, len(g.Values), len(g.Rows), spec.Name, g.Width)
+		return fmt.Errorf("%s emitted a gradient of %d values for %d rows of parameter %s, whose width is %d", m.name,
+			len(g.Values), len(g.Rows), spec.Name, g.Width)
 	}
 	if err := tensor.CheckRows(g.Rows, spec.Shape[0]); err != nil {
 		return fmt.Errorf("%s emitted a gradient of parameter %s with %w", m.name, spec.Name, err)

@@ -23,7 +23,9 @@ func TestHostingAModelAllocatesNothing(t *testing.T) {
 	inner.Output = tensor.New(1, 2)
 	m := hostModel(inner, "model still")
 	table := tensor.NewGradient(tensor.BucketSpec{Sparse: true, TableRows: 4, Width: 2, Capacity: 4})
-	hosttest.Must(t, m.Bind([]tensor.Tensor{tensor.New(4, 2), tensor.New(2)}, []*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
+	hosttest.Must(t,
+		m.Bind([]tensor.Tensor{tensor.New(4, 2), tensor.New(2)},
+			[]*tensor.Gradient{&table, {Values: make([]float32, 2)}}))
 	batch, emitted := hosttest.Numbered(1)[0], 0
 	emit := func(int) { emitted++ }
 	allocs := testing.AllocsPerRun(100, func() {

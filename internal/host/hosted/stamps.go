@@ -29,7 +29,8 @@ type handed struct {
 
 // newStamps makes those of a hook, whose Reduce runs on the trainer's goroutine or beside it.
 func newStamps(env *sdk.HookEnv, onTrainer bool) *stamps {
-	s := &stamps{beside: env.Recorder.Series(record.HookMetric, record.HookBeside), handed: make([]handed, len(env.Buckets))}
+	s := &stamps{beside: env.Recorder.Series(record.HookMetric, record.HookBeside),
+		handed: make([]handed, len(env.Buckets))}
 	if onTrainer {
 		s.blocking = env.Recorder.Series(record.HookMetric, record.HookBlocking)
 	}
@@ -56,7 +57,8 @@ func (s *stamps) hand(batch int64, b *tensor.Bucket, cameNS int64) {
 	if h.sinceNS != 0 && h.future != nil { // it called no link for the bucket of the batch before
 		s.beside.Record(h.key, h.sinceNS, max(h.sinceNS, h.future.EndNS()))
 	}
-	h.sinceNS, h.key, h.blocking, h.future = max(cameNS, s.freeNS), sdk.Key{A: batch, B: int64(b.Index)}, s.blocking != nil, nil
+	h.sinceNS, h.key, h.blocking, h.future = max(cameNS, s.freeNS), sdk.Key{A: batch,
+		B: int64(b.Index)}, s.blocking != nil, nil
 }
 
 // returned notes that Reduce gave a future.

@@ -15,15 +15,18 @@ import (
 )
 
 // stampedHook is a hook as its host hands it on, and what its process records.
-func stampedHook(t *testing.T, reduce reducing, make func(*process.Process, process.Choice, sdk.HookEnv) (sdk.Hook, error)) (sdk.Hook, *sdk.Recorder, []*tensor.Bucket) {
+func stampedHook(t *testing.T, reduce reducing, make func(*process.Process, process.Choice,
+	sdk.HookEnv) (sdk.Hook, error)) (sdk.Hook, *sdk.Recorder, []*tensor.Bucket) {
 	t.Helper()
 	part := sdk.NewHook("reducing", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return &reducingHook{env, reduce}, nil
 	})
 	choice := hosttest.Choice("hook", "reducing")
-	p := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{part}, process.Config{Name: "trainer0", Part: choice, Timeout: hosttest.Patience, Transport: "unix"})
+	p := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{part},
+		process.Config{Name: "trainer0", Part: choice, Timeout: hosttest.Patience, Transport: "unix"})
 	specs := []tensor.BucketSpec{{Elements: 1}, {Index: 1, Elements: 1}}
-	h, err := make(p, choice, sdk.HookEnv{Buckets: specs, Links: sdk.Links{Server: newInstant(2), Group: newInstant(2)}})
+	h, err := make(p, choice,
+		sdk.HookEnv{Buckets: specs, Links: sdk.Links{Server: newInstant(2), Group: newInstant(2)}})
 	hosttest.Must(t, err)
 	return h, p.Recorder, []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 }
@@ -98,7 +101,8 @@ func TestHooksAreStamped(t *testing.T) {
 					hosttest.Must(t, h.Reduce(batch, buckets[1]).Wait())
 				}
 				got := recorded(r)
-				for series, naps := range map[string]int{record.HookBlocking: w.want.Blocking, record.HookBeside: w.want.Beside} {
+				for series, naps := range map[string]int{record.HookBlocking: w.want.Blocking,
+					record.HookBeside: w.want.Beside} {
 					list := got[series]
 					if naps == 0 && len(list) > 0 || naps > 0 && len(list) == 0 {
 						t.Fatalf("%s: %d stamps, want %d naps", series, len(list), naps)
@@ -106,7 +110,9 @@ func TestHooksAreStamped(t *testing.T) {
 					if naps == 0 {
 						continue
 					}
-					if m := list[0]; m.Key != (sdk.Key{A: 0, B: 1}) || m.DurationNS < int64(naps)*int64(nap)-int64(nap)/2 { // the return of Reduce is stamped a little after its nap
+					// The return of Reduce is stamped a little after its nap.
+					if m := list[0]; m.Key != (sdk.Key{A: 0, B: 1}) ||
+						m.DurationNS < int64(naps)*int64(nap)-int64(nap)/2 {
 						t.Errorf("%s is %+v, want %d naps of %v", series, m, naps, nap)
 					}
 				}
@@ -134,7 +140,9 @@ func TestABucketThatWaitsForTheHook(t *testing.T) {
 
 // What a pass leaves with the hook belongs to no later one.
 func TestStampsOfAPass(t *testing.T) {
-	h, r, buckets := stampedHook(t, func(*sdk.HookEnv, int64, *tensor.Bucket) *comm.Future { return comm.Completed(nil) }, NewHookBeside)
+	h, r, buckets := stampedHook(t, func(*sdk.HookEnv, int64, *tensor.Bucket) *comm.Future {
+		return comm.Completed(nil)
+	}, NewHookBeside)
 	hosttest.Must(t, h.Reduce(batchState(7), buckets[0]).Wait())
 	h.Reset()
 	hosttest.Must(t, h.Reduce(batchState(0), buckets[0]).Wait())
@@ -150,7 +158,9 @@ func TestStampsOfAPass(t *testing.T) {
 
 // Stamping allocates nothing once a pass as long has gone before.
 func TestStampsAllocateNothing(t *testing.T) {
-	h, r, buckets := stampedHook(t, func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future { return env.Server.PushPull(n, b) }, NewHook)
+	h, r, buckets := stampedHook(t, func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
+		return env.Server.PushPull(n, b)
+	}, NewHook)
 	states := make([]sdk.HookState, 200)
 	for i := range states {
 		states[i] = batchState(i)

@@ -61,7 +61,9 @@ func TestAnOperationThatIsForgotten(t *testing.T) {
 		reduce reducing
 		want   string
 	}{
-		"it returns it": {func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future { return env.Group.Average(n, b) }, ""},
+		"it returns it": {func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
+			return env.Group.Average(n, b)
+		}, ""},
 		"it waits for it": {func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
 			return comm.Completed(env.Group.Average(n, b).Wait())
 		}, ""},
@@ -108,9 +110,11 @@ func TestAnOperationThatIsForgotten(t *testing.T) {
 				return &reducingHook{env, c.reduce}, nil
 			})
 			choice := hosttest.Choice("hook", "reducing")
-			p := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{part}, process.Config{Name: "trainer0", Part: choice, Timeout: hosttest.Patience, Transport: "unix"})
+			p := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{part},
+				process.Config{Name: "trainer0", Part: choice, Timeout: hosttest.Patience, Transport: "unix"})
 			specs := []tensor.BucketSpec{{Elements: 1}, {Index: 1, Elements: 1}}
-			h, err := NewHook(p, choice, sdk.HookEnv{Buckets: specs, Links: sdk.Links{Server: newInstant(2), Group: newInstant(2)}})
+			h, err := NewHook(p, choice,
+				sdk.HookEnv{Buckets: specs, Links: sdk.Links{Server: newInstant(2), Group: newInstant(2)}})
 			hosttest.Must(t, err)
 			buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 			for range 2 {

@@ -74,7 +74,8 @@ func Pair(t testing.TB) (trainer, companion *wire.Conn) {
 	l, err := wire.Unix.Listen(filepath.Join(Folder(t), "s"), "companion", TestSecret)
 	Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	trainer, err = wire.Unix.Dial(l.Address(), wire.Call{From: "trainer0", To: "companion", Purpose: "test", Secret: TestSecret, Timeout: Patience})
+	trainer, err = wire.Unix.Dial(l.Address(),
+		wire.Call{From: "trainer0", To: "companion", Purpose: "test", Secret: TestSecret, Timeout: Patience})
 	Must(t, err)
 	t.Cleanup(func() { _ = trainer.Close() })
 	companion, err = l.Accept("test", "trainer0", Patience)

@@ -38,7 +38,8 @@ func AnySamples(t *rapid.T) *sdk.Samples {
 	s.Features = rapid.SliceOfN(rapid.Float32Range(-1, 1), size*numbers, size*numbers).Draw(t, "features")
 	if rapid.Bool().Draw(t, "float targets") {
 		s.TargetWidth = targets
-		s.FloatTargets = rapid.SliceOfN(rapid.Float32Range(-1, -0.5), size*targets, size*targets).Draw(t, "numbers as targets")
+		s.FloatTargets = rapid.SliceOfN(rapid.Float32Range(-1, -0.5), size*targets, size*targets).Draw(t,
+			"numbers as targets")
 	} else {
 		s.Targets = rapid.SliceOfN(rapid.Int64Range(0, 9), size*targets, size*targets).Draw(t, "classes")
 	}

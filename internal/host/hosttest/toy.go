@@ -157,7 +157,8 @@ type ToyTrainer struct{ Parts sdk.TrainerParts }
 func (t *ToyTrainer) Plan([]sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	return []tensor.BucketSpec{
 		{Parameters: []tensor.Span{{Parameter: 1, Elements: 2}}, Elements: 2},
-		{Index: 1, Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
+		{Index: 1, Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2,
+			Capacity: 4},
 	}, nil
 }
 
@@ -235,8 +236,12 @@ func ToySamples() *sdk.Samples {
 
 // ToyParts are all toys, under the keys toy and features.
 var ToyParts = []sdk.Part{
-	sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) { return &ToyTrainer{}, nil }),
-	sdk.NewModel("toy", ToySettings{}, func(s ToySettings, _ sdk.ModelEnv) (sdk.Model, error) { return &ToyModel{ToySettings: s}, nil }),
+	sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) {
+		return &ToyTrainer{}, nil
+	}),
+	sdk.NewModel("toy", ToySettings{}, func(s ToySettings, _ sdk.ModelEnv) (sdk.Model, error) {
+		return &ToyModel{ToySettings: s}, nil
+	}),
 	sdk.NewCriterion("toy", ToySettings{}, func(s ToySettings, _ sdk.CriterionEnv) (sdk.Criterion, error) {
 		return &ToyCriterion{ToySettings: s}, nil
 	}),
@@ -245,7 +250,9 @@ var ToyParts = []sdk.Part{
 	}),
 	sdk.NewData("toy", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return ToyData{}, nil }),
 
-	sdk.NewTrainer("features", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) { return &FeatureTrainer{}, nil }),
+	sdk.NewTrainer("features", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) {
+		return &FeatureTrainer{}, nil
+	}),
 	sdk.NewModel("features", ToySettings{}, func(s ToySettings, e sdk.ModelEnv) (sdk.Model, error) {
 		return &FeatureModel{ToySettings: s, First: e.FirstTensor}, nil
 	}),

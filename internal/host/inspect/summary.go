@@ -16,7 +16,8 @@ const summaryHead = 8
 // Summarize tells what training changed in the values of the parameters. It has
 // initialize make the initial ones once more, in place, to compare with, so the
 // final ones are gone after it. The values lie in the memory of e.
-func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor, initialize func() error) ([]record.Summary, error) {
+func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor,
+	initialize func() error) ([]record.Summary, error) {
 	if len(specs) != len(values) {
 		return nil, fmt.Errorf("%d parameters have %d values", len(specs), len(values))
 	}

@@ -17,7 +17,8 @@ func CheckShape(p *sdk.ParameterSpec) error {
 	elements := 1
 	for _, n := range p.Shape {
 		if n <= 0 || n > math.MaxInt32/elements {
-			return fmt.Errorf("parameter %s has shape %v: each size must be above 0 and the elements at most %d", p.Name, p.Shape, math.MaxInt32)
+			return fmt.Errorf("parameter %s has shape %v: each size must be above 0 and the elements at most %d",
+				p.Name, p.Shape, math.MaxInt32)
 		}
 		elements *= n
 	}
@@ -37,7 +38,9 @@ func CheckOutput(t tensor.Tensor) error {
 
 // New has NewStore find the memory of the buckets and points each gradient at
 // its place in its bucket.
-func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec, newStore func([]tensor.BucketSpec) (*comm.Store, error)) (gradients []*tensor.Gradient, store *comm.Store, err error) {
+func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec,
+	newStore func([]tensor.BucketSpec) (*comm.Store, error)) (gradients []*tensor.Gradient, store *comm.Store,
+	err error) {
 	if err := CheckPlan(params, specs); err != nil {
 		return nil, nil, err
 	}
@@ -152,11 +155,16 @@ func checkBucket(b *tensor.BucketSpec, params []sdk.ParameterSpec, taken []bool)
 		case taken[span.Parameter]:
 			return fmt.Errorf("parameter %s is planned twice", p.Name)
 		case span.Offset != end || span.Elements != n:
-			return fmt.Errorf("parameter %s with %d elements is planned as %d elements at %d, where %d is the next free place", p.Name, n, span.Elements, span.Offset, end)
+			return fmt.Errorf(
+				"parameter %s with %d elements is planned as %d elements at %d, where %d is the next free place",
+				p.Name, n, span.Elements, span.Offset, end)
 		case b.Sparse != p.Sparse:
 			return fmt.Errorf("parameter %s is as sparse as its bucket is not", p.Name)
-		case b.Sparse && (len(b.Parameters) != 1 || b.TableRows != p.Shape[0] || b.Width != p.Shape[1] || b.Capacity < 0 || b.Capacity > b.TableRows):
-			return fmt.Errorf("a sparse bucket holds one table of %v, not %d of %d x %d with room for %d rows", p.Shape, len(b.Parameters), b.TableRows, b.Width, b.Capacity)
+		case b.Sparse &&
+			(len(b.Parameters) != 1 || b.TableRows != p.Shape[0] || b.Width != p.Shape[1] || b.Capacity < 0 ||
+				b.Capacity > b.TableRows):
+			return fmt.Errorf("a sparse bucket holds one table of %v, not %d of %d x %d with room for %d rows", p.Shape,
+				len(b.Parameters), b.TableRows, b.Width, b.Capacity)
 		}
 		taken[span.Parameter] = true
 		end += span.Elements

@@ -15,7 +15,8 @@ func TestLayOutRefuses(t *testing.T) {
 	good := func() []tensor.BucketSpec {
 		return []tensor.BucketSpec{
 			{Parameters: []tensor.Span{{Parameter: 1, Elements: 3}}, Elements: 3},
-			{Parameters: []tensor.Span{{Parameter: 0, Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4},
+			{Parameters: []tensor.Span{{Parameter: 0, Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4, Width: 2,
+				Capacity: 4},
 		}
 	}
 	gradients, store, err := New(params, good(), heap)
@@ -25,18 +26,43 @@ func TestLayOutRefuses(t *testing.T) {
 	}
 	for want, spoil := range map[string]func([]tensor.BucketSpec) []tensor.BucketSpec{
 		"leaves parameter table out of every bucket": func(b []tensor.BucketSpec) []tensor.BucketSpec { return b[:1] },
-		"there is no parameter 2":                    func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Parameter = 2; return b },
-		"there is no parameter -1":                   func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Parameter = -1; return b },
-		"parameter bias is planned twice":            func(b []tensor.BucketSpec) []tensor.BucketSpec { return append(b, b[0]) },
-		"as 4 elements at 0":                         func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Elements = 4; return b },
-		"as 3 elements at 1":                         func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Parameters[0].Offset = 1; return b },
-		"it has -1 elements":                         func(b []tensor.BucketSpec) []tensor.BucketSpec { b[0].Elements = -1; return b },
-		"as sparse as its bucket is not":             func(b []tensor.BucketSpec) []tensor.BucketSpec { b[1].Sparse = false; return b },
-		"room for 5 rows":                            func(b []tensor.BucketSpec) []tensor.BucketSpec { b[1].Capacity = 5; return b },
+		"there is no parameter 2": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[0].Parameters[0].Parameter = 2
+			return b
+		},
+		"there is no parameter -1": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[0].Parameters[0].Parameter = -1
+			return b
+		},
+		"parameter bias is planned twice": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			return append(b, b[0])
+		},
+		"as 4 elements at 0": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[0].Parameters[0].Elements = 4
+			return b
+		},
+		"as 3 elements at 1": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[0].Parameters[0].Offset = 1
+			return b
+		},
+		"it has -1 elements": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[0].Elements = -1
+			return b
+		},
+		"as sparse as its bucket is not": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[1].Sparse = false
+			return b
+		},
+		"room for 5 rows": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[1].Capacity = 5
+			return b
+		},
 	} {
-		if _, _, err := New(params, spoil(good()), heap); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, _, err := New(params, spoil(good()), heap); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }
 

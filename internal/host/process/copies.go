@@ -54,5 +54,6 @@ func (w *watched) take() *time.Timer {
 
 func (w *watched) tell() {
 	p := w.process
-	p.Events.Fail(fmt.Errorf("%s: engine %s has not ended a copy after %g s, so its Wait does not return: look at the device, or raise --rpc-timeout if its work takes that long", p.Name(), w.Name(), p.Timeout.Seconds()))
+	p.Events.Fail(fmt.Errorf("%s: engine %s has not ended a copy after %g s, so its Wait does not return: look at the device, or raise --rpc-timeout if its work takes that long",
+		p.Name(), w.Name(), p.Timeout.Seconds()))
 }

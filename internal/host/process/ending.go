@@ -100,7 +100,8 @@ func (e *ending) CloseParts(limit time.Duration) error {
 		go e.breakLinks() // some wait for what runs on them, a part perhaps, so this may never end
 		if !e.rest(time.Until(deadline)) {
 			e.stuck = true
-			return &fault.Part{Text: fmt.Sprintf("a part is still at work after %g s, so that %s cannot be closed", limit.Seconds(), comm.JoinNames(e.titles()))}
+			return &fault.Part{Text: fmt.Sprintf("a part is still at work after %g s, so that %s cannot be closed",
+				limit.Seconds(), comm.JoinNames(e.titles()))}
 		}
 	}
 	var failures []string

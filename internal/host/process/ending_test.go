@@ -34,11 +34,14 @@ func TestLossIsToldOnce(t *testing.T) {
 		{"by what ends first", nil, []error{lost, lost}, "part 1, Close: a call: the device is lost"},
 		{"before the end", lost, []error{lost, lost}, ""},
 		{"beside another error", lost, []error{lost, errors.New("a file is full")}, "part 1, Close: a file is full"},
-		{"after another error", errors.New("a file is full"), []error{lost}, "part 0, Close: a call: the device is lost"},
-		{"of an engine that is not lost", lossError(false), []error{lossError(false), lossError(false)}, "part 1, Close: the device is lost; part 0, Close: the device is lost"},
+		{"after another error", errors.New("a file is full"), []error{lost},
+			"part 0, Close: a call: the device is lost"},
+		{"of an engine that is not lost", lossError(false), []error{lossError(false), lossError(false)},
+			"part 1, Close: the device is lost; part 0, Close: the device is lost"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer1", Part: hosttest.Choice(sdk.KindTrainer, "ddp"), Timeout: time.Second})
+			p := hosttest.Process(t, hosttest.Folder(t), nil,
+				process.Config{Name: "trainer1", Part: hosttest.Choice(sdk.KindTrainer, "ddp"), Timeout: time.Second})
 			for i, err := range c.ends {
 				p.Closes(fmt.Sprintf("part %d", i), failing{err})
 			}

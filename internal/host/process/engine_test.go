@@ -29,7 +29,8 @@ func TestEngineOfAProcess(t *testing.T) {
 	}
 	p = opening(t, enginetest.Full.Open)
 	hosttest.Must(t, p.OpenEngine())
-	want := "trainer1: trainer ddp computes in the memory of engine dark, which no other process sees, so its model must be in one process with it: choose them of one plugin in Go, and do not isolate them"
+	want :=
+		"trainer1: trainer ddp computes in the memory of engine dark, which no other process sees, so its model must be in one process with it: choose them of one plugin in Go, and do not isolate them"
 	if err := p.NeedBeside(sdk.KindModel); err == nil || err.Error() != want {
 		t.Errorf("a model beside it gives %v, want %s", err, want)
 	}
@@ -37,8 +38,12 @@ func TestEngineOfAProcess(t *testing.T) {
 
 func TestEngineThatDoesNotOpen(t *testing.T) {
 	for want, open := range map[string]engine.Opener{
-		"trainer1: the engine of trainer ddp does not open: no device 0":             func() (engine.Engine, error) { return nil, errors.New("no device 0") },
-		"trainer1: the engine of trainer ddp does not open: what opens it gave none": func() (engine.Engine, error) { return nil, nil },
+		"trainer1: the engine of trainer ddp does not open: no device 0": func() (engine.Engine, error) {
+			return nil, errors.New("no device 0")
+		},
+		"trainer1: the engine of trainer ddp does not open: what opens it gave none": func() (engine.Engine, error) {
+			return nil, nil
+		},
 	} {
 		if err := opening(t, open).OpenEngine(); err == nil || err.Error() != want {
 			t.Errorf("it gives %v, want %s", err, want)

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// What a part started, or runs on, counts as its own, and so does what a library starts in a part's call; what psbench, Go
-// or an earlier time started does not.
+// What a part started, or runs on, counts as its own, and so does what a library starts in a part's call; what psbench,
+// Go or an earlier time started does not.
 func TestGoroutinesThatAreLeft(t *testing.T) {
 	of := func(mark string) string { return ` labels:{"for": "` + mark + `"}` }
 	for name, c := range map[string]struct{ text, want string }{
@@ -62,7 +62,8 @@ google.golang.org/grpc/internal/transport.(*http2Client).reader(0xc0)
 	/root/go/pkg/mod/google.golang.org/grpc@v1.85.0/internal/transport/http2_client.go:1700 +0x1
 created by google.golang.org/grpc/internal/transport.NewHTTP2Client in goroutine 12
 	/root/go/pkg/mod/google.golang.org/grpc@v1.85.0/internal/transport/http2_client.go:400 +0x1
-`, "1 goroutine in transport.(*http2Client).reader (http2_client.go:1700), started by transport.NewHTTP2Client (http2_client.go:400)"},
+`,
+			"1 goroutine in transport.(*http2Client).reader (http2_client.go:1700), started by transport.NewHTTP2Client (http2_client.go:400)"},
 		"gRPC that psbench called": {`goroutine 13 [IO wait` + of("psbench") + `]:
 golang.org/x/net/http2.readFrameHeader({0xc0, 0x9, 0x9})
 	/root/go/pkg/mod/golang.org/x/net@v0.60.0/http2/frame.go:250 +0x85
@@ -108,7 +109,8 @@ created by runtime.createfing in goroutine 12
 			}
 		})
 	}
-	if got := listLeft(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 2}); got != "2 goroutines e; 1 goroutine a; 1 goroutine b; 2 goroutines elsewhere" {
+	if got := listLeft(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1,
+		"e": 2}); got != "2 goroutines e; 1 goroutine a; 1 goroutine b; 2 goroutines elsewhere" {
 		t.Errorf("of five places it lists %s", got)
 	}
 	before := running() // main among them

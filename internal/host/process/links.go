@@ -241,11 +241,13 @@ func (p *Process) across(f *fabric.Fabric, g Group, store *comm.Store) (*fabric.
 	}
 	engine, ok := p.Engine.(engine.Spanner)
 	if !ok {
-		return nil, fmt.Errorf("%s cannot join its group across devices: engine %s has no library that does", p.Name(), p.Engine.Name())
+		return nil, fmt.Errorf("%s cannot join its group across devices: engine %s has no library that does", p.Name(),
+			p.Engine.Name())
 	}
 	device, err := engine.Across()
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot join its group across devices: %w: install it, or give --backend gloo", p.Name(), err)
+		return nil, fmt.Errorf("%s cannot join its group across devices: %w: install it, or give --backend gloo",
+			p.Name(), err)
 	}
 	return f.On(device), nil
 }
@@ -263,7 +265,8 @@ func (p *Process) Library() string {
 // joinMembers connects this member of a group to those that the fabric has it need, by their positions.
 func (p *Process) joinMembers(fabric *fabric.Fabric, g Group, purpose string) ([]*wire.Conn, error) {
 	if len(g.Hosts) != len(g.Members) {
-		return nil, fmt.Errorf("%s was given the hosts of %d members of a group of %d", p.Name(), len(g.Hosts), len(g.Members))
+		return nil, fmt.Errorf("%s was given the hosts of %d members of a group of %d", p.Name(), len(g.Hosts),
+			len(g.Members))
 	}
 	conns := make([]*wire.Conn, len(g.Members))
 	for _, i := range fabric.GroupPeers(g.Position, g.Hosts) {

@@ -62,7 +62,8 @@ func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 
 func (p *Process) listen() (err error) {
 	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil { // the core knows it
-		return fmt.Errorf("the plugin of %s is older than psbench: %w; build it with the sdk of this psbench", p.Name(), err)
+		return fmt.Errorf("the plugin of %s is older than psbench: %w; build it with the sdk of this psbench", p.Name(),
+			err)
 	}
 	if p.config.InsecureNetwork {
 		p.Fabric = p.Fabric.Insecure()

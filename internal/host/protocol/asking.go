@@ -74,7 +74,8 @@ func (a *asking) ask(l *link, x *sdk.Exchange, answer *tensor.Gradient) error {
 	case int64(opAverage):
 		return x.Average(answer)
 	}
-	return l.wrong("answered %s with operation %#x: it must be push-pull, all-reduce, average, or 0", describe(&h), said.Arg)
+	return l.wrong("answered %s with operation %#x: it must be push-pull, all-reduce, average, or 0", describe(&h),
+		said.Arg)
 }
 
 // places are so many gradients of a bucket in the memory of both sides, and how many rows each has.

@@ -38,7 +38,8 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 		server bool
 		want   string // the answer, or the error
 	}{
-		"an average": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opAverage }, want: "[] [1.5 1.5 1.5]"},
+		"an average": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opAverage },
+			want: "[] [1.5 1.5 1.5]"},
 		"a sum of what was changed": {spec: dense, does: func(values []float32, _ []int32, _ []int64) wire.Op {
 			values[0], values[5] = 10, 20
 			return opAllReduce
@@ -47,9 +48,12 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 			copy(values[6:9], []float32{7, 8, 9})
 			return 0
 		}, want: "[] [7 8 9]"},
-		"rows":          {spec: sparse, does: func([]float32, []int32, []int64) wire.Op { return opAllReduce }, want: "[0 1 9] [1 1 2 2 3 3]"},
-		"what a server": {spec: sparse, does: func([]float32, []int32, []int64) wire.Op { return opPushPull }, server: true, want: "[1 9] [2 2 2 2]"},
-		"no server":     {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opPushPull }, want: "nobody knows the answer of the server"},
+		"rows": {spec: sparse, does: func([]float32, []int32, []int64) wire.Op { return opAllReduce },
+			want: "[0 1 9] [1 1 2 2 3 3]"},
+		"what a server": {spec: sparse, does: func([]float32, []int32, []int64) wire.Op { return opPushPull },
+			server: true, want: "[1 9] [2 2 2 2]"},
+		"no server": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opPushPull },
+			want: "nobody knows the answer of the server"},
 		"fewer rows": {spec: sparse, does: func(values []float32, rows []int32, counts []int64) wire.Op {
 			counts[0], rows[0] = 1, 5
 			return opAllReduce
@@ -61,7 +65,8 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 		"too many rows": {spec: sparse, does: func(_ []float32, _ []int32, counts []int64) wire.Op {
 			counts[2] = 7
 			return 0
-		}, want: "part answered expect of batch 4, bucket 1 with rows that cannot be: bucket 1: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
+		},
+			want: "part answered expect of batch 4, bucket 1 with rows that cannot be: bucket 1: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
 		"rows below 0": {spec: sparse, does: func(_ []float32, _ []int32, counts []int64) wire.Op {
 			counts[1] = -1
 			return opAverage
@@ -70,7 +75,8 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 			rows[0] = 9
 			return opAverage
 		}, want: "with rows that cannot be: bucket 1"},
-		"another operation": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opBroadcast }, want: "part answered expect of batch 4, bucket 0 with operation 0x6c: it must be push-pull, all-reduce, average, or 0"},
+		"another operation": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opBroadcast },
+			want: "part answered expect of batch 4, bucket 0 with operation 0x6c: it must be push-pull, all-reduce, average, or 0"},
 	} {
 		plays := func(p *protocoltest.Part, f wire.Header) error {
 			var rows []int32
@@ -102,11 +108,14 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 				for range 2 { // the second time in the same memory
 					x := exchangeOf(c.spec)
 					if c.server {
-						x.Server = func(pushed []*tensor.Gradient, answer *tensor.Gradient) error { return answer.CopyFrom(pushed[0]) }
+						x.Server = func(pushed []*tensor.Gradient, answer *tensor.Gradient) error {
+							return answer.CopyFrom(pushed[0])
+						}
 					}
 					answer := tensor.NewGradient(c.spec)
 					err := asked.Answer(x, &answer)
-					if got := fmt.Sprint(answer.Rows, answer.Values); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+					if got := fmt.Sprint(answer.Rows, answer.Values); err == nil && got != c.want ||
+						err != nil && !strings.Contains(err.Error(), c.want) {
 						t.Errorf("it answers %s, %v, want %s", got, err, c.want)
 					}
 					if name == "no server" && !errors.Is(err, sdk.ErrNoAnswer) {

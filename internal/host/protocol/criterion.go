@@ -27,7 +27,8 @@ func NewCriterion(p *process.Process, peer process.Peer) (c sdk.Criterion, tripN
 		return nil, 0, err
 	}
 	tripNS, err = l.ping()
-	return &criterion{l, room{role: roleOutput}, room{role: roleOutputGradient}, room{role: roleTargets}, room{role: roleFloatTargets}}, tripNS, err
+	return &criterion{l, room{role: roleOutput}, room{role: roleOutputGradient}, room{role: roleTargets},
+		room{role: roleFloatTargets}}, tripNS, err
 }
 
 // Forward implements sdk.Criterion.
@@ -38,7 +39,8 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (float64, err
 // ForwardFloats implements sdk.FloatCriterion, whether the part takes numbers or not.
 func (c *criterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
 	if len(output.Shape) == 0 || output.Shape[0] < 1 || len(targets)%output.Shape[0] != 0 {
-		return 0, fmt.Errorf("%d numbers as targets do not cut into the rows of an output of shape %v", len(targets), output.Shape)
+		return 0, fmt.Errorf("%d numbers as targets do not cut into the rows of an output of shape %v", len(targets),
+			output.Shape)
 	}
 	return c.loss(output, &c.floats, tensor.Float32Bytes(targets), wire.Header{
 		Rows: int32(len(targets)), Bucket: int32(len(targets) / output.Shape[0]), // #nosec G115 -- of a batch

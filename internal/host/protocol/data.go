@@ -47,7 +47,8 @@ func (d *Data) Fit(in sdk.InputSpec) { d.in = in }
 // Load implements sdk.Data.
 func (d *Data) Load() (*sdk.Samples, error) {
 	var limits []byte
-	for _, n := range append([]int{d.in.Rows, d.in.Features, d.in.Classes, d.in.Targets, d.in.LookedUp}, d.in.Tables...) {
+	for _, n := range append([]int{d.in.Rows, d.in.Features, d.in.Classes, d.in.Targets, d.in.LookedUp},
+		d.in.Tables...) {
 		limits = binary.LittleEndian.AppendUint64(limits, uint64(n)) // #nosec G115 -- the bits of a count
 	}
 	if err := d.limits.put(d.link, limits); err != nil {
@@ -69,7 +70,8 @@ func (d *Data) Load() (*sdk.Samples, error) {
 	case 1:
 		samples.HeldOut = d.loaded(loadedHeldOut, int(h.Arg2))
 	default:
-		return nil, d.link.wrong("answered load with %d, which must be 1 if there are held-out samples and 0 if there are none", h.Arg)
+		return nil, d.link.wrong(
+			"answered load with %d, which must be 1 if there are held-out samples and 0 if there are none", h.Arg)
 	}
 	return samples, nil
 }
@@ -77,7 +79,8 @@ func (d *Data) Load() (*sdk.Samples, error) {
 // loaded copies the samples that the part has announced, whose targets have a width.
 func (d *Data) loaded(list int32, width int) *sdk.Samples {
 	s := &sdk.Samples{Origin: func(sample, position int) string { return d.origin(list, sample, position) }}
-	for r, to := range map[role]*[]int64{roleLoadedIndices: &s.Indices, roleLoadedOffsets: &s.Offsets, roleLoadedTargets: &s.Targets} {
+	for r, to := range map[role]*[]int64{roleLoadedIndices: &s.Indices, roleLoadedOffsets: &s.Offsets,
+		roleLoadedTargets: &s.Targets} {
 		*to = tensor.ViewInt64(copied(d.link.given(r, list)))
 	}
 	s.Features = tensor.ViewFloat32(copied(d.link.given(roleLoadedFeatures, list)))

@@ -80,12 +80,15 @@ func TestWaitersInAnyOrder(t *testing.T) {
 // from its own, and learns in the end that the part has failed meanwhile.
 func TestWaitingForOneBucketLeavesTheLinkFree(t *testing.T) {
 	folder := t.TempDir()
-	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8, 8), func(p *protocoltest.Part, f wire.Header) error {
-		if err := p.Send(wire.Header{Op: opAverage, Flags: flagLast, Batch: f.Batch, Bucket: f.Bucket}); err != nil || f.Bucket == 0 {
-			return err
-		}
-		return p.Send(wire.Header{Op: opFailed}, []byte("no more")...)
-	})
+	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8, 8),
+		func(p *protocoltest.Part, f wire.Header) error {
+			if err := p.Send(wire.Header{Op: opAverage, Flags: flagLast, Batch: f.Batch,
+				Bucket: f.Bucket}); err != nil ||
+				f.Bucket == 0 {
+				return err
+			}
+			return p.Send(wire.Header{Op: opFailed}, []byte("no more")...)
+		})
 	driven, second := false, make(chan struct{})
 	h.Join(sdk.Links{Group: &lasting{lasts: func() time.Duration {
 		switch {

@@ -75,7 +75,8 @@ const (
 const maxText = 1 << 16
 
 var names = map[wire.Op]string{
-	opSegment: "segment", opTensor: "tensor", opPing: "ping", opFailed: "failed", opMemory: "memory", opExpect: "expect",
+	opSegment: "segment", opTensor: "tensor", opPing: "ping", opFailed: "failed", opMemory: "memory",
+	opExpect: "expect",
 	opReduce: "reduce", opPushPull: "push-pull", opAllReduce: "all-reduce", opAverage: "average",
 	opBroadcast: "broadcast", opReduceScatter: "reduce-scatter", opAllGather: "all-gather",
 	opAllToAll: "all-to-all", opEnded: "ended", opReduced: "reduced",

@@ -34,7 +34,8 @@ func FuzzHookFrames(f *testing.F) {
 		for _, b := range store.Buckets {
 			h.Reduce(at(4), b) // an error if it is in flight
 		}
-		err := h.link.handle(&wire.Header{Op: wire.Op(op), Flags: flags, Batch: batch, Bucket: bucket, Rows: rows, Arg: arg, Arg2: arg2})
+		err := h.link.handle(&wire.Header{Op: wire.Op(op), Flags: flags, Batch: batch, Bucket: bucket, Rows: rows,
+			Arg: arg, Arg2: arg2})
 		if part := (*fault.Part)(nil); err != nil && !errors.As(err, &part) {
 			t.Errorf("it ended with %v, which names nobody", err)
 		}

@@ -69,7 +69,8 @@ func (l *link) allIntact() error {
 func (p place) String() string {
 	name := map[role]string{
 		roleValues: "the values of parameter", roleGradientRows: "the row numbers of the gradient of parameter",
-		roleBucket: "the gradients of bucket", roleOutputGradient: "the output gradient, tensor", roleFeatureGradient: "the feature gradient, tensor",
+		roleBucket: "the gradients of bucket", roleOutputGradient: "the output gradient, tensor",
+		roleFeatureGradient: "the feature gradient, tensor",
 	}[p.role]
 	if name == "" {
 		return fmt.Sprintf("tensor %d of role %d", p.index, p.role)

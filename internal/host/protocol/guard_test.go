@@ -21,13 +21,14 @@ func TestPartsThatWritePastTheEnd(t *testing.T) {
 	hook := func(bucket int, r role) func(*testing.T) error {
 		return func(t *testing.T) error {
 			folder := t.TempDir()
-			h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(17), func(p *protocoltest.Part, f wire.Header) error {
-				if f.Batch == 5 {
-					past(p, r, f.Bucket)
-				}
-				f.Op = opReduced
-				return p.Send(f)
-			})
+			h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(17),
+				func(p *protocoltest.Part, f wire.Header) error {
+					if f.Batch == 5 {
+						past(p, r, f.Bucket)
+					}
+					f.Op = opReduced
+					return p.Send(f)
+				})
 			h.Join(sdk.Links{})
 			if err := h.Reduce(at(4), store.Buckets[bucket]).Wait(); err != nil {
 				t.Fatal(err)
@@ -56,11 +57,16 @@ func TestPartsThatWritePastTheEnd(t *testing.T) {
 		"trainer0.part wrote past the end of bucket 0 in batch 5": hook(0, roleBucket),
 		"trainer0.part wrote past the end of bucket 1 in batch 5": hook(1, roleBucketRows),
 
-		"trainer0.part wrote past the end of the values of parameter 0":                      model(opInitialize, roleValues, 0),
-		"trainer0.part wrote past the end of tensor 0 of role 8":                             model(opForward, roleFeatures, 0),
-		"trainer0.part wrote past the end of the gradients of bucket 1":                      model(opBackwardInput, roleGradient, 0),
-		"trainer0.part wrote past the end of the row numbers of the gradient of parameter 1": model(opBackwardInput, roleGradientRows, 1),
-		"trainer0.part wrote past the end of the feature gradient, tensor 0":                 model(opBackwardInput, roleFeatureGradient, 0),
+		"trainer0.part wrote past the end of the values of parameter 0": model(opInitialize,
+			roleValues, 0),
+		"trainer0.part wrote past the end of tensor 0 of role 8": model(opForward,
+			roleFeatures, 0),
+		"trainer0.part wrote past the end of the gradients of bucket 1": model(opBackwardInput,
+			roleGradient, 0),
+		"trainer0.part wrote past the end of the row numbers of the gradient of parameter 1": model(opBackwardInput,
+			roleGradientRows, 1),
+		"trainer0.part wrote past the end of the feature gradient, tensor 0": model(opBackwardInput,
+			roleFeatureGradient, 0),
 		"trainer0.part wrote past the end of the output gradient, tensor 0": func(t *testing.T) error {
 			c := criterionOf(t, func(p *protocoltest.Part, f wire.Header) error {
 				past(p, roleOutputGradient, 0)

@@ -23,16 +23,19 @@ import (
 // bucketsOf are dense buckets and a sparse one, which comes last.
 func bucketsOf(dense ...int) (specs []tensor.BucketSpec) {
 	for i, n := range dense {
-		specs = append(specs, tensor.BucketSpec{Index: i, Elements: n, Parameters: []tensor.Span{{Parameter: i, Elements: n}}})
+		specs = append(specs,
+			tensor.BucketSpec{Index: i, Elements: n, Parameters: []tensor.Span{{Parameter: i, Elements: n}}})
 	}
 	n := len(dense)
 	return append(specs, tensor.BucketSpec{
-		Index: n, Sparse: true, TableRows: 100, Width: 2, Capacity: 6, Elements: 200, Parameters: []tensor.Span{{Parameter: n, Elements: 200}},
+		Index: n, Sparse: true, TableRows: 100, Width: 2, Capacity: 6, Elements: 200,
+		Parameters: []tensor.Span{{Parameter: n, Elements: 200}},
 	})
 }
 
 // hookOf joins the hook that take plays, with its own buckets.
-func hookOf(t testing.TB, p *process.Process, folder string, specs []tensor.BucketSpec, take takes) (*Hook, *comm.Store) {
+func hookOf(t testing.TB, p *process.Process, folder string, specs []tensor.BucketSpec,
+	take takes) (*Hook, *comm.Store) {
 	t.Helper()
 	store, err := p.Fabric.InSegments().NewStore(p.Name(), specs)
 	if err != nil {
@@ -111,18 +114,19 @@ func TestHookOperations(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, last %v", name, last), func(t *testing.T) {
 				folder := t.TempDir()
 				var ended wire.Op
-				h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8), func(p *protocoltest.Part, f wire.Header) error {
-					ask := c.asked
-					ask.Batch, ask.Bucket = f.Batch, f.Bucket
-					switch {
-					case f.Op == opEnded:
-						ended = wire.Op(f.Arg) // #nosec G115 -- an operation
-						ask.Op, ask.Flags, ask.Arg = opReduced, 0, 0
-					case last:
-						ask.Flags |= flagLast
-					}
-					return p.Send(ask)
-				})
+				h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8),
+					func(p *protocoltest.Part, f wire.Header) error {
+						ask := c.asked
+						ask.Batch, ask.Bucket = f.Batch, f.Bucket
+						switch {
+						case f.Op == opEnded:
+							ended = wire.Op(f.Arg) // #nosec G115 -- an operation
+							ask.Op, ask.Flags, ask.Arg = opReduced, 0, 0
+						case last:
+							ask.Flags |= flagLast
+						}
+						return p.Send(ask)
+					})
 				server, group, other := &links{name: "server "}, &links{name: "group "}, &links{name: "default "}
 				h.Join(sdk.Links{Server: server, Group: group, Default: other})
 				if err := h.Reduce(at(4), store.Buckets[0]).Wait(); err != nil {
@@ -233,7 +237,8 @@ func reduceAll(h *Hook, store *comm.Store, rank int) error {
 		// The first element is one more than the others, on each rank.
 		for i, want := range [][2]float32{{5, 3}, {2.5, 1.5}, {5, 3}, {float32(rank + 2), float32(rank + 1)}} {
 			if got := store.Buckets[i].Gradient.Values; got[0] != want[0] || got[len(got)-1] != want[1] {
-				return fmt.Errorf("batch %d, bucket %d: it holds %v and %v at its ends, want %v", batch, i, got[0], got[len(got)-1], want)
+				return fmt.Errorf("batch %d, bucket %d: it holds %v and %v at its ends, want %v", batch, i, got[0],
+					got[len(got)-1], want)
 			}
 		}
 		g := &store.Buckets[4].Gradient
@@ -264,21 +269,36 @@ func TestHookRefusesLies(t *testing.T) {
 		err  error // of the operation
 		want string
 	}{
-		"a bucket too far":       {does: send(wire.Header{Op: opAverage, Bucket: 2}), want: "trainer0.part sent average of batch 4, bucket 2, but the run has buckets 0 to 1"},
-		"a bucket below 0":       {does: send(wire.Header{Op: opAverage, Bucket: -1}), want: "trainer0.part sent average of batch 4, bucket -1, but the run has buckets 0 to 1"},
-		"another batch":          {does: send(wire.Header{Op: opAverage, Batch: 5}), want: "trainer0.part sent average of batch 5, bucket 0 while batch 4 is being reduced"},
-		"a bucket it has not":    {does: send(wire.Header{Op: opReduced, Bucket: 1}), want: "trainer0.part sent reduced of batch 4, bucket 1, which nobody asked for"},
-		"twice":                  {does: send(wire.Header{Op: opReduceScatter}, wire.Header{Op: opAverage}), want: "trainer0.part sent average of batch 4, bucket 0 while reduce-scatter of batch 4, bucket 0 is under way"},
-		"rows of a dense bucket": {does: send(wire.Header{Op: opAverage, Rows: 1}), want: "trainer0.part sent average of batch 4, bucket 0 with 1 rows, but the bucket is dense"},
-		"a link it has not":      {does: send(wire.Header{Op: opAverage, Flags: flagDefaultGroup}), want: "trainer0.part sent average of batch 4, bucket 0, but its hook has no such link: it must declare that"},
-		"a server it has not":    {does: send(wire.Header{Op: opPushPull}), want: "trainer0.part sent push-pull of batch 4, bucket 0, but its hook has no link to a server: it must declare that"},
-		"a call":                 {does: send(wire.Header{Op: opReduce}), want: "trainer0.part sent reduce of batch 4, bucket 0, which nobody asked for"},
-		"an answer to no ping":   {does: send(wire.Header{Op: opPing}), want: "trainer0.part sent ping, which nobody asked for"},
-		"a gradient":             {does: send(wire.Header{Op: opGradient}), want: "trainer0.part sent gradient, which nobody asked for"},
-		"an unknown operation":   {does: send(wire.Header{Op: 0xee}), want: "trainer0.part sent operation 0xee, which nobody asked for"},
-		"a tensor of its own":    {does: send(wire.Header{Op: opTensor, Flags: uint8(roleOutput)}), want: "trainer0.part announced tensor 0 of role 10, which it does not have"},
-		"no memory":              {does: send(wire.Header{Op: opMemory}), want: "trainer0.part asked for a segment of 0 bytes: it can have 1 to 68719476736"},
-		"too much memory":        {does: send(wire.Header{Op: opMemory, Arg: wire.MaxPayload}), want: "trainer0.part asked for memory: a segment of 64 GiB for trainer0.part memory does not fit: "},
+		"a bucket too far": {does: send(wire.Header{Op: opAverage, Bucket: 2}),
+			want: "trainer0.part sent average of batch 4, bucket 2, but the run has buckets 0 to 1"},
+		"a bucket below 0": {does: send(wire.Header{Op: opAverage, Bucket: -1}),
+			want: "trainer0.part sent average of batch 4, bucket -1, but the run has buckets 0 to 1"},
+		"another batch": {does: send(wire.Header{Op: opAverage, Batch: 5}),
+			want: "trainer0.part sent average of batch 5, bucket 0 while batch 4 is being reduced"},
+		"a bucket it has not": {does: send(wire.Header{Op: opReduced, Bucket: 1}),
+			want: "trainer0.part sent reduced of batch 4, bucket 1, which nobody asked for"},
+		"twice": {does: send(wire.Header{Op: opReduceScatter}, wire.Header{Op: opAverage}),
+			want: "trainer0.part sent average of batch 4, bucket 0 while reduce-scatter of batch 4, bucket 0 is under way"},
+		"rows of a dense bucket": {does: send(wire.Header{Op: opAverage, Rows: 1}),
+			want: "trainer0.part sent average of batch 4, bucket 0 with 1 rows, but the bucket is dense"},
+		"a link it has not": {does: send(wire.Header{Op: opAverage, Flags: flagDefaultGroup}),
+			want: "trainer0.part sent average of batch 4, bucket 0, but its hook has no such link: it must declare that"},
+		"a server it has not": {does: send(wire.Header{Op: opPushPull}),
+			want: "trainer0.part sent push-pull of batch 4, bucket 0, but its hook has no link to a server: it must declare that"},
+		"a call": {does: send(wire.Header{Op: opReduce}),
+			want: "trainer0.part sent reduce of batch 4, bucket 0, which nobody asked for"},
+		"an answer to no ping": {does: send(wire.Header{Op: opPing}),
+			want: "trainer0.part sent ping, which nobody asked for"},
+		"a gradient": {does: send(wire.Header{Op: opGradient}),
+			want: "trainer0.part sent gradient, which nobody asked for"},
+		"an unknown operation": {does: send(wire.Header{Op: 0xee}),
+			want: "trainer0.part sent operation 0xee, which nobody asked for"},
+		"a tensor of its own": {does: send(wire.Header{Op: opTensor, Flags: uint8(roleOutput)}),
+			want: "trainer0.part announced tensor 0 of role 10, which it does not have"},
+		"no memory": {does: send(wire.Header{Op: opMemory}),
+			want: "trainer0.part asked for a segment of 0 bytes: it can have 1 to 68719476736"},
+		"too much memory": {does: send(wire.Header{Op: opMemory, Arg: wire.MaxPayload}),
+			want: "trainer0.part asked for memory: a segment of 64 GiB for trainer0.part memory does not fit: "},
 		"a frame once more": {does: func(p *protocoltest.Part, f wire.Header) error {
 			return p.Forge(wire.Header{Op: opReduced, Batch: f.Batch})
 		}, want: "trainer0.part sent a frame of another link to trainer0"},
@@ -289,19 +309,22 @@ func TestHookRefusesLies(t *testing.T) {
 		"failed": {does: func(p *protocoltest.Part, _ wire.Header) error {
 			return p.Send(wire.Header{Op: opFailed}, []byte("ValueError: no\x1bsuch row")...)
 		}, want: `trainer0.part: ValueError: no\x1bsuch row`},
-		"failed, silently": {does: send(wire.Header{Op: opFailed}), want: "trainer0.part: it failed, and did not say why"},
+		"failed, silently": {does: send(wire.Header{Op: opFailed}),
+			want: "trainer0.part: it failed, and did not say why"},
 		"hangs up": {does: func(*protocoltest.Part, wire.Header) error { return io.EOF },
 			want: "trainer0 lost its link to trainer0.part during the answer to reduce of batch 4, bucket 0: EOF"},
-		"a failed operation": {does: send(wire.Header{Op: opAverage}), err: errors.New("it is full"), want: "trainer0.part, average: it is full"},
+		"a failed operation": {does: send(wire.Header{Op: opAverage}), err: errors.New("it is full"),
+			want: "trainer0.part, average: it is full"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8), func(p *protocoltest.Part, f wire.Header) error {
-				if f.Op == opEnded {
-					return nil
-				}
-				return c.does(p, f)
-			})
+			h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8),
+				func(p *protocoltest.Part, f wire.Header) error {
+					if f.Op == opEnded {
+						return nil
+					}
+					return c.does(p, f)
+				})
 			group := &links{err: c.err}
 			if name == "twice" { // its operation never ends
 				h.Join(sdk.Links{Group: &endless{group, comm.NewPromise(nil)}})
@@ -332,7 +355,8 @@ func TestHookWhoseOperationFails(t *testing.T) {
 	ends := []*comm.Future{h.Reduce(at(4), store.Buckets[0]), h.Reduce(at(4), store.Buckets[1])}
 	for i, end := range ends {
 		err := end.Wait()
-		if about := fault.Describe(err).About; err == nil || err.Error() != want || !slices.Equal(about, []string{"trainer0.part"}) {
+		if about := fault.Describe(err).About; err == nil || err.Error() != want ||
+			!slices.Equal(about, []string{"trainer0.part"}) {
 			t.Errorf("bucket %d ended with %v about %q, want %q", i, err, about, want)
 		}
 	}
@@ -366,17 +390,19 @@ func TestHookRefusesRows(t *testing.T) {
 		first int32
 		want  string
 	}{
-		"too many": {7, 0, "trainer0.part sent reduced of batch 4, bucket 1: bucket 1: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
-		"below 0":  {-1, 0, "does not fit a capacity of 6 rows"},
-		"no row":   {1, 100, "trainer0.part sent reduced of batch 4, bucket 1: bucket 1 has row 100 at place 0"},
+		"too many": {7, 0,
+			"trainer0.part sent reduced of batch 4, bucket 1: bucket 1: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
+		"below 0": {-1, 0, "does not fit a capacity of 6 rows"},
+		"no row":  {1, 100, "trainer0.part sent reduced of batch 4, bucket 1: bucket 1 has row 100 at place 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8), func(p *protocoltest.Part, f wire.Header) error {
-				tensor.ViewOf[int32](p.Of(uint8(roleBucketRows), 1), 1)[0] = c.first
-				f.Op, f.Rows = opReduced, c.rows
-				return p.Send(f)
-			})
+			h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8),
+				func(p *protocoltest.Part, f wire.Header) error {
+					tensor.ViewOf[int32](p.Of(uint8(roleBucketRows), 1), 1)[0] = c.first
+					f.Op, f.Rows = opReduced, c.rows
+					return p.Send(f)
+				})
 			h.Join(sdk.Links{})
 			err := h.Reduce(at(4), store.Buckets[1]).Wait()
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -390,13 +416,14 @@ func TestHookRefusesRows(t *testing.T) {
 // is left alone.
 func TestHookThatHangs(t *testing.T) {
 	folder := t.TempDir()
-	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", time.Second), folder, bucketsOf(8), func(p *protocoltest.Part, f wire.Header) error {
-		if f.Batch == 5 {
-			return nil
-		}
-		f.Op = opReduced
-		return p.Send(f)
-	})
+	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", time.Second), folder, bucketsOf(8),
+		func(p *protocoltest.Part, f wire.Header) error {
+			if f.Batch == 5 {
+				return nil
+			}
+			f.Op = opReduced
+			return p.Send(f)
+		})
 	h.Join(sdk.Links{})
 	if err := h.Reduce(at(4), store.Buckets[0]).Wait(); err != nil {
 		t.Fatal(err)

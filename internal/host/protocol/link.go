@@ -63,7 +63,8 @@ type kind struct {
 // dial joins a companion.
 func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
 	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
-	l := &link{process: p, kind: k, answers: make(chan wire.Header, k.gradients+1), closed: make(chan struct{}), read: make(chan struct{})}
+	l := &link{process: p, kind: k, answers: make(chan wire.Header, k.gradients+1), closed: make(chan struct{}),
+		read: make(chan struct{})}
 	l.tensors, l.guards = map[place][]byte{}, map[place][]byte{}
 	l.owes(&l.calling)
 	read, err := l.readAll, error(nil)

@@ -20,19 +20,24 @@ func TestFailuresBetweenCalls(t *testing.T) {
 		want string // told; empty: nothing
 		next string // in the error of the next call
 	}{
-		"failed":   {func(p *protocoltest.Part) error { return p.Send(wire.Header{Op: opFailed}, []byte("no more")...) }, "trainer0: trainer0.part: no more", "trainer0.part: no more"},
-		"a lie":    {func(p *protocoltest.Part) error { return p.Send(wire.Header{Op: opStep}) }, "trainer0: trainer0.part sent step, which nobody asked for", "which nobody asked for"},
-		"hangs up": {func(*protocoltest.Part) error { return io.EOF }, "", "trainer0 lost its link to trainer0.part during a pause between calls: EOF"},
+		"failed": {func(p *protocoltest.Part) error {
+			return p.Send(wire.Header{Op: opFailed}, []byte("no more")...)
+		}, "trainer0: trainer0.part: no more", "trainer0.part: no more"},
+		"a lie": {func(p *protocoltest.Part) error { return p.Send(wire.Header{Op: opStep}) },
+			"trainer0: trainer0.part sent step, which nobody asked for", "which nobody asked for"},
+		"hangs up": {func(*protocoltest.Part) error { return io.EOF }, "",
+			"trainer0 lost its link to trainer0.part during a pause between calls: EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			host := newHost(t, folder, "trainer0", "unix", late)
-			part, peer := protocoltest.NewPart(t, folder, "trainer0.part", func(p *protocoltest.Part, f wire.Header) error {
-				if err := playCriterion(p, f); err != nil {
-					return err
-				}
-				return c.then(p)
-			})
+			part, peer := protocoltest.NewPart(t, folder, "trainer0.part",
+				func(p *protocoltest.Part, f wire.Header) error {
+					if err := playCriterion(p, f); err != nil {
+						return err
+					}
+					return c.then(p)
+				})
 			made, _, err := NewCriterion(host, peer)
 			if err != nil {
 				t.Fatal(err)
@@ -50,7 +55,8 @@ func TestFailuresBetweenCalls(t *testing.T) {
 			if told != c.want {
 				t.Errorf("the core was told %q, want %q", told, c.want)
 			}
-			if _, err := made.Forward(tensor.New(1, 2), []int64{0}); err == nil || !strings.Contains(err.Error(), c.next) {
+			if _, err := made.Forward(tensor.New(1, 2), []int64{0}); err == nil ||
+				!strings.Contains(err.Error(), c.next) {
 				t.Errorf("the next call ended with %v, want %q", err, c.next)
 			}
 			_ = part.End()
@@ -74,7 +80,8 @@ func TestAnswersComeOnce(t *testing.T) {
 		t.Fatalf("the loss is %v, %v", loss, err)
 	}
 	<-answered
-	if loss, err := c.Forward(tensor.New(1, 2), []int64{0}); err == nil || err.Error() != "trainer0.part sent loss, which nobody asked for" {
+	if loss, err := c.Forward(tensor.New(1, 2), []int64{0}); err == nil ||
+		err.Error() != "trainer0.part sent loss, which nobody asked for" {
 		t.Errorf("the next loss is %v, %v", loss, err)
 	}
 }

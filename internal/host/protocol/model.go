@@ -40,7 +40,8 @@ type Memory struct {
 
 // NewModel joins a companion with the model that d describes, whose parameters and gradients lie in
 // these segments. It measures the median round trip of a no-op call.
-func NewModel(p *process.Process, peer process.Peer, d *layout.Model, memory Memory) (m sdk.Model, tripNS int64, err error) {
+func NewModel(p *process.Process, peer process.Peer, d *layout.Model,
+	memory Memory) (m sdk.Model, tripNS int64, err error) {
 	l, err := dial(p, peer, kind{gradients: len(d.Parameters), announces: map[role]int{roleOutput: 1}})
 	if err != nil {
 		return nil, 0, err
@@ -57,9 +58,11 @@ func NewModel(p *process.Process, peer process.Peer, d *layout.Model, memory Mem
 		return nil, 0, err
 	}
 	made := &model{
-		link: l, specs: d.Parameters, inputs: d.Inputs, evaluates: d.Evaluates, sparse: layout.SparseBuckets(len(d.Parameters), memory.Store),
+		link: l, specs: d.Parameters, inputs: d.Inputs, evaluates: d.Evaluates,
+		sparse:    layout.SparseBuckets(len(d.Parameters), memory.Store),
 		emissions: hosted.NewEmissions(peer.Name, d.Parameters),
-		indices:   room{role: roleIndices}, offsets: room{role: roleOffsets}, features: room{role: roleFeatures}, targets: room{role: roleTargets},
+		indices:   room{role: roleIndices}, offsets: room{role: roleOffsets}, features: room{role: roleFeatures},
+		targets:        room{role: roleTargets},
 		floatTargets:   room{role: roleFloatTargets},
 		outputGradient: room{role: roleOutputGradient}, featureGradient: room{role: roleFeatureGradient},
 	}
@@ -135,7 +138,8 @@ func (m *model) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
 	}
 	rows, columns := answer.Arg, answer.Arg2
 	if rows != int64(b.Size()) || columns < 0 || columns > wire.MaxPayload/max(1, rows) {
-		return tensor.Tensor{}, m.link.wrong("answered a batch of %d with an output of %d x %d", b.Size(), rows, columns)
+		return tensor.Tensor{}, m.link.wrong("answered a batch of %d with an output of %d x %d", b.Size(), rows,
+			columns)
 	}
 	at, err := m.link.view(roleOutput, 0, rows*columns)
 	if err != nil {
@@ -168,7 +172,8 @@ func (m *model) Backward(outputGradient tensor.Tensor, emit func(parameter int))
 }
 
 // BackwardInput implements sdk.FeatureModel.
-func (m featureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m featureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
+	emit func(parameter int)) error {
 	at, err := m.featureGradient.in(m.link, 4*len(inputGradient))
 	if err == nil {
 		err = m.backward(opBackwardInput, outputGradient, emit)

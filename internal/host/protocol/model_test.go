@@ -19,8 +19,10 @@ import (
 
 // described is a model of a dense parameter [2, 2] and a table [100, 2], whose features can be learnt.
 var described = layout.Model{
-	Parameters: []sdk.ParameterSpec{{Name: "weight", Shape: []int{2, 2}}, {Name: "table", Shape: []int{100, 2}, Sparse: true}},
-	Inputs:     sdk.InputSpec{Rows: 100, Features: 2, Classes: 2, Targets: 1}, FeatureGradient: true, Steps: true, Evaluates: true,
+	Parameters: []sdk.ParameterSpec{{Name: "weight", Shape: []int{2, 2}},
+		{Name: "table", Shape: []int{100, 2}, Sparse: true}},
+	Inputs: sdk.InputSpec{Rows: 100, Features: 2, Classes: 2, Targets: 1}, FeatureGradient: true, Steps: true,
+	Evaluates: true,
 }
 
 // playModel computes features times weight plus the sum of each bag's rows, and the gradients of
@@ -86,12 +88,14 @@ func playModel() takes {
 }
 
 // modelOf joins the model that take plays.
-func modelOf(t testing.TB, d layout.Model, take takes) (m sdk.Model, values []tensor.Tensor, gradients []*tensor.Gradient) {
+func modelOf(t testing.TB, d layout.Model,
+	take takes) (m sdk.Model, values []tensor.Tensor, gradients []*tensor.Gradient) {
 	t.Helper()
 	folder := t.TempDir()
 	p := newHost(t, folder, "trainer0", "unix", late)
 	specs := []tensor.BucketSpec{
-		{Index: 0, Elements: 200, Sparse: true, TableRows: 100, Width: 2, Capacity: 6, Parameters: []tensor.Span{{Parameter: 1, Elements: 200}}},
+		{Index: 0, Elements: 200, Sparse: true, TableRows: 100, Width: 2, Capacity: 6,
+			Parameters: []tensor.Span{{Parameter: 1, Elements: 200}}},
 		{Index: 1, Elements: 4, Parameters: []tensor.Span{{Parameter: 0, Elements: 4}}},
 	}
 	gradients, store, err := layout.New(d.Parameters, specs, func(specs []tensor.BucketSpec) (*comm.Store, error) {
@@ -118,7 +122,8 @@ func modelOf(t testing.TB, d layout.Model, take takes) (m sdk.Model, values []te
 	return m, values, gradients
 }
 
-var batch = sdk.Batch{Indices: []int64{3, 5, 5}, Offsets: []int64{0, 1, 3}, Features: []float32{1, 2, 3, 4}, Targets: []int64{0, 1}}
+var batch = sdk.Batch{Indices: []int64{3, 5, 5}, Offsets: []int64{0, 1, 3}, Features: []float32{1, 2, 3, 4},
+	Targets: []int64{0, 1}}
 
 func TestModel(t *testing.T) {
 	m, values, gradients := modelOf(t, described, playModel())
@@ -160,24 +165,44 @@ func TestModelRefusesLies(t *testing.T) {
 		does []wire.Header
 		want string
 	}{
-		"other samples":         {opForward, []wire.Header{{Op: opForward, Arg: 3, Arg2: 2}}, "trainer0.part answered a batch of 2 with an output of 3 x 2"},
-		"columns below 0":       {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: -1}}, "trainer0.part answered a batch of 2 with an output of 2 x -1"},
-		"columns beyond all":    {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: math.MaxInt64}}, "with an output of 2 x 9223372036854775807"},
-		"no output":             {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: 2}}, "trainer0.part has announced no tensor 0 of role 10"},
-		"another answer":        {opForward, []wire.Header{{Op: opBackward}}, "trainer0.part sent backward, which nobody asked for"},
-		"a second output":       {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Bucket: 1}}, "trainer0.part announced tensor 1 of role 10, which it does not have"},
-		"no segment":            {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Rows: 99}}, "announced tensor 0 of role 10 in segment 99, which it was not given to write"},
-		"beyond its segment":    {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg: 64, Arg2: math.MaxInt64 / 2}}, "elements of 4 bytes at byte 64 of a segment of"},
-		"before its segment":    {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg: -4, Arg2: 1}}, "at byte -4 of a segment of"},
-		"within an element":     {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg: 2, Arg2: 1}}, "at byte 2 of a segment of"},
-		"an output too large":   {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg2: 3}, {Op: opForward, Arg: 2, Arg2: 2}}, "trainer0.part gave 4 elements of tensor 0 of role 10, which has room for 3"},
-		"a gradient too far":    {opBackward, []wire.Header{{Op: opGradient, Bucket: 2}}, "trainer0.part emitted the gradient of parameter 2 but has 2 parameters"},
-		"a gradient twice":      {opBackward, []wire.Header{{Op: opGradient}, {Op: opGradient}}, "trainer0.part emitted the gradient of parameter weight twice"},
-		"a gradient missing":    {opBackward, []wire.Header{{Op: opGradient}, {Op: opBackward}}, "trainer0.part ended its backward pass without emitting the gradient of parameter table"},
+		"other samples": {opForward, []wire.Header{{Op: opForward, Arg: 3, Arg2: 2}},
+			"trainer0.part answered a batch of 2 with an output of 3 x 2"},
+		"columns below 0": {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: -1}},
+			"trainer0.part answered a batch of 2 with an output of 2 x -1"},
+		"columns beyond all": {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: math.MaxInt64}},
+			"with an output of 2 x 9223372036854775807"},
+		"no output": {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: 2}},
+			"trainer0.part has announced no tensor 0 of role 10"},
+		"another answer": {opForward, []wire.Header{{Op: opBackward}},
+			"trainer0.part sent backward, which nobody asked for"},
+		"a second output": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Bucket: 1}},
+			"trainer0.part announced tensor 1 of role 10, which it does not have"},
+		"no segment": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Rows: 99}},
+			"announced tensor 0 of role 10 in segment 99, which it was not given to write"},
+		"beyond its segment": {opForward,
+			[]wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg: 64, Arg2: math.MaxInt64 / 2}},
+			"elements of 4 bytes at byte 64 of a segment of"},
+		"before its segment": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg: -4, Arg2: 1}},
+			"at byte -4 of a segment of"},
+		"within an element": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg: 2, Arg2: 1}},
+			"at byte 2 of a segment of"},
+		"an output too large": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg2: 3},
+			{Op: opForward, Arg: 2, Arg2: 2}},
+			"trainer0.part gave 4 elements of tensor 0 of role 10, which has room for 3"},
+		"a gradient too far": {opBackward, []wire.Header{{Op: opGradient, Bucket: 2}},
+			"trainer0.part emitted the gradient of parameter 2 but has 2 parameters"},
+		"a gradient twice": {opBackward, []wire.Header{{Op: opGradient}, {Op: opGradient}},
+			"trainer0.part emitted the gradient of parameter weight twice"},
+		"a gradient missing": {opBackward, []wire.Header{{Op: opGradient}, {Op: opBackward}},
+			"trainer0.part ended its backward pass without emitting the gradient of parameter table"},
 		"gradients without end": {opBackward, slices.Repeat([]wire.Header{{Op: opGradient}}, 64), "trainer0.part"},
-		"rows of a dense one":   {opBackward, []wire.Header{{Op: opGradient, Rows: 2}}, "trainer0.part sent a gradient of 2 rows of parameter weight, which is dense"},
-		"too many rows":         {opBackward, []wire.Header{{Op: opGradient, Bucket: 1, Rows: 7}}, "trainer0.part sent a gradient of parameter table: bucket 0: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
-		"an early answer":       {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg2: 4}, {Op: opForward, Arg: 2, Arg2: 2}, {Op: opForward, Arg: 2, Arg2: 2}}, "trainer0.part sent forward, which nobody asked for"},
+		"rows of a dense one": {opBackward, []wire.Header{{Op: opGradient, Rows: 2}},
+			"trainer0.part sent a gradient of 2 rows of parameter weight, which is dense"},
+		"too many rows": {opBackward, []wire.Header{{Op: opGradient, Bucket: 1, Rows: 7}},
+			"trainer0.part sent a gradient of parameter table: bucket 0: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
+		"an early answer": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg2: 4},
+			{Op: opForward, Arg: 2, Arg2: 2}, {Op: opForward, Arg: 2, Arg2: 2}},
+			"trainer0.part sent forward, which nobody asked for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			honest := playModel()
@@ -236,14 +261,16 @@ func criterionOf(t testing.TB, take takes) sdk.Criterion {
 func TestCriterion(t *testing.T) {
 	c := criterionOf(t, playCriterion)
 	for _, samples := range []int{2, 100, 3} {
-		output, targets := tensor.New(samples, 2), make([]int64, samples)
-		output.Data[0], targets[samples-1] = 0.5, 7
-		if loss, err := c.Forward(output, targets); err != nil || loss != 7.5 {
-			t.Errorf("the loss is %v, %v", loss, err)
-		}
-		if err := c.Backward(output); err != nil || output.Data[1] != 4 {
-			t.Errorf("the gradient is %v, %v", output.Data, err)
-		}
+		t.Run(fmt.Sprint(samples), func(t *testing.T) {
+			output, targets := tensor.New(samples, 2), make([]int64, samples)
+			output.Data[0], targets[samples-1] = 0.5, 7
+			if loss, err := c.Forward(output, targets); err != nil || loss != 7.5 {
+				t.Errorf("the loss is %v, %v", loss, err)
+			}
+			if err := c.Backward(output); err != nil || output.Data[1] != 4 {
+				t.Errorf("the gradient is %v, %v", output.Data, err)
+			}
+		})
 	}
 	if _, err := c.Forward(tensor.New(3), nil); err == nil {
 		t.Error("an output without columns was taken")

@@ -83,5 +83,6 @@ func (l *link) find(memory []byte) (number int32, offset int64, err error) {
 			return int32(i), int64(at - from), nil // #nosec G115 -- below maxSegments; within a segment
 		}
 	}
-	return 0, 0, fmt.Errorf("%s cannot show %d bytes to %s: they lie in none of its segments", l.conn.Self(), len(memory), l.conn.Peer())
+	return 0, 0, fmt.Errorf("%s cannot show %d bytes to %s: they lie in none of its segments", l.conn.Self(),
+		len(memory), l.conn.Peer())
 }

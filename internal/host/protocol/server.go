@@ -43,8 +43,10 @@ const mostOwn = 1 << 20
 
 // NewServer joins a companion with a server, to which these trainers will push these buckets. It
 // measures the median round trip of a no-op call. Take comes next.
-func NewServer(p *process.Process, peer process.Peer, specs []tensor.BucketSpec, trainers []string) (s *Server, tripNS int64, err error) {
-	s = &Server{asking: newAsking(), trainers: trainers, specs: specs, slots: make([]pushSlot, len(trainers)*len(specs))}
+func NewServer(p *process.Process, peer process.Peer, specs []tensor.BucketSpec,
+	trainers []string) (s *Server, tripNS int64, err error) {
+	s = &Server{asking: newAsking(), trainers: trainers, specs: specs,
+		slots: make([]pushSlot, len(trainers)*len(specs))}
 	announces := map[role]int{roleOwn: mostOwn, roleOwnRows: mostOwn}
 	if s.link, err = dial(p, peer, kind{announces: announces, take: s.take, ended: s.ended}); err != nil {
 		return nil, 0, err
@@ -65,7 +67,8 @@ func (s *Server) Take(stores [][]*comm.Store) error {
 	for t := range stores {
 		for _, store := range stores[t] {
 			if store.Segment == nil {
-				return fmt.Errorf("what %s pushes is not in memory that can be passed to %s", s.trainers[t], s.link.conn.Peer())
+				return fmt.Errorf("what %s pushes is not in memory that can be passed to %s", s.trainers[t],
+					s.link.conn.Peer())
 			}
 			if err := s.link.share(store.Segment, false, 0); err != nil {
 				return err
@@ -143,7 +146,8 @@ func (s *Server) take(h *wire.Header) error {
 		return s.link.unasked(h)
 	}
 	if h.Arg < 0 || h.Arg >= int64(len(s.trainers)) || h.Bucket < 0 || int(h.Bucket) >= len(s.specs) {
-		return s.link.wrong("sent %s of bucket %d and trainer %d, but has buckets 0 to %d and trainers 0 to %d", nameOf(h.Op), h.Bucket, h.Arg, len(s.specs)-1, len(s.trainers)-1)
+		return s.link.wrong("sent %s of bucket %d and trainer %d, but has buckets 0 to %d and trainers 0 to %d",
+			nameOf(h.Op), h.Bucket, h.Arg, len(s.specs)-1, len(s.trainers)-1)
 	}
 	slot := &s.slots[int(h.Arg)*len(s.specs)+int(h.Bucket)]
 	if h.Op == opAnswer {
@@ -153,7 +157,8 @@ func (s *Server) take(h *wire.Header) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if h.Arg2 != slot.taken+1 || h.Arg2 > slot.push.Number {
-		return l.wrong("received push %d of bucket %d by %s, which is not on its way", h.Arg2, h.Bucket, s.trainers[h.Arg])
+		return l.wrong("received push %d of bucket %d by %s, which is not on its way", h.Arg2, h.Bucket,
+			s.trainers[h.Arg])
 	}
 	if slot.taken++; h.Arg2 == slot.push.Number {
 		s.paid(slot)
@@ -175,7 +180,8 @@ func (s *Server) answer(h *wire.Header, slot *pushSlot) error {
 	p, pending := slot.push, slot.pending && slot.push.Number == h.Arg2
 	s.link.mu.Unlock()
 	if h.Arg2 < 1 || h.Arg2 > p.Number {
-		return s.link.wrong("answered push %d of bucket %d by %s, which has pushed it %d times", h.Arg2, h.Bucket, s.trainers[h.Arg], p.Number)
+		return s.link.wrong("answered push %d of bucket %d by %s, which has pushed it %d times", h.Arg2, h.Bucket,
+			s.trainers[h.Arg], p.Number)
 	}
 	if !pending {
 		p.Number = h.Arg2
@@ -202,11 +208,13 @@ func (s *Server) answer(h *wire.Header, slot *pushSlot) error {
 // copied, since they are places; who is answered checks the copy. What is wrong names the push.
 func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, error) {
 	wrong := func(format string, args ...any) (*tensor.Gradient, error) {
-		return nil, s.link.wrong("answered batch %d, bucket %d of %s with %s", slot.push.Batch, h.Bucket, s.trainers[h.Arg], fmt.Sprintf(format, args...))
+		return nil, s.link.wrong("answered batch %d, bucket %d of %s with %s", slot.push.Batch, h.Bucket,
+			s.trainers[h.Arg], fmt.Sprintf(format, args...))
 	}
 	spec := &s.specs[h.Bucket]
 	if index := int32(h.Arg)*int32(len(s.specs)) + h.Bucket; !s.link.intact(rolePush, index) || !s.link.intact(rolePushRows, index) { // #nosec G115 -- of a slot
-		return nil, s.link.wrong("wrote past the end of batch %d, bucket %d of %s", slot.push.Batch, h.Bucket, s.trainers[h.Arg])
+		return nil, s.link.wrong("wrote past the end of batch %d, bucket %d of %s", slot.push.Batch, h.Bucket,
+			s.trainers[h.Arg])
 	}
 	g, n, rows := &slot.given, spec.Elements, int(h.Rows)
 	switch {
@@ -240,7 +248,9 @@ func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, err
 		pending, memory := from.pending, from.push.Gradient
 		s.link.mu.Unlock()
 		if !pending {
-			return wrong("push memory %d, whose push is answered: answer the trainer last in whose memory the answer is", h.Batch)
+			return wrong(
+				"push memory %d, whose push is answered: answer the trainer last in whose memory the answer is",
+				h.Batch)
 		}
 		of := from.bucket(memory)
 		if n > cap(memory.Values) || rows > len(of.Shown) {

@@ -42,7 +42,8 @@ const (
 // size is how many bytes an element takes.
 func (r role) size() int64 {
 	switch r {
-	case roleIndices, roleOffsets, roleTargets, roleLimits, roleLoadedIndices, roleLoadedOffsets, roleLoadedTargets, roleLoadedBatches, roleAskedCounts:
+	case roleIndices, roleOffsets, roleTargets, roleLimits, roleLoadedIndices, roleLoadedOffsets, roleLoadedTargets,
+		roleLoadedBatches, roleAskedCounts:
 		return 8
 	}
 	return 4 // float32 and int32
@@ -62,11 +63,13 @@ func (l *link) announced(h *wire.Header) error {
 	}
 	s := l.numbered(h.Rows)
 	if s == nil || s.readOnly {
-		return l.wrong("announced tensor %d of role %d in segment %d, which it was not given to write", h.Bucket, r, h.Rows)
+		return l.wrong("announced tensor %d of role %d in segment %d, which it was not given to write", h.Bucket,
+			r, h.Rows)
 	}
 	size, room := r.size(), int64(len(s.Bytes()))
 	if h.Arg < 0 || h.Arg > room || h.Arg%size != 0 || h.Arg2 < 0 || h.Arg2 > (room-h.Arg)/size {
-		return l.wrong("announced tensor %d of role %d as %d elements of %d bytes at byte %d of a segment of %d", h.Bucket, r, h.Arg2, size, h.Arg, room)
+		return l.wrong("announced tensor %d of role %d as %d elements of %d bytes at byte %d of a segment of %d",
+			h.Bucket, r, h.Arg2, size, h.Arg, room)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +94,8 @@ func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 		return nil, l.wrong("has announced no tensor %d of role %d", index, r)
 	}
 	if n < 0 || n > int64(len(at))/r.size() {
-		return nil, l.wrong("gave %d elements of tensor %d of role %d, which has room for %d", n, index, r, int64(len(at))/r.size())
+		return nil, l.wrong("gave %d elements of tensor %d of role %d, which has room for %d", n, index, r,
+			int64(len(at))/r.size())
 	}
 	return at[:r.size()*n], nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -43,7 +44,8 @@ func vectorOf(name string, h wire.Header, text string) vector {
 	h.Encode(&head)
 	return vector{
 		Name: name, Op: h.Op, Flags: h.Flags, Batch: h.Batch, Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2,
-		Payload: h.Payload, Sequence: h.Sequence, Link: h.Link, Text: text, Hex: hex.EncodeToString(head[:]) + hex.EncodeToString([]byte(text)),
+		Payload: h.Payload, Sequence: h.Sequence, Link: h.Link, Text: text,
+		Hex: hex.EncodeToString(head[:]) + hex.EncodeToString([]byte(text)),
 	}
 }
 
@@ -60,18 +62,23 @@ type exchange struct {
 var exchanges = []exchange{
 	{"segment 0", true, wire.Header{Op: opSegment, Arg: 8192}, ""},
 	{"segment 1, to read", true, wire.Header{Op: opSegment, Bucket: 1, Arg: 4096, Flags: flagReadOnly}, ""},
-	{"bucket 3 of segment 0", true, wire.Header{Op: opTensor, Flags: uint8(roleBucket), Bucket: 3, Arg: 4096, Arg2: 1000}, ""},
+	{"bucket 3 of segment 0", true,
+		wire.Header{Op: opTensor, Flags: uint8(roleBucket), Bucket: 3, Arg: 4096, Arg2: 1000}, ""},
 	{"ping", true, wire.Header{Op: opPing, Arg: 199}, ""},
 	{"the answer to a ping", false, wire.Header{Op: opPing, Arg: 199}, ""},
 	{"memory", false, wire.Header{Op: opMemory, Bucket: 7, Arg: 1 << 20}, ""},
 	{"segment 2, memory 7", true, wire.Header{Op: opSegment, Bucket: 2, Arg: 1 << 20, Arg2: 7}, ""},
-	{"expect, of the trainer at place 1 of 3", true, wire.Header{Op: opExpect, Batch: 5, Bucket: 3, Arg: 1, Arg2: 3}, ""},
-	{"what is expected is an average", false, wire.Header{Op: opExpect, Batch: 5, Bucket: 3, Arg: int64(opAverage)}, ""},
-	{"output in segment 2", false, wire.Header{Op: opTensor, Flags: uint8(roleOutput), Rows: 2, Arg: 64, Arg2: 640}, ""},
+	{"expect, of the trainer at place 1 of 3", true, wire.Header{Op: opExpect, Batch: 5, Bucket: 3, Arg: 1, Arg2: 3},
+		""},
+	{"what is expected is an average", false, wire.Header{Op: opExpect, Batch: 5, Bucket: 3, Arg: int64(opAverage)},
+		""},
+	{"output in segment 2", false, wire.Header{Op: opTensor, Flags: uint8(roleOutput), Rows: 2, Arg: 64, Arg2: 640},
+		""},
 	{"reduce, dense", true, wire.Header{Op: opReduce, Batch: 5, Bucket: 3}, ""},
 	{"reduce, sparse", true, wire.Header{Op: opReduce, Batch: 5, Bucket: 4, Rows: 17}, ""},
 	{"push-pull", false, wire.Header{Op: opPushPull, Batch: 5, Bucket: 4, Rows: 17}, ""},
-	{"all-reduce on the default group", false, wire.Header{Op: opAllReduce, Flags: flagDefaultGroup, Batch: 5, Bucket: 3}, ""},
+	{"all-reduce on the default group", false,
+		wire.Header{Op: opAllReduce, Flags: flagDefaultGroup, Batch: 5, Bucket: 3}, ""},
 	{"average, the last one", false, wire.Header{Op: opAverage, Flags: flagLast, Batch: 5, Bucket: 3}, ""},
 	{"broadcast from position 1", false, wire.Header{Op: opBroadcast, Batch: 5, Bucket: 3, Arg: 1}, ""},
 	{"reduce-scatter", false, wire.Header{Op: opReduceScatter, Batch: 5, Bucket: 3}, ""},
@@ -86,7 +93,8 @@ var exchanges = []exchange{
 	{"bind", true, wire.Header{Op: opBind}, ""},
 	{"initialize", true, wire.Header{Op: opInitialize, Arg: -2}, ""}, // the seed 2^64-2
 	{"forward", true, wire.Header{Op: opForward, Batch: 30, Rows: 11, Arg: 640, Arg2: 10}, ""},
-	{"forward, with numbers as targets", true, wire.Header{Op: opForward, Batch: 30, Bucket: 2, Rows: 11, Arg: 640, Arg2: 20}, ""},
+	{"forward, with numbers as targets", true,
+		wire.Header{Op: opForward, Batch: 30, Bucket: 2, Rows: 11, Arg: 640, Arg2: 20}, ""},
 	{"evaluate", true, wire.Header{Op: opEvaluate, Batch: 30, Rows: 11, Arg: 640, Arg2: 10}, ""},
 	{"the output of a forward", false, wire.Header{Op: opForward, Arg: 10, Arg2: 4}, ""},
 	{"backward", true, wire.Header{Op: opBackward}, ""},
@@ -95,7 +103,8 @@ var exchanges = []exchange{
 	{"step", true, wire.Header{Op: opStep}, ""},
 	{"receive", true, wire.Header{Op: opReceive, Batch: 5, Bucket: 3, Rows: 2, Arg: 1, Arg2: 41}, ""},
 	{"received", false, wire.Header{Op: opReceived, Bucket: 3, Arg: 1, Arg2: 41}, ""},
-	{"answer with own 6", false, wire.Header{Op: opAnswer, Flags: uint8(roleOwn), Batch: 6, Bucket: 3, Rows: 2, Arg: 1, Arg2: 41}, ""},
+	{"answer with own 6", false,
+		wire.Header{Op: opAnswer, Flags: uint8(roleOwn), Batch: 6, Bucket: 3, Rows: 2, Arg: 1, Arg2: 41}, ""},
 	{"answered", true, wire.Header{Op: opAnswered, Bucket: 3, Arg: 1, Arg2: 41}, ""},
 	{"load", true, wire.Header{Op: opLoad}, ""},
 	{"loaded, with held-out samples", false, wire.Header{Op: opLoad, Arg: 1}, ""},
@@ -130,14 +139,17 @@ func TestVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		var h wire.Header
-		if err := h.Decode((*[wire.HeaderSize]byte)(bytes)); err != nil || h.Payload != uint64(len(bytes)-wire.HeaderSize) {
+		if err := h.Decode((*[wire.HeaderSize]byte)(bytes)); err != nil ||
+			h.Payload != uint64(len(bytes)-wire.HeaderSize) {
 			t.Errorf("%s: %v, %d bytes after a header of %+v", v.Name, err, len(bytes)-wire.HeaderSize, h)
 		}
 	}
 	for op, name := range names {
-		if !known[op] {
-			t.Errorf("there is no vector of %s", name)
-		}
+		t.Run(fmt.Sprint(op), func(t *testing.T) {
+			if !known[op] {
+				t.Errorf("there is no vector of %s", name)
+			}
+		})
 	}
 }
 
@@ -180,5 +192,6 @@ func greetings(t *testing.T) []vector {
 	}
 	v := vectorOf("hello", h, string(sent[wire.HeaderSize:]))
 	v.Text, v.Secret, v.Purpose, v.From, v.To = "", hex.EncodeToString(secret), call.Purpose, call.From, call.To
-	return []vector{v, vectorOf("acknowledge", ack, ""), vectorOf("refuse", wire.Header{Op: wire.OpRefuse}, "the secret is of another run")}
+	return []vector{v, vectorOf("acknowledge", ack, ""),
+		vectorOf("refuse", wire.Header{Op: wire.OpRefuse}, "the secret is of another run")}
 }

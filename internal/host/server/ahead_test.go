@@ -14,14 +14,16 @@ import (
 // still get theirs. The race detector watches the gradients.
 func TestTrainersRunAhead(t *testing.T) {
 	const trainers = 4
-	specs := []tensor.BucketSpec{denseOf(64), {Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
+	specs := []tensor.BucketSpec{denseOf(64),
+		{Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
 	for _, transport := range hosttest.Transports {
 		batches := 50
 		if transport == "shm" { // where all work in the same memory
 			batches = 200
 		}
 		for _, timing := range timings {
-			_, links, stores := openServer(t, transport, elementwise(timing, mean(trainers)), specs, trainers, hosttest.Patience)
+			_, links, stores := openServer(t, transport, elementwise(timing, mean(trainers)), specs, trainers,
+				hosttest.Patience)
 			var group sync.WaitGroup
 			for trainer := range trainers {
 				for _, b := range stores[trainer].Buckets {
@@ -52,7 +54,8 @@ func runAhead(t *testing.T, link comm.ServerLink, b *tensor.Bucket, trainer, tra
 		}
 		want := float32(batch*trainers) + float32(trainers-1)/2
 		if i := slices.IndexFunc(b.Gradient.Values, func(v float32) bool { return v != want }); i >= 0 {
-			t.Errorf("trainer %d, batch %d, bucket %d, element %d: %v instead of %v", trainer, batch, b.Index, i, b.Gradient.Values[i], want)
+			t.Errorf("trainer %d, batch %d, bucket %d, element %d: %v instead of %v", trainer, batch, b.Index, i,
+				b.Gradient.Values[i], want)
 			return
 		}
 	}

@@ -26,9 +26,11 @@ func (echo) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
 func TestUnequalCountsOfBatches(t *testing.T) {
 	counts := []int{3, 500, 7000}
 	const half = 3500
-	specs := []tensor.BucketSpec{{Elements: 2}, {Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
+	specs := []tensor.BucketSpec{{Elements: 2},
+		{Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
 	for _, transport := range []string{"shm", "unix"} {
-		role, links, stores := openServer(t, transport, sdk.Asynchronous(whole(echo{})), specs, len(counts), hosttest.Patience)
+		role, links, stores := openServer(t, transport, sdk.Asynchronous(whole(echo{})), specs, len(counts),
+			hosttest.Patience)
 		run := func(trainer, from, to int) {
 			for batch := from; batch < to; batch++ {
 				for _, b := range stores[trainer].Buckets {
@@ -98,7 +100,8 @@ func TestAsynchronousMetrics(t *testing.T) {
 	if len(got) != 2 || got[0].Key != (sdk.Key{A: 4}) || got[1].Key != (sdk.Key{A: 7}) {
 		t.Fatalf("measured %v", got)
 	}
-	if end := got[0].StartNS + got[0].DurationNS; got[1].StartNS > got[0].StartNS || end > answering || got[1].StartNS+got[1].DurationNS < answering {
+	if end := got[0].StartNS + got[0].DurationNS; got[1].StartNS > got[0].StartNS || end > answering ||
+		got[1].StartNS+got[1].DurationNS < answering {
 		t.Errorf("the answers came before and after %d, but the pushes took %v", answering, got)
 	}
 	for _, series := range s.role.Recorder.All().Series {
@@ -117,7 +120,8 @@ func TestEndedTrainersAreNotOverdue(t *testing.T) {
 	hosttest.Must(t, last.Answer(last.Gradient))
 	hosttest.Must(t, f.Wait())
 	s.push(1, 0)
-	if err := s.role.overdue(&s.role.buckets[0], late()); err == nil || !strings.HasSuffix(err.Error(), "of batch 0, bucket 0 from trainer2") {
+	if err := s.role.overdue(&s.role.buckets[0], late()); err == nil ||
+		!strings.HasSuffix(err.Error(), "of batch 0, bucket 0 from trainer2") {
 		t.Errorf("overdue says %v", err)
 	}
 	f, going := s.push(2, 0)
@@ -126,7 +130,8 @@ func TestEndedTrainersAreNotOverdue(t *testing.T) {
 	if err := s.role.overdue(&s.role.buckets[0], late()); err != nil {
 		t.Errorf("nobody is waited for, but: %v", err)
 	}
-	if err := s.role.Expect([]int{1}); err == nil || err.Error() != "server9 was told of the batches of 1 trainers but has 3 trainers" {
+	if err := s.role.Expect([]int{1}); err == nil ||
+		err.Error() != "server9 was told of the batches of 1 trainers but has 3 trainers" {
 		t.Errorf("told of one trainer: %v", err)
 	}
 }
@@ -145,36 +150,42 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 			hosttest.Must(t, f.Wait())
 			return p
 		}},
-		{"in another round", "answered batch 5, bucket 0 of trainer1 once more, while batch 6 is in flight", true, func(t *testing.T, s *fixture) sdk.Push {
-			f, p := s.push(1, 5)
-			hosttest.Must(t, p.Answer(p.Gradient))
-			hosttest.Must(t, f.Wait())
-			s.push(1, 6)
-			return p
-		}},
-		{"after the pass", "answered batch 5, bucket 0 of trainer1 once more, after the pass of that push was over", true, func(t *testing.T, s *fixture) sdk.Push {
-			f, p := s.push(1, 5)
-			hosttest.Must(t, p.Answer(p.Gradient))
-			hosttest.Must(t, f.Wait())
-			hosttest.Must(t, s.role.Reset())
-			s.push(1, 5)
-			return p
-		}},
-		{"after the trainer has left", "answered batch 5, bucket 0 of trainer1 twice", true, func(t *testing.T, s *fixture) sdk.Push {
-			f, p := s.push(1, 5)
-			hosttest.Must(t, p.Answer(p.Gradient))
-			hosttest.Must(t, f.Wait())
-			hosttest.Must(t, s.links[1].Close())
-			return p
-		}},
-		{"with nil", "answered batch 5, bucket 0 of trainer1 with no gradient: it is nil", true, func(_ *testing.T, s *fixture) sdk.Push {
-			_, p := s.push(1, 5)
-			return p
-		}},
-		{"before all have come", "answered batch 5, bucket 0 of trainer1 before trainer0 and trainer2 had pushed it, which a server must declare (sdk.Asynchronous)", false, func(_ *testing.T, s *fixture) sdk.Push {
-			_, p := s.push(1, 5)
-			return p
-		}},
+		{"in another round", "answered batch 5, bucket 0 of trainer1 once more, while batch 6 is in flight", true,
+			func(t *testing.T, s *fixture) sdk.Push {
+				f, p := s.push(1, 5)
+				hosttest.Must(t, p.Answer(p.Gradient))
+				hosttest.Must(t, f.Wait())
+				s.push(1, 6)
+				return p
+			}},
+		{"after the pass", "answered batch 5, bucket 0 of trainer1 once more, after the pass of that push was over",
+			true, func(t *testing.T, s *fixture) sdk.Push {
+				f, p := s.push(1, 5)
+				hosttest.Must(t, p.Answer(p.Gradient))
+				hosttest.Must(t, f.Wait())
+				hosttest.Must(t, s.role.Reset())
+				s.push(1, 5)
+				return p
+			}},
+		{"after the trainer has left", "answered batch 5, bucket 0 of trainer1 twice", true,
+			func(t *testing.T, s *fixture) sdk.Push {
+				f, p := s.push(1, 5)
+				hosttest.Must(t, p.Answer(p.Gradient))
+				hosttest.Must(t, f.Wait())
+				hosttest.Must(t, s.links[1].Close())
+				return p
+			}},
+		{"with nil", "answered batch 5, bucket 0 of trainer1 with no gradient: it is nil", true,
+			func(_ *testing.T, s *fixture) sdk.Push {
+				_, p := s.push(1, 5)
+				return p
+			}},
+		{"before all have come",
+			"answered batch 5, bucket 0 of trainer1 before trainer0 and trainer2 had pushed it, which a server must declare (sdk.Asynchronous)",
+			false, func(_ *testing.T, s *fixture) sdk.Push {
+				_, p := s.push(1, 5)
+				return p
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			declared := []func(sdk.Part) sdk.Part{sdk.Asynchronous}

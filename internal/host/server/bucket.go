@@ -69,7 +69,8 @@ func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.arrived > 0 && c.batch != a.Batch {
-		return fmt.Errorf("%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
+		return fmt.Errorf(
+			"%s pushed %s to %s while batch %d is being reduced: trainers must push the same batches in the same order",
 			r.trainers[a.Trainer].Name, describeBucket(a.Batch, a.Bucket), r.Name(), c.batch)
 	}
 	c.batch = a.Batch

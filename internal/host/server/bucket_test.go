@@ -42,7 +42,8 @@ func TestChunksOfARound(t *testing.T) {
 	for _, s := range rec.All().Series {
 		s.Each(func(m sdk.Measurement) { got = append(got, m) })
 	}
-	if len(got) != 2 || got[0] != (sdk.Measurement{Key: sdk.Key{A: 9, B: 4}, StartNS: 110, DurationNS: 60}) || got[1].Key != (sdk.Key{A: 9, B: 4}) || got[1].StartNS != 110 || r.open {
+	if len(got) != 2 || got[0] != (sdk.Measurement{Key: sdk.Key{A: 9, B: 4}, StartNS: 110, DurationNS: 60}) ||
+		got[1].Key != (sdk.Key{A: 9, B: 4}) || got[1].StartNS != 110 || r.open {
 		t.Errorf("measured %v; the round is open: %v", got, r.open)
 	}
 }

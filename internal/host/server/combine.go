@@ -14,11 +14,13 @@ func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string
 	}
 	for _, list := range lists {
 		if len(list) == 0 || len(list) > r.pushedFor {
-			return nil, "", fmt.Errorf("%s cannot combine %d gradients: it has %d trainers", r.Name(), len(list), r.pushedFor)
+			return nil, "", fmt.Errorf("%s cannot combine %d gradients: it has %d trainers", r.Name(), len(list),
+				r.pushedFor)
 		}
 		for _, g := range list {
 			if len(g) != len(list[0]) {
-				return nil, "", fmt.Errorf("%s cannot combine gradients of %d and %d elements", r.Name(), len(list[0]), len(g))
+				return nil, "", fmt.Errorf("%s cannot combine gradients of %d and %d elements", r.Name(), len(list[0]),
+					len(g))
 			}
 		}
 		r.reduction.once(list[0], list[1:])

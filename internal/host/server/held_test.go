@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -38,33 +39,38 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 		asked, silent bool
 		want          int
 	}{{true, false, 1}, {false, false, 0}, {true, true, 0}} {
-		server := &holding{silent: c.silent, weight: make([]float32, 2)}
-		role, links, stores := openServer(t, "unix", whole(server), []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
-		role.config.Summarize = c.asked
-		hosttest.Must(t, role.Reset())
-		pushed := links[0].PushPull(0, stores[0].Buckets[0])
-		if c.silent {
-			hosttest.Await(t, func() bool { return !role.idle() })
-		} else {
-			hosttest.Must(t, pushed.Wait())
-		}
-		got := hosttest.SummariesOf(t, role)
-		if len(got) != c.want {
-			t.Fatalf("asked %v, silent %v: %d summaries", c.asked, c.silent, len(got))
-		}
-		if c.want == 1 && (got[0].Name != "weight" || got[0].DeltaSum != 3 || !slices.Equal(got[0].Head, []float64{4, 2})) {
-			t.Errorf("the summary is %v", got[0])
-		}
+		t.Run(fmt.Sprint(c.want), func(t *testing.T) {
+			server := &holding{silent: c.silent, weight: make([]float32, 2)}
+			role, links, stores := openServer(t, "unix", whole(server), []tensor.BucketSpec{{Elements: 2}}, 1,
+				hosttest.Patience)
+			role.config.Summarize = c.asked
+			hosttest.Must(t, role.Reset())
+			pushed := links[0].PushPull(0, stores[0].Buckets[0])
+			if c.silent {
+				hosttest.Await(t, func() bool { return !role.idle() })
+			} else {
+				hosttest.Must(t, pushed.Wait())
+			}
+			got := hosttest.SummariesOf(t, role)
+			if len(got) != c.want {
+				t.Fatalf("asked %v, silent %v: %d summaries", c.asked, c.silent, len(got))
+			}
+			if c.want == 1 &&
+				(got[0].Name != "weight" || got[0].DeltaSum != 3 || !slices.Equal(got[0].Head, []float64{4, 2})) {
+				t.Errorf("the summary is %v", got[0])
+			}
+		})
 	}
 }
 
 // A server of parameters knows the run's model and its seed.
 func TestServerKnowsItsRun(t *testing.T) {
 	var env sdk.ServerEnv
-	parts := append(slices.Clone(hosttest.ToyParts), sdk.NewServer("knowing", struct{}{}, func(_ struct{}, e sdk.ServerEnv) (sdk.Server, error) {
-		env = e
-		return nil, hosttest.ErrToy
-	}))
+	parts := append(slices.Clone(hosttest.ToyParts),
+		sdk.NewServer("knowing", struct{}{}, func(_ struct{}, e sdk.ServerEnv) (sdk.Server, error) {
+			env = e
+			return nil, hosttest.ErrToy
+		}))
 	model := hosttest.Choice("model", "features")
 	r := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
 		Name: "server3", Rank: 3, Part: hosttest.Choice("server", "knowing"),

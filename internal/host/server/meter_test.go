@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -77,22 +78,26 @@ func TestSpentTimeIsWithinATenth(t *testing.T) {
 	const most = 1000
 	gradients := [][]float32{make([]float32, most*comm.BlockElements), make([]float32, most*comm.BlockElements)}
 	for _, timing := range timings {
-		worst := 0.0
-		for blocks := 1; blocks <= most; blocks += 1 + blocks/50 {
-			for _, tail := range []int{1, 100, comm.BlockElements} {
-				n := (blocks-1)*comm.BlockElements + tail
-				parts := [][]float32{gradients[0][:n], gradients[1][:n]}
-				for cores, spend := range map[int]func(*reduction, *virtualTime, [][]float32) (int64, float64){1: onOneCore, 2: onTwoCores} {
-					r, v := virtualReduction(timing, uint64(blocks)) // #nosec G115 -- not negative
-					got, want := spend(r, v, parts)
-					off := max(0, math.Abs(float64(got)-want)-readingErrorNS) / want
-					if worst = max(worst, off); off > 0.1 {
-						t.Fatalf("timing %v, %d cores, %d blocks, the last of %d elements: %d ns instead of %.0f", timing, cores, blocks, tail, got, want)
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			worst := 0.0
+			for blocks := 1; blocks <= most; blocks += 1 + blocks/50 {
+				for _, tail := range []int{1, 100, comm.BlockElements} {
+					n := (blocks-1)*comm.BlockElements + tail
+					parts := [][]float32{gradients[0][:n], gradients[1][:n]}
+					for cores, spend := range map[int]func(*reduction, *virtualTime,
+						[][]float32) (int64, float64){1: onOneCore, 2: onTwoCores} {
+						r, v := virtualReduction(timing, uint64(blocks)) // #nosec G115 -- not negative
+						got, want := spend(r, v, parts)
+						off := max(0, math.Abs(float64(got)-want)-readingErrorNS) / want
+						if worst = max(worst, off); off > 0.1 {
+							t.Fatalf("timing %v, %d cores, %d blocks, the last of %d elements: %d ns instead of %.0f",
+								timing, cores, blocks, tail, got, want)
+						}
 					}
 				}
 			}
-		}
-		t.Logf("timing %v: at most %.1f %% off", timing, 100*worst)
+			t.Logf("timing %v: at most %.1f %% off", timing, 100*worst)
+		})
 	}
 }
 
@@ -126,12 +131,14 @@ func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64
 // The calls for an only trainer are timed whole, and the clock's own cost is taken off.
 func TestOnlyTrainerCostsWhatItsCallTakes(t *testing.T) {
 	for _, timing := range timings {
-		r, v := virtualReduction(timing, 1)
-		c := &r.newChunks(denseOf(comm.BlockElements), 1)[0]
-		got, last, _ := c.add(arrival(0, make([]float32, comm.BlockElements), false))
-		if want := v.core.spent; !last || math.Abs(float64(got)-want) > readingErrorNS {
-			t.Errorf("timing %v: %d ns instead of %.0f", timing, got, want)
-		}
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			r, v := virtualReduction(timing, 1)
+			c := &r.newChunks(denseOf(comm.BlockElements), 1)[0]
+			got, last, _ := c.add(arrival(0, make([]float32, comm.BlockElements), false))
+			if want := v.core.spent; !last || math.Abs(float64(got)-want) > readingErrorNS {
+				t.Errorf("timing %v: %d ns instead of %.0f", timing, got, want)
+			}
+		})
 	}
 }
 

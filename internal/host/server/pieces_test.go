@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -44,50 +45,54 @@ func untouchable(n int) []float32 {
 // However gradients come, the answer has the bits that it has where all come whole.
 func TestPieceReductionHasTheSameBits(t *testing.T) {
 	for _, timing := range timings {
-		var reductions []*reduction
-		for trainers := 1; trainers <= 5; trainers++ {
-			reductions = append(reductions, newReduction(t, timing, mean(trainers), trainers))
-		}
-		rapid.Check(t, func(t *rapid.T) {
-			trainers := rapid.IntRange(1, len(reductions)).Draw(t, "trainers")
-			r := reductions[trainers-1]
-			n := rapid.SampledFrom([]int{1, comm.BlockElements + 1, comm.PieceElements - 1, comm.PieceElements, splitElements, 5*comm.PieceElements + 7}).Draw(t, "elements")
-			c := &r.newChunks(denseOf(n), trainers)[0]
-			order := rapid.Permutation(positions(trainers)).Draw(t, "order")
-			var want []float32
-			for batch := range 3 {
-				got := make([][]float32, trainers)
-				var parcels []*parcel
-				for _, trainer := range order {
-					values := make([]float32, n)
-					for i := range values {
-						values[i] = value(trainer, 0, i)
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			var reductions []*reduction
+			for trainers := 1; trainers <= 5; trainers++ {
+				reductions = append(reductions, newReduction(t, timing, mean(trainers), trainers))
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				trainers := rapid.IntRange(1, len(reductions)).Draw(t, "trainers")
+				r := reductions[trainers-1]
+				n := rapid.SampledFrom([]int{1, comm.BlockElements + 1, comm.PieceElements - 1, comm.PieceElements,
+					splitElements, 5*comm.PieceElements + 7}).Draw(t, "elements")
+				c := &r.newChunks(denseOf(n), trainers)[0]
+				order := rapid.Permutation(positions(trainers)).Draw(t, "order")
+				var want []float32
+				for batch := range 3 {
+					got := make([][]float32, trainers)
+					var parcels []*parcel
+					for _, trainer := range order {
+						values := make([]float32, n)
+						for i := range values {
+							values[i] = value(trainer, 0, i)
+						}
+						got[trainer] = values
+						a := arrival(trainer, values, rapid.Bool().Draw(t, "more"))
+						if batch > 0 && rapid.Bool().Draw(t, "in pieces") {
+							parcels = append(parcels, &parcel{values: values})
+							a.Gradient, a.Pieces = &tensor.Gradient{Values: untouchable(n)}, parcels[len(parcels)-1]
+						}
+						_, last, err := c.add(a)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, p := range parcels {
+							if given := p.given == n; given != last || !last && p.given != 0 {
+								t.Fatalf("batch %d: %d of %d elements were given, all have come: %v", batch, p.given,
+									n, last)
+							}
+						}
 					}
-					got[trainer] = values
-					a := arrival(trainer, values, rapid.Bool().Draw(t, "more"))
-					if batch > 0 && rapid.Bool().Draw(t, "in pieces") {
-						parcels = append(parcels, &parcel{values: values})
-						a.Gradient, a.Pieces = &tensor.Gradient{Values: untouchable(n)}, parcels[len(parcels)-1]
+					if batch == 0 {
+						want = slices.Clone(got[0])
 					}
-					_, last, err := c.add(a)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, p := range parcels {
-						if given := p.given == n; given != last || !last && p.given != 0 {
-							t.Fatalf("batch %d: %d of %d elements were given, all have come: %v", batch, p.given, n, last)
+					for trainer, values := range got {
+						if !slices.Equal(values, want) {
+							t.Fatalf("batch %d: trainer %d got other bits", batch, trainer)
 						}
 					}
 				}
-				if batch == 0 {
-					want = slices.Clone(got[0])
-				}
-				for trainer, values := range got {
-					if !slices.Equal(values, want) {
-						t.Fatalf("batch %d: trainer %d got other bits", batch, trainer)
-					}
-				}
-			}
+			})
 		})
 	}
 }

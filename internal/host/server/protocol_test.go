@@ -113,7 +113,8 @@ func (a *adder) answer(p *protocoltest.Part, bucket int32) error {
 		}
 	}
 	say := func(h wire.Header, role uint8, index int32) error {
-		return p.Send(wire.Header{Op: protocoltest.Answer, Flags: role, Batch: int64(index), Bucket: bucket, Rows: int32(n), Arg: h.Arg, Arg2: h.Arg2})
+		return p.Send(wire.Header{Op: protocoltest.Answer, Flags: role, Batch: int64(index), Bucket: bucket,
+			Rows: int32(n), Arg: h.Arg, Arg2: h.Arg2})
 	}
 	switch a.from {
 	case itself:
@@ -139,7 +140,8 @@ func (a *adder) answer(p *protocoltest.Part, bucket int32) error {
 		turn := int(all[0].Batch % 2)
 		index := 2*bucket + int32(turn)
 		if a.using[bucket][turn] > 0 {
-			return fmt.Errorf("memory of bucket %d is in use by %d answers when it is needed again", bucket, a.using[bucket][turn])
+			return fmt.Errorf("memory of bucket %d is in use by %d answers when it is needed again", bucket,
+				a.using[bucket][turn])
 		}
 		if !a.announced[bucket][turn] {
 			a.announced[bucket][turn] = true
@@ -166,12 +168,14 @@ func (a *adder) answer(p *protocoltest.Part, bucket int32) error {
 func pushIndex(h wire.Header) int32 { return int32(h.Arg)*int32(len(spoken)) + h.Bucket }
 
 // openPart hosts a server in a companion, which take is, and links trainers to it.
-func openPart(t testing.TB, transport string, trainers int, timeout time.Duration, asynchronous bool, take func(*protocoltest.Part, wire.Header) error) (*Role, []comm.ServerLink, []*comm.Store, *protocoltest.Part) {
+func openPart(t testing.TB, transport string, trainers int, timeout time.Duration, asynchronous bool,
+	take func(*protocoltest.Part, wire.Header) error) (*Role, []comm.ServerLink, []*comm.Store, *protocoltest.Part) {
 	t.Helper()
 	dir := hosttest.Folder(t)
 	part, peer := protocoltest.NewPart(t, dir, "server9.part", take)
 	proc := hosttest.Process(t, dir, nil, process.Config{
-		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout, Transport: transport, Listen: "127.0.0.1",
+		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout, Transport: transport,
+		Listen: "127.0.0.1",
 	})
 	role := New(proc, Config{Protocol: true, Asynchronous: asynchronous})
 	role, links, stores := openRole(t, role, Peers{Buckets: spoken, Part: peer}, trainers)
@@ -231,12 +235,14 @@ func TestPartsServe(t *testing.T) {
 					if a.asynchronous = from == "asynchronous"; a.asynchronous {
 						a.from = itself
 					}
-					role, links, stores, part := openPart(t, transport, trainers, hosttest.Patience, a.asynchronous, a.take)
+					role, links, stores, part := openPart(t, transport, trainers, hosttest.Patience, a.asynchronous,
+						a.take)
 					for range trainers%2 + 1 {
 						pass(t, links, stores, a.asynchronous)
 						hosttest.Must(t, role.Reset())
 					}
-					if err := part.End(); err != nil && !errors.Is(err, io.EOF) && !strings.Contains(err.Error(), "closed") {
+					if err := part.End(); err != nil && !errors.Is(err, io.EOF) &&
+						!strings.Contains(err.Error(), "closed") {
 						t.Error(err)
 					}
 				})
@@ -283,7 +289,8 @@ func pass(t *testing.T, links []comm.ServerLink, stores []*comm.Store, asynchron
 						want = wanted(t, b.BucketSpec, []int{i, i}, batch)
 					}
 					if !slices.Equal(b.Gradient.Values, want.Values) || !slices.Equal(b.Gradient.Rows, want.Rows) {
-						t.Errorf("trainer %d, batch %d, bucket %d: %v %v\nwant %v %v", i, batch, k, head(b.Gradient.Rows), head(b.Gradient.Values), head(want.Rows), head(want.Values))
+						t.Errorf("trainer %d, batch %d, bucket %d: %v %v\nwant %v %v", i, batch, k,
+							head(b.Gradient.Rows), head(b.Gradient.Values), head(want.Rows), head(want.Values))
 						return
 					}
 				}
@@ -298,7 +305,8 @@ func head[T any](list []T) []T { return list[:min(len(list), 8)] }
 // Whatever a part answers that cannot be ends the run with a sentence that names it.
 func TestPartsThatLie(t *testing.T) {
 	answer := func(h wire.Header, change func(*wire.Header)) wire.Header {
-		a := wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2}
+		a := wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)),
+			Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2}
 		change(&a)
 		return a
 	}
@@ -309,44 +317,65 @@ func TestPartsThatLie(t *testing.T) {
 		bucket int
 		lie    func(*wire.Header)
 	}{
-		"answered push 2 of bucket 0 by trainer0, which has pushed it 1 times":                                   {0, func(a *wire.Header) { a.Arg2 = 2 }},
-		"answered push 0 of bucket 0 by trainer0, which has pushed it 1 times":                                   {0, func(a *wire.Header) { a.Arg2 = 0 }},
-		"answered push 1 of bucket 1 by trainer0, which has pushed it 0 times":                                   {0, func(a *wire.Header) { a.Bucket = 1 }},
-		"sent answer of bucket 3 and trainer 0, but has buckets 0 to 2 and trainers 0 to 0":                      {0, func(a *wire.Header) { a.Bucket = 3 }},
-		"sent answer of bucket -1 and trainer 0, but has":                                                        {0, func(a *wire.Header) { a.Bucket = -1 }},
-		"sent answer of bucket 0 and trainer 1, but has":                                                         {0, func(a *wire.Header) { a.Arg = 1 }},
-		"sent received of bucket 0 and trainer -7, but has":                                                      {0, func(a *wire.Header) { a.Op, a.Arg = protocoltest.Received, -7 }},
-		"received push 9 of bucket 0 by trainer0, which is not on its way":                                       {0, func(a *wire.Header) { a.Op, a.Arg2 = protocoltest.Received, 9 }},
-		"answered batch 0, bucket 0 of trainer0 with push memory 3, but there is 0 to 2":                         {0, func(a *wire.Header) { a.Batch = 3 }},
-		"answered batch 0, bucket 0 of trainer0 with push memory 1, whose push is answered":                      {0, func(a *wire.Header) { a.Batch = 1 }},
-		"answered batch 0, bucket 0 of trainer0 with 3 rows, but the bucket is dense":                            {0, func(a *wire.Header) { a.Rows = 3 }},
-		"answered batch 0, bucket 2 of trainer0 with 13 rows, but there is room for 12":                          {2, func(a *wire.Header) { a.Rows = 13 }},
-		"answered batch 0, bucket 2 of trainer0 with -1 rows":                                                    {2, func(a *wire.Header) { a.Rows = -1 }},
-		"answered batch 0, bucket 0 of trainer0 with tensor 0 of role 4, which is neither a push nor the part's": {0, func(a *wire.Header) { a.Flags = 4 }},
-		"has announced no tensor 7 of role 15":                                                                   {0, own(7)},
-		"with tensor 4294967296 of its own, but the last that there can be is":                                   {0, own(1 << 32)},
-		"sent reduced of batch 0, bucket 0, which nobody asked for":                                              {0, func(a *wire.Header) { a.Op = 0x71 }},
-		"gave 5 elements of tensor 1 of role 15, which has room for 2":                                           {0, own(1)},
+		"answered push 2 of bucket 0 by trainer0, which has pushed it 1 times": {0,
+			func(a *wire.Header) { a.Arg2 = 2 }},
+		"answered push 0 of bucket 0 by trainer0, which has pushed it 1 times": {0,
+			func(a *wire.Header) { a.Arg2 = 0 }},
+		"answered push 1 of bucket 1 by trainer0, which has pushed it 0 times": {0,
+			func(a *wire.Header) { a.Bucket = 1 }},
+		"sent answer of bucket 3 and trainer 0, but has buckets 0 to 2 and trainers 0 to 0": {0,
+			func(a *wire.Header) { a.Bucket = 3 }},
+		"sent answer of bucket -1 and trainer 0, but has": {0,
+			func(a *wire.Header) { a.Bucket = -1 }},
+		"sent answer of bucket 0 and trainer 1, but has": {0,
+			func(a *wire.Header) { a.Arg = 1 }},
+		"sent received of bucket 0 and trainer -7, but has": {0,
+			func(a *wire.Header) { a.Op, a.Arg = protocoltest.Received, -7 }},
+		"received push 9 of bucket 0 by trainer0, which is not on its way": {0,
+			func(a *wire.Header) { a.Op, a.Arg2 = protocoltest.Received, 9 }},
+		"answered batch 0, bucket 0 of trainer0 with push memory 3, but there is 0 to 2": {0,
+			func(a *wire.Header) { a.Batch = 3 }},
+		"answered batch 0, bucket 0 of trainer0 with push memory 1, whose push is answered": {0,
+			func(a *wire.Header) { a.Batch = 1 }},
+		"answered batch 0, bucket 0 of trainer0 with 3 rows, but the bucket is dense": {0,
+			func(a *wire.Header) { a.Rows = 3 }},
+		"answered batch 0, bucket 2 of trainer0 with 13 rows, but there is room for 12": {2,
+			func(a *wire.Header) { a.Rows = 13 }},
+		"answered batch 0, bucket 2 of trainer0 with -1 rows": {2,
+			func(a *wire.Header) { a.Rows = -1 }},
+		"answered batch 0, bucket 0 of trainer0 with tensor 0 of role 4, which is neither a push nor the part's": {0,
+			func(a *wire.Header) { a.Flags = 4 }},
+		"has announced no tensor 7 of role 15": {0,
+			own(7)},
+		"with tensor 4294967296 of its own, but the last that there can be is": {0,
+			own(1 << 32)},
+		"sent reduced of batch 0, bucket 0, which nobody asked for": {0,
+			func(a *wire.Header) { a.Op = 0x71 }},
+		"gave 5 elements of tensor 1 of role 15, which has room for 2": {0,
+			own(1)},
 		"row 40": {2, func(a *wire.Header) { a.Flags, a.Batch, a.Rows = protocoltest.Own, 2, 1 }},
 	} {
 		t.Run(want, func(t *testing.T) {
-			role, links, stores, _ := openPart(t, "unix", 1, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
-				if err := p.Give(protocoltest.Own, 1, make([]byte, 8)); err != nil {
-					return err
-				}
-				if err := p.Give(protocoltest.Own, 2, make([]byte, 8)); err != nil {
-					return err
-				}
-				if err := p.Give(protocoltest.OwnRows, 2, []byte{40, 0, 0, 0}); err != nil {
-					return err
-				}
-				return p.Send(answer(h, c.lie))
-			})
+			role, links, stores, _ := openPart(t, "unix", 1, hosttest.Patience, false,
+				func(p *protocoltest.Part, h wire.Header) error {
+					if err := p.Give(protocoltest.Own, 1, make([]byte, 8)); err != nil {
+						return err
+					}
+					if err := p.Give(protocoltest.Own, 2, make([]byte, 8)); err != nil {
+						return err
+					}
+					if err := p.Give(protocoltest.OwnRows, 2, []byte{40, 0, 0, 0}); err != nil {
+						return err
+					}
+					return p.Send(answer(h, c.lie))
+				})
 			b := stores[0].Buckets[c.bucket]
 			fill(t, b, 0, 0)
 			links[0].PushPull(0, b)
 			err := fault.Told("server9", hosttest.Failure(t, role.Process))
-			if !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "server9: ") && !strings.HasPrefix(err.Error(), "server9 cannot answer") {
+			if !strings.Contains(err.Error(), want) ||
+				!strings.HasPrefix(err.Error(), "server9: ") &&
+					!strings.HasPrefix(err.Error(), "server9 cannot answer") {
 				t.Errorf("it ended with %v", err)
 			}
 		})
@@ -357,11 +386,14 @@ func TestPartsThatLie(t *testing.T) {
 func TestPartsThatWritePastTheEnd(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
-			role, links, stores, _ := openPart(t, transport, 1, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
-				at := p.Of(protocoltest.Push, pushIndex(h))
-				at[:len(at)+1][len(at)] = 1
-				return p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2})
-			})
+			role, links, stores, _ := openPart(t, transport, 1, hosttest.Patience, false,
+				func(p *protocoltest.Part, h wire.Header) error {
+					at := p.Of(protocoltest.Push, pushIndex(h))
+					at[:len(at)+1][len(at)] = 1
+					return p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push,
+						Batch:  int64(pushIndex(h)),
+						Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2})
+				})
 			links[0].PushPull(0, stores[0].Buckets[0])
 			want := "wrote past the end of batch 0, bucket 0 of trainer0"
 			if err := fault.Told("server9", hosttest.Failure(t, role.Process)); !strings.Contains(err.Error(), want) {
@@ -377,14 +409,17 @@ func TestPartsThatAnswerWrongly(t *testing.T) {
 		"server9: server tested answered batch 0, bucket 0 of trainer0 twice":                                                                         2,
 		"server9: server tested answered batch 0, bucket 0 of trainer0 before trainer1 had pushed it, which a server must declare (sdk.Asynchronous)": 1,
 	} {
-		role, links, stores, _ := openPart(t, "shm", 3-times, hosttest.Patience, false, func(p *protocoltest.Part, h wire.Header) error {
-			for range times {
-				if err := p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg, Arg2: h.Arg2}); err != nil {
-					return err
+		role, links, stores, _ := openPart(t, "shm", 3-times, hosttest.Patience, false,
+			func(p *protocoltest.Part, h wire.Header) error {
+				for range times {
+					if err := p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push,
+						Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg,
+						Arg2: h.Arg2}); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
+				return nil
+			})
 		links[0].PushPull(0, stores[0].Buckets[0])
 		if err := fault.Told("server9", hosttest.Failure(t, role.Process)); err.Error() != want {
 			t.Errorf("it ended with %v\nwant %s", err, want)
@@ -401,17 +436,21 @@ func TestPartsThatFail(t *testing.T) {
 		want    string
 		cause   fault.Cause
 	}{
-		"silent": {func(*protocoltest.Part, wire.Header) error { return nil }, time.Second, "server9 waited 1 s for the answer to receive of batch 0, bucket 0 from server9.part", fault.Wait},
-		"dead":   {func(*protocoltest.Part, wire.Header) error { return io.EOF }, hosttest.Patience, "server9 lost its link to server9.part during the answer to receive of batch 0, bucket 0: EOF", fault.Peer},
+		"silent": {func(*protocoltest.Part, wire.Header) error { return nil }, time.Second,
+			"server9 waited 1 s for the answer to receive of batch 0, bucket 0 from server9.part", fault.Wait},
+		"dead": {func(*protocoltest.Part, wire.Header) error { return io.EOF }, hosttest.Patience,
+			"server9 lost its link to server9.part during the answer to receive of batch 0, bucket 0: EOF", fault.Peer},
 		"failed": {func(p *protocoltest.Part, h wire.Header) error {
 			return p.Send(wire.Header{Op: protocoltest.Failed}, []byte("division by\nzero")...)
 		}, hosttest.Patience, `server9: server9.part: division by\nzero`, fault.Other},
 	} {
-		role, links, stores, _ := openPart(t, "tcp", 1, c.timeout, false, c.take)
-		links[0].PushPull(0, stores[0].Buckets[0])
-		err := fault.Told("server9", hosttest.Failure(t, role.Process))
-		if err.Error() != c.want || fault.Describe(err).Cause != c.cause {
-			t.Errorf("%s: it ended with %v\nwant %s", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			role, links, stores, _ := openPart(t, "tcp", 1, c.timeout, false, c.take)
+			links[0].PushPull(0, stores[0].Buckets[0])
+			err := fault.Told("server9", hosttest.Failure(t, role.Process))
+			if err.Error() != c.want || fault.Describe(err).Cause != c.cause {
+				t.Errorf("%s: it ended with %v\nwant %s", name, err, c.want)
+			}
+		})
 	}
 }

@@ -64,7 +64,8 @@ func (b *bucket) take(a *comm.Arrival) sdk.Push {
 	if !b.asynchronous {
 		s.round = b.join(a)
 	}
-	return sdk.NewPush(sdk.Push{Batch: a.Batch, Bucket: b.index, Trainer: a.Trainer, Number: s.number, Gradient: a.Gradient}, s.answer)
+	return sdk.NewPush(sdk.Push{Batch: a.Batch, Bucket: b.index, Trainer: a.Trainer, Number: s.number,
+		Gradient: a.Gradient}, s.answer)
 }
 
 // answer sends g to a trainer for p. Whatever the server makes of an error, the run ends: at once,
@@ -93,7 +94,9 @@ func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradien
 	defer b.mu.Unlock()
 	s := &b.slots[trainer]
 	if wrong := r.wrong(b, s, p, g); wrong != "" {
-		return slot{}, &fault.Part{Text: fmt.Sprintf("%s answered %s of %s %s", r.Title(), describeBucket(p.Batch, b.index), r.trainers[trainer].Name, wrong)}
+		return slot{},
+			&fault.Part{Text: fmt.Sprintf("%s answered %s of %s %s", r.Title(), describeBucket(p.Batch, b.index),
+				r.trainers[trainer].Name, wrong)}
 	}
 	s.pending = false
 	return *s, nil
@@ -112,7 +115,8 @@ func (r *Role) wrong(b *bucket, s *slot, p sdk.Push, g *tensor.Gradient) string 
 	case g == nil:
 		return "with no gradient: it is nil"
 	case s.round != nil && s.round.complete < b.trainers && (s.batch > 0 || !b.fetches):
-		return fmt.Sprintf("before %s had pushed it, which a server must declare (sdk.Asynchronous)", comm.JoinNames(r.names(s.round.missing())))
+		return fmt.Sprintf("before %s had pushed it, which a server must declare (sdk.Asynchronous)",
+			comm.JoinNames(r.names(s.round.missing())))
 	default:
 		return ""
 	}

@@ -71,13 +71,15 @@ func (refusing) Receive(p sdk.Push) error { return fmt.Errorf("bucket %d is refu
 // An error of Receive is told and ends the links.
 func TestReceiveThatFails(t *testing.T) {
 	for _, transport := range hosttest.Transports {
-		role, links, stores := openServer(t, transport, whole(refusing{}), []tensor.BucketSpec{{Elements: 2}}, 1, hosttest.Patience)
+		role, links, stores := openServer(t, transport, whole(refusing{}), []tensor.BucketSpec{{Elements: 2}}, 1,
+			hosttest.Patience)
 		err := links[0].PushPull(0, stores[0].Buckets[0]).Wait()
 		var peer *comm.PeerError
 		if !errors.As(err, &peer) || peer.Peer != "server9" {
 			t.Errorf("%s: the trainer saw %v", transport, err)
 		}
-		if got := (<-role.Events.Failures).Error(); got != "server9: server tested, Receive of batch 0, bucket 0: bucket 0 is refused" {
+		if got := (<-role.Events.Failures).Error(); got !=
+			"server9: server tested, Receive of batch 0, bucket 0: bucket 0 is refused" {
 			t.Errorf("%s: the server told %q", transport, got)
 		}
 	}
@@ -86,11 +88,13 @@ func TestReceiveThatFails(t *testing.T) {
 // Trainers that push different batches would be averaged into nonsense. Another bucket may be
 // at another batch.
 func TestElementwiseServerRefusesAnotherBatch(t *testing.T) {
-	specs := []tensor.BucketSpec{{Elements: 2}, {Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
+	specs := []tensor.BucketSpec{{Elements: 2},
+		{Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
 	for _, transport := range hosttest.Transports {
 		for _, timing := range timings {
 			for wrong := range specs {
-				role, links, stores := openServer(t, transport, elementwise(timing, mean(2)), specs, 2, hosttest.Patience)
+				role, links, stores := openServer(t, transport, elementwise(timing, mean(2)), specs, 2,
+					hosttest.Patience)
 				other := links[0].PushPull(4, stores[0].Buckets[1-wrong])
 				first := links[0].PushPull(3, stores[0].Buckets[wrong])
 				for b := range specs {
@@ -105,7 +109,8 @@ func TestElementwiseServerRefusesAnotherBatch(t *testing.T) {
 				if first.Wait() == nil || second.Wait() == nil || other.Wait() == nil {
 					t.Errorf("%s, timing %v: some were answered", transport, timing)
 				}
-				want := fmt.Sprintf("trainer1 pushed batch 4, bucket %d to server9 while batch 3 is being reduced: trainers must push the same batches in the same order", wrong)
+				want :=
+					fmt.Sprintf("trainer1 pushed batch 4, bucket %d to server9 while batch 3 is being reduced: trainers must push the same batches in the same order", wrong)
 				if got := (<-role.Events.Failures).Error(); got != want {
 					t.Errorf("%s, timing %v: the server told %q", transport, timing, got)
 				}

@@ -45,8 +45,9 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 			continue
 		}
 		c.blocks = blockReduction{
-			reduction: r, parts: make([][]float32, trainers), pieces: make([]comm.Pieces, trainers), inPlace: make([]bool, trainers),
-			rest: make([]int, 0, trainers),
+			reduction: r, parts: make([][]float32, trainers), pieces: make([]comm.Pieces, trainers),
+			inPlace: make([]bool, trainers),
+			rest:    make([]int, 0, trainers),
 		}
 		c.own.parts, c.own.pieces = make([][]float32, trainers), make([][]float32, trainers)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -75,40 +76,47 @@ func requireMean(t *rapid.T, got []float32, trainers, batch int) {
 
 func TestReductionIsTheMean(t *testing.T) {
 	for _, timing := range timings {
-		var reductions [6]*reduction // by count of trainers
-		for trainers := 1; trainers < len(reductions); trainers++ {
-			reductions[trainers] = newReduction(t, timing, mean(trainers), trainers)
-		}
-		rapid.Check(t, func(t *rapid.T) {
-			trainers := rapid.IntRange(1, 5).Draw(t, "trainers")
-			n := rapid.SampledFrom([]int{0, 1, 7, comm.BlockElements - 1, comm.BlockElements, comm.BlockElements + 1, splitElements, splitElements + 3, 20*comm.BlockElements - 5}).Draw(t, "elements")
-			r := reductions[trainers]
-			inPlace := rapid.SliceOfN(rapid.Bool(), trainers, trainers).Draw(t, "in place")
-			c := &r.newChunks(denseOf(n), trainers)[0]
-			for batch := range 2 {
-				gradients := make([][]float32, trainers)
-				order := rapid.Permutation(positions(trainers)).Draw(t, "order")
-				for k, trainer := range order {
-					gradients[trainer] = make([]float32, n)
-					for i := range n {
-						gradients[trainer][i] = value(trainer, batch, i)
-					}
-					spentNS, last, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: &tensor.Gradient{Values: gradients[trainer]}, More: rapid.Bool().Draw(t, "more"), InPlace: inPlace[trainer]})
-					if err != nil || last != (k == trainers-1) || spentNS < 0 || !last && spentNS > 0 {
-						t.Fatalf("arrival %d of %d: last is %v, after %d ns, %v", k, trainers, last, spentNS, err)
-					}
-				}
-				answer := gradients[c.blocks.owner]
-				requireMean(t, answer, trainers, batch)
-				for trainer, g := range gradients {
-					if inPlace[trainer] && !slices.Equal(g, answer) {
-						t.Fatalf("batch %d: trainer %d has other bits than trainer %d", batch, trainer, c.blocks.owner)
-					}
-					if !slices.Equal(c.answerTo(trainer).Values, answer) {
-						t.Fatalf("batch %d: trainer %d is answered with something else", batch, trainer)
-					}
-				}
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			var reductions [6]*reduction // by count of trainers
+			for trainers := 1; trainers < len(reductions); trainers++ {
+				reductions[trainers] = newReduction(t, timing, mean(trainers), trainers)
 			}
+			rapid.Check(t, func(t *rapid.T) {
+				trainers := rapid.IntRange(1, 5).Draw(t, "trainers")
+				n := rapid.SampledFrom([]int{0, 1, 7, comm.BlockElements - 1, comm.BlockElements,
+					comm.BlockElements + 1, splitElements, splitElements + 3, 20*comm.BlockElements - 5}).Draw(t,
+					"elements")
+				r := reductions[trainers]
+				inPlace := rapid.SliceOfN(rapid.Bool(), trainers, trainers).Draw(t, "in place")
+				c := &r.newChunks(denseOf(n), trainers)[0]
+				for batch := range 2 {
+					gradients := make([][]float32, trainers)
+					order := rapid.Permutation(positions(trainers)).Draw(t, "order")
+					for k, trainer := range order {
+						gradients[trainer] = make([]float32, n)
+						for i := range n {
+							gradients[trainer][i] = value(trainer, batch, i)
+						}
+						spentNS, last, err := c.add(&comm.Arrival{Trainer: trainer,
+							Gradient: &tensor.Gradient{Values: gradients[trainer]}, More: rapid.Bool().Draw(t, "more"),
+							InPlace: inPlace[trainer]})
+						if err != nil || last != (k == trainers-1) || spentNS < 0 || !last && spentNS > 0 {
+							t.Fatalf("arrival %d of %d: last is %v, after %d ns, %v", k, trainers, last, spentNS, err)
+						}
+					}
+					answer := gradients[c.blocks.owner]
+					requireMean(t, answer, trainers, batch)
+					for trainer, g := range gradients {
+						if inPlace[trainer] && !slices.Equal(g, answer) {
+							t.Fatalf("batch %d: trainer %d has other bits than trainer %d", batch, trainer,
+								c.blocks.owner)
+						}
+						if !slices.Equal(c.answerTo(trainer).Values, answer) {
+							t.Fatalf("batch %d: trainer %d is answered with something else", batch, trainer)
+						}
+					}
+				}
+			})
 		})
 	}
 }
@@ -127,37 +135,39 @@ func table(g *tensor.Gradient) []float32 {
 
 func TestReductionOfRowsIsTheMean(t *testing.T) {
 	for _, timing := range timings {
-		rapid.Check(t, func(t *rapid.T) {
-			trainers := rapid.IntRange(1, 6).Draw(t, "trainers")
-			r := &reduction{server: mean(trainers), timing: timing, clock: monotonic()}
-			c := &r.newChunks(sparse, trainers)[0]
-			for range 2 { // the second batch must not see anything of the first
-				want := make([]float64, sparse.Elements)
-				order := rapid.Permutation(positions(trainers)).Draw(t, "order")
-				for k, trainer := range order {
-					g := tensor.NewGradient(sparse)
-					rows := rapid.SliceOfDistinct(rapid.Int32Range(0, 4), rapid.ID[int32]).Draw(t, "rows")
-					slices.Sort(rows)
-					g.Rows, g.Values = append(g.Rows, rows...), g.Values[:len(rows)*sparse.Width]
-					for i := range g.Values {
-						g.Values[i] = rapid.Float32Range(-8, 8).Draw(t, "value")
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				trainers := rapid.IntRange(1, 6).Draw(t, "trainers")
+				r := &reduction{server: mean(trainers), timing: timing, clock: monotonic()}
+				c := &r.newChunks(sparse, trainers)[0]
+				for range 2 { // the second batch must not see anything of the first
+					want := make([]float64, sparse.Elements)
+					order := rapid.Permutation(positions(trainers)).Draw(t, "order")
+					for k, trainer := range order {
+						g := tensor.NewGradient(sparse)
+						rows := rapid.SliceOfDistinct(rapid.Int32Range(0, 4), rapid.ID[int32]).Draw(t, "rows")
+						slices.Sort(rows)
+						g.Rows, g.Values = append(g.Rows, rows...), g.Values[:len(rows)*sparse.Width]
+						for i := range g.Values {
+							g.Values[i] = rapid.Float32Range(-8, 8).Draw(t, "value")
+						}
+						for i, v := range table(&g) {
+							want[i] += float64(v) / float64(trainers)
+						}
+						_, last, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: &g})
+						if err != nil || last != (k == trainers-1) {
+							t.Fatalf("arrival %d of %d: last is %v, %v", k, trainers, last, err)
+						}
 					}
-					for i, v := range table(&g) {
-						want[i] += float64(v) / float64(trainers)
-					}
-					_, last, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: &g})
-					if err != nil || last != (k == trainers-1) {
-						t.Fatalf("arrival %d of %d: last is %v, %v", k, trainers, last, err)
-					}
-				}
-				for trainer := range trainers {
-					for i, v := range table(c.answerTo(trainer)) {
-						if math.Abs(float64(v)-want[i]) > 1e-5*max(1, math.Abs(want[i])) {
-							t.Fatalf("trainer %d, element %d: %v instead of %v", trainer, i, v, want[i])
+					for trainer := range trainers {
+						for i, v := range table(c.answerTo(trainer)) {
+							if math.Abs(float64(v)-want[i]) > 1e-5*max(1, math.Abs(want[i])) {
+								t.Fatalf("trainer %d, element %d: %v instead of %v", trainer, i, v, want[i])
+							}
 						}
 					}
 				}
-			}
+			})
 		})
 	}
 }
@@ -174,13 +184,15 @@ func positions(n int) []int {
 // arrival nothing was touched before.
 func TestWhenAReductionWorks(t *testing.T) {
 	for timing, want := range map[sdk.Timing][][]float32{sdk.OnArrival: {{2}, {5}}, sdk.OnLastArrival: {{2}, {3}}} {
-		c := &newReduction(t, timing, mean(3), 3).newChunks(denseOf(1), 3)[0]
-		got := [][]float32{{2}, {3}}
-		_, _, _ = c.add(arrival(1, got[1], false))
-		_, _, _ = c.add(arrival(0, got[0], false))
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("timing %v, after two of three arrivals: %s", timing, d)
-		}
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			c := &newReduction(t, timing, mean(3), 3).newChunks(denseOf(1), 3)[0]
+			got := [][]float32{{2}, {3}}
+			_, _, _ = c.add(arrival(1, got[1], false))
+			_, _, _ = c.add(arrival(0, got[0], false))
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("timing %v, after two of three arrivals: %s", timing, d)
+			}
+		})
 	}
 }
 
@@ -200,21 +212,23 @@ func (decimal) Finish([]float32) {}
 func TestOrderOfCombination(t *testing.T) {
 	rows := tensor.BucketSpec{Elements: 1, Sparse: true, TableRows: 1, Width: 1, Capacity: 1}
 	for timing, want := range map[sdk.Timing]float32{sdk.OnArrival: 312, sdk.OnLastArrival: 123} {
-		for _, spec := range []tensor.BucketSpec{denseOf(1), rows} {
-			c := &newReduction(t, timing, decimal{}, 3).newChunks(spec, 3)[0]
-			for _, trainer := range []int{2, 0, 1} {
-				g := &tensor.Gradient{Values: []float32{float32(1 + trainer)}}
-				if spec.Sparse {
-					g.Width, g.Rows = 1, []int32{0}
+		t.Run(fmt.Sprint(timing), func(t *testing.T) {
+			for _, spec := range []tensor.BucketSpec{denseOf(1), rows} {
+				c := &newReduction(t, timing, decimal{}, 3).newChunks(spec, 3)[0]
+				for _, trainer := range []int{2, 0, 1} {
+					g := &tensor.Gradient{Values: []float32{float32(1 + trainer)}}
+					if spec.Sparse {
+						g.Width, g.Rows = 1, []int32{0}
+					}
+					if _, _, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: g}); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if _, _, err := c.add(&comm.Arrival{Trainer: trainer, Gradient: g}); err != nil {
-					t.Fatal(err)
+				if got := c.answerTo(0).Values[0]; got != want {
+					t.Errorf("timing %v, sparse %v: %v instead of %v", timing, spec.Sparse, got, want)
 				}
 			}
-			if got := c.answerTo(0).Values[0]; got != want {
-				t.Errorf("timing %v, sparse %v: %v instead of %v", timing, spec.Sparse, got, want)
-			}
-		}
+		})
 	}
 }
 
@@ -256,7 +270,8 @@ func TestElementwiseServers(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		for _, timing := range timings {
 			for _, trainers := range []int{1, 3} {
-				role, links, stores := openServer(t, transport, elementwise(timing, mean(trainers)), specs, trainers, hosttest.Patience)
+				role, links, stores := openServer(t, transport, elementwise(timing, mean(trainers)), specs, trainers,
+					hosttest.Patience)
 				const batches = 2
 				before := comm.Now()
 				var ranks sync.WaitGroup
@@ -330,7 +345,8 @@ func trainAlong(t *testing.T, link comm.ServerLink, store *comm.Store, rank, tra
 					}
 				}
 				if math.Abs(float64(v)-want) > 1e-5 {
-					t.Errorf("trainer %d, batch %d, bucket %d, element %d is %v, want %v", rank, batch, b.Index, i, v, want)
+					t.Errorf("trainer %d, batch %d, bucket %d, element %d is %v, want %v", rank, batch, b.Index, i, v,
+						want)
 					return
 				}
 			}

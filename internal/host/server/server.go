@@ -253,7 +253,8 @@ func (r *Role) Expect(batches []int) error {
 // overdue.
 func (r *Role) expect(batches []int) error {
 	if len(batches) != len(r.trainers) {
-		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", r.Name(), len(batches), len(r.trainers))
+		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", r.Name(), len(batches),
+			len(r.trainers))
 	}
 	last := make([]int64, len(batches))
 	for t, n := range batches {
@@ -278,7 +279,8 @@ func (r *Role) Collect(send record.Send) error {
 }
 
 func (r *Role) collect(send record.Send) error {
-	answered := process.Within(process.CollectGrace, r.answering.TryLock) // as awaitAnswers, but a failure may leave a stuck answer
+	// as awaitAnswers, but a failure may leave a stuck answer
+	answered := process.Within(process.CollectGrace, r.answering.TryLock)
 	if answered {
 		r.answering.Unlock()
 	}

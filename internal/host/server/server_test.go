@@ -60,11 +60,13 @@ func whole(s sdk.Server) sdk.Part {
 
 // elementwise is a server that the host runs.
 func elementwise(timing sdk.Timing, s sdk.ElementwiseServer) sdk.Part {
-	return sdk.NewElementwiseServer("tested", timing, struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return s, nil })
+	return sdk.NewElementwiseServer("tested", timing, struct{}{},
+		func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return s, nil })
 }
 
 // openServer hosts a server and links trainers to it.
-func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.BucketSpec, trainers int, timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
+func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.BucketSpec, trainers int,
+	timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
 	proc := hosttest.Process(t, hosttest.Folder(t), []sdk.Part{server}, process.Config{
 		Name: "server9", Part: hosttest.Choice("server", "tested"), Timeout: timeout,
@@ -86,7 +88,9 @@ func openRole(t testing.TB, role *Role, req Peers, trainers int) (*Role, []comm.
 		stores[i], err = proc.NewStore(req.Buckets)
 		hosttest.Must(t, err)
 		go func() {
-			conn, err := proc.Fabric.Network.Dial(proc.LinkAddress(), wire.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret, Timeout: hosttest.Patience})
+			conn, err := proc.Fabric.Network.Dial(proc.LinkAddress(),
+				wire.Call{From: name, To: "server9", Purpose: process.PurposePush, Secret: hosttest.TestSecret,
+					Timeout: hosttest.Patience})
 			if err == nil {
 				links[i], err = proc.Fabric.NewServerLink(conn, stores[i], hosttest.Patience)
 			}
@@ -151,7 +155,8 @@ func TestServerMetrics(t *testing.T) {
 	hosttest.Must(t, second.Answer(second.Gradient))
 	hosttest.Must(t, f0.Wait())
 	whole := s.times("param_index_batch")
-	if len(whole) != 1 || whole[0].Key != (sdk.Key{A: 7, B: 0}) || whole[0].StartNS != from || whole[0].StartNS+whole[0].DurationNS < answering {
+	if len(whole) != 1 || whole[0].Key != (sdk.Key{A: 7, B: 0}) || whole[0].StartNS != from ||
+		whole[0].StartNS+whole[0].DurationNS < answering {
 		t.Errorf("the batch series is %v, from %d to after %d", whole, from, answering)
 	}
 	hosttest.Must(t, s.role.Reset())
@@ -183,13 +188,15 @@ func TestTwoOpenRounds(t *testing.T) {
 	hosttest.Must(t, f0.Wait())
 	hosttest.Must(t, f1.Wait())
 	for _, name := range []string{"param_index_straggler", "param_index_batch"} {
-		var keys []string
-		for _, m := range s.times(name) {
-			keys = append(keys, m.Key.String())
-		}
-		if d := cmp.Diff([]string{"0,0", "1,0"}, keys); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			var keys []string
+			for _, m := range s.times(name) {
+				keys = append(keys, m.Key.String())
+			}
+			if d := cmp.Diff([]string{"0,0", "1,0"}, keys); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+		})
 	}
 	if rounds := len(s.role.buckets[0].rounds); rounds != 2 {
 		t.Errorf("rounds are not used again: there are %d", rounds)
@@ -205,7 +212,8 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 		t.Errorf("within the time: %v", err)
 	}
 	err := s.role.overdue(b, late())
-	if err == nil || !strings.Contains(err.Error(), "for the gradient of batch 5, bucket 0 from trainer1 and trainer3") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "for the gradient of batch 5, bucket 0 from trainer1 and trainer3") {
 		t.Errorf("overdue says %v", err)
 	}
 	if f := fault.Describe(err); f.Cause != fault.Wait || !slices.Equal(f.About, []string{"trainer1", "trainer3"}) {

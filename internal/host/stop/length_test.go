@@ -22,9 +22,11 @@ func TestSettledLength(t *testing.T) {
 		"none":                       {Length{}, 3, Length{}},
 		"a batch more than it takes": {Length{Epochs: 1, Least: 20}, 21, Length{Epochs: 1}},
 	} {
-		if got := c.length.Settle(c.batches); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := c.length.Settle(c.batches); got != c.want {
+				t.Errorf("%s: %+v, want %+v", name, got, c.want)
+			}
+		})
 	}
 }
 

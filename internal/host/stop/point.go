@@ -73,7 +73,9 @@ func (p *Point) Bound(ahead int64) int64 {
 // End says where the pass ends. It is an error where the trainer may be past it.
 func (p *Point) End(at int64) error {
 	if p.final || p.at == 0 || at < p.at {
-		return fmt.Errorf("the pass is to end after %d iterations, which is not at or after the bound of the trainer (%d of now %d)", at, p.at, p.done)
+		return fmt.Errorf(
+			"the pass is to end after %d iterations, which is not at or after the bound of the trainer (%d of now %d)",
+			at, p.at, p.done)
 	}
 	p.at, p.final = at, true
 	return nil

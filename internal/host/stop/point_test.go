@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -11,9 +12,11 @@ import (
 func TestPointOfSoManyIterations(t *testing.T) {
 	p := After(3)
 	for i, want := range []State{GoOn, GoOn, Over} {
-		if got := p.Step(); got != want || p.Done() != int64(i+1) {
-			t.Errorf("after %d iterations: %v, want %v", p.Done(), got, want)
-		}
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			if got := p.Step(); got != want || p.Done() != int64(i+1) {
+				t.Errorf("after %d iterations: %v, want %v", p.Done(), got, want)
+			}
+		})
 	}
 	if err := p.End(5); err == nil {
 		t.Error("it can be told to end elsewhere")
@@ -82,13 +85,15 @@ func TestTogether(t *testing.T) {
 		"by server": {[][]int{{0, 1}, {2, 3}}, []int64{9, 9, 4, 4}},
 		"alone":     {[][]int{{0}, {1}, {2}, {3}}, []int64{7, 9, 3, 4}},
 	} {
-		bounds := []int64{7, 9, 3, 4}
-		if d := cmp.Diff(c.want, Together(bounds, c.sets)); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		if !slices.Equal(bounds, []int64{7, 9, 3, 4}) {
-			t.Errorf("%s: the bounds became %v", name, bounds)
-		}
+		t.Run(name, func(t *testing.T) {
+			bounds := []int64{7, 9, 3, 4}
+			if d := cmp.Diff(c.want, Together(bounds, c.sets)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if !slices.Equal(bounds, []int64{7, 9, 3, 4}) {
+				t.Errorf("%s: the bounds became %v", name, bounds)
+			}
+		})
 	}
 }
 

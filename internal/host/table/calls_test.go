@@ -131,7 +131,8 @@ func TestTableServerThatFails(t *testing.T) {
 			t.Errorf("%s: the trainer saw %v", transport, err)
 		}
 		for _, role := range l.roles {
-			if got := (<-role.Events.Failures).Error(); got != role.Name()+": server toy, Lookup of batch 0: "+hosttest.ErrToy.Error() {
+			if got := (<-role.Events.Failures).Error(); got != role.Name()+": server toy, Lookup of batch 0: "+
+				hosttest.ErrToy.Error() {
 				t.Errorf("%s: %s told %q", transport, role.Name(), got)
 			}
 		}

@@ -60,7 +60,8 @@ func (r *Role) Table() comm.TableSpec { return r.spec }
 func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[string]string, error) {
 	position := r.config.Position
 	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {
-		return nil, fmt.Errorf("%s holds a table of %d x %d, which is not table %d of %v", r.Name(), r.spec.Rows, r.spec.Width, position, spec.Tables)
+		return nil, fmt.Errorf("%s holds a table of %d x %d, which is not table %d of %v", r.Name(), r.spec.Rows,
+			r.spec.Width, position, spec.Tables)
 	}
 	conns := make([]*wire.Conn, len(trainers))
 	for i, t := range trainers {

@@ -101,10 +101,11 @@ func (s *toyTable) PassFacts() map[string]string {
 func tableOf(t *testing.T, on process.Config, c Config, spec comm.TableSpec, fail string) (*Role, *toyTable, error) {
 	t.Helper()
 	table := &toyTable{spec: spec, fail: fail}
-	parts := []sdk.Part{sdk.NewTableServer("toy", struct{}{}, func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
-		table.env = env
-		return table, nil
-	})}
+	parts := []sdk.Part{sdk.NewTableServer("toy", struct{}{},
+		func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
+			table.env = env
+			return table, nil
+		})}
 	on.Part = hosttest.Choice("server", "toy")
 	r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, on), c)
 	return r, table, err
@@ -130,9 +131,11 @@ func TestTableSizes(t *testing.T) {
 }
 
 func TestTableServerKnowsItsRun(t *testing.T) {
-	r, table, err := tableOf(t, process.Config{Name: "server5", Rank: 5}, Config{Position: 2, Seed: 7, Trainers: 3}, comm.TableSpec{Rows: 2, Width: 2}, "")
+	r, table, err := tableOf(t, process.Config{Name: "server5", Rank: 5}, Config{Position: 2, Seed: 7, Trainers: 3},
+		comm.TableSpec{Rows: 2, Width: 2}, "")
 	hosttest.Must(t, err)
-	if want := (sdk.TableEnv{Rank: 5, Name: "server5", Position: 2, Seed: 7, Trainers: 3, Recorder: r.Recorder, Engine: engine.Host}); table.env != want {
+	if want := (sdk.TableEnv{Rank: 5, Name: "server5", Position: 2, Seed: 7, Trainers: 3, Recorder: r.Recorder,
+		Engine: engine.Host}); table.env != want {
 		t.Errorf("it knows %+v, want %+v", table.env, want)
 	}
 	for _, tables := range [][]comm.TableSpec{nil, {{Rows: 2, Width: 2}}, {{}, {}, {Rows: 2, Width: 3}}} {
@@ -146,23 +149,31 @@ func TestTableServerKnowsItsRun(t *testing.T) {
 // Calls are measured by kind, batch and trainer, but for those of no batch, and what they
 // changed is summarized.
 func TestTableCalls(t *testing.T) {
-	r, table, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
+	r, table, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true},
+		comm.TableSpec{Rows: 3, Width: 2}, "")
 	hosttest.Must(t, err)
 	for range 2 { // the warm-up and the measured pass
 		hosttest.Must(t, r.Reset())
 		values := make([]float32, 4)
 		before := comm.Now()
-		hosttest.Must(t, r.handle(&comm.TableCall{Batch: 4, Trainer: 1, Offsets: []int64{0, 2, 2}, Indices: []int64{0, 2}, Values: values, Stride: 2, Width: 2}))
+		hosttest.Must(t,
+			r.handle(&comm.TableCall{Batch: 4, Trainer: 1, Offsets: []int64{0, 2, 2}, Indices: []int64{0, 2},
+				Values: values, Stride: 2, Width: 2}))
 		after := comm.Now()
 		if want := []float32{20, 22, 0, 0}; !slices.Equal(values, want) {
 			t.Errorf("the bags are %v, want %v", values, want)
 		}
-		hosttest.Must(t, r.handle(&comm.TableCall{Batch: comm.NoBatch, Trainer: 1, Offsets: []int64{0, 1}, Indices: []int64{1}, Values: make([]float32, 2), Stride: 2, Width: 2}))
-		hosttest.Must(t, r.handle(&comm.TableCall{Batch: 4, Trainer: 1, Update: true, Offsets: []int64{0, 2, 2}, Indices: []int64{0, 2}, Values: []float32{1, 2, 9, 9}, Stride: 2, Width: 2}))
-		if m := hosttest.TimesIn(r.Recorder, "lookup"); len(m) != 1 || m[0].Key != (sdk.Key{A: 4, B: 1}) || m[0].StartNS < before || m[0].StartNS+m[0].DurationNS > after {
+		hosttest.Must(t,
+			r.handle(&comm.TableCall{Batch: comm.NoBatch, Trainer: 1, Offsets: []int64{0, 1}, Indices: []int64{1},
+				Values: make([]float32, 2), Stride: 2, Width: 2}))
+		hosttest.Must(t, r.handle(&comm.TableCall{Batch: 4, Trainer: 1, Update: true, Offsets: []int64{0, 2, 2},
+			Indices: []int64{0, 2}, Values: []float32{1, 2, 9, 9}, Stride: 2, Width: 2}))
+		if m := hosttest.TimesIn(r.Recorder, "lookup"); len(m) != 1 || m[0].Key != (sdk.Key{A: 4, B: 1}) ||
+			m[0].StartNS < before || m[0].StartNS+m[0].DurationNS > after {
 			t.Errorf("the lookup from %d to %d was noted as %v", before, after, m)
 		}
-		if m := hosttest.TimesIn(r.Recorder, "update"); len(m) != 1 || m[0].Key != (sdk.Key{A: 4, B: 1}) || m[0].StartNS < after {
+		if m := hosttest.TimesIn(r.Recorder, "update"); len(m) != 1 || m[0].Key != (sdk.Key{A: 4, B: 1}) ||
+			m[0].StartNS < after {
 			t.Errorf("the update after %d was noted as %v", after, m)
 		}
 	}
@@ -177,7 +188,8 @@ func TestTableCalls(t *testing.T) {
 		}
 		return nil
 	}))
-	if d := cmp.Diff([]string{"embedding_metric lookup", "embedding_metric update", "toy end of pass"}, series); d != "" {
+	if d := cmp.Diff([]string{"embedding_metric lookup", "embedding_metric update", "toy end of pass"},
+		series); d != "" {
 		t.Error(d)
 	}
 	if len(summaries) != 1 {
@@ -195,22 +207,27 @@ func TestTableCalls(t *testing.T) {
 
 func TestTableCallsThatFail(t *testing.T) {
 	for _, call := range []string{"lookup", "update"} {
-		r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, call)
-		hosttest.Must(t, err)
-		hosttest.Must(t, r.Reset())
-		if err := r.handle(&comm.TableCall{Update: call == "update", Offsets: []int64{0}, Stride: 2, Width: 2}); !errors.Is(err, hosttest.ErrToy) {
-			t.Errorf("a failing %s gave %v", call, err)
-		}
-		if m := hosttest.TimesIn(r.Recorder, call); len(m) != 0 {
-			t.Errorf("a failing %s was noted: %v", call, m)
-		}
+		t.Run(call, func(t *testing.T) {
+			r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true},
+				comm.TableSpec{Rows: 3, Width: 2}, call)
+			hosttest.Must(t, err)
+			hosttest.Must(t, r.Reset())
+			if err := r.handle(&comm.TableCall{Update: call == "update", Offsets: []int64{0}, Stride: 2,
+				Width: 2}); !errors.Is(err, hosttest.ErrToy) {
+				t.Errorf("a failing %s gave %v", call, err)
+			}
+			if m := hosttest.TimesIn(r.Recorder, call); len(m) != 0 {
+				t.Errorf("a failing %s was noted: %v", call, m)
+			}
+		})
 	}
 }
 
 // After a pass that failed a call may still be in work: what it may change is not
 // summarized, and nobody waits for it.
 func TestCollectDuringATableCall(t *testing.T) {
-	r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2}, "")
+	r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2},
+		"")
 	hosttest.Must(t, err)
 	hosttest.Must(t, r.Reset())
 	r.calling.Lock()

@@ -115,7 +115,8 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		for want, bad := range cases {
 			w := worldOf(t, func() sdk.Model { m := bad; return &m }, transport, isolated...)
 			w.reset(t)
-			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
+			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil ||
+				!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model") {
 				t.Errorf("want %q, got %v", want, err)
 			}
 		}

@@ -97,12 +97,14 @@ func (r *Role) late(over bool) error {
 	if over {
 		return fmt.Errorf("%s has not ended its pass %g s after it was over", r.Title(), r.Timeout.Seconds())
 	}
-	return &comm.WaitError{Waiter: "the core", For: []string{r.Name()}, What: "the end of an iteration", Seconds: mostWaits * r.Timeout.Seconds()}
+	return &comm.WaitError{Waiter: "the core", For: []string{r.Name()}, What: "the end of an iteration",
+		Seconds: mostWaits * r.Timeout.Seconds()}
 }
 
 // evaluate evaluates after an epoch. That the pass is over does not end it: the last evaluation
 // comes after that.
-func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error), criterion sdk.Criterion) error {
+func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error),
+	criterion sdk.Criterion) error {
 	if errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
 		ctx = r.ending.outer()
 	}
@@ -131,7 +133,8 @@ func (r *Role) awaitEnd() {
 	case <-r.ending.stopped:
 		return
 	case <-timer.C:
-		r.ending.stop(&comm.WaitError{Waiter: r.Name(), For: []string{"the core"}, What: "the end of the pass", Seconds: r.Timeout.Seconds()})
+		r.ending.stop(&comm.WaitError{Waiter: r.Name(), For: []string{"the core"}, What: "the end of the pass",
+			Seconds: r.Timeout.Seconds()})
 		return
 	}
 	r.mu.Lock()

@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -27,10 +28,11 @@ type endless struct {
 
 func (e *endless) Train(ctx context.Context, report sdk.PassReport) error {
 	for epoch := range math.MaxInt {
-		if err := dataparallel.RunEpoch(ctx, "trainer0", epoch, e.role.parts, report, func(sdk.Key, *sdk.Batch) (float64, error) {
-			e.step()
-			return 1, nil
-		}); err != nil {
+		if err := dataparallel.RunEpoch(ctx, "trainer0", epoch, e.role.parts, report,
+			func(sdk.Key, *sdk.Batch) (float64, error) {
+				e.step()
+				return 1, nil
+			}); err != nil {
 			return err
 		}
 		if err := e.role.parts.Evaluation.Run(ctx, epoch, e.forward, e.role.parts.Criterion); err != nil {
@@ -87,7 +89,8 @@ func TestPassOfSoManyIterations(t *testing.T) {
 			hosttest.Must(t, err)
 			losses, evaluated := recorded(t, r)
 			if losses != want.losses || !slices.Equal(evaluated, want.evaluated) || work.EvaluatedNS <= 0 {
-				t.Errorf("%+v: %d iterations, evaluated after %v, for %d ns, want %+v", length, losses, evaluated, work.EvaluatedNS, want)
+				t.Errorf("%+v: %d iterations, evaluated after %v, for %d ns, want %+v", length, losses, evaluated,
+					work.EvaluatedNS, want)
 			}
 		}
 	}
@@ -218,9 +221,11 @@ func TestPaceOfABound(t *testing.T) {
 		{time.Second, 1, 0, 1_000_000},
 		{time.Millisecond, 3, time.Second, 0},
 	} {
-		if got := iterationsIn(c.ahead, c.done, c.took); got != c.want {
-			t.Errorf("%d iterations in %s: %d in %s, want %d", c.done, c.took, got, c.ahead, c.want)
-		}
+		t.Run(fmt.Sprint(c.ahead), func(t *testing.T) {
+			if got := iterationsIn(c.ahead, c.done, c.took); got != c.want {
+				t.Errorf("%d iterations in %s: %d in %s, want %d", c.done, c.took, got, c.ahead, c.want)
+			}
+		})
 	}
 }
 
@@ -231,7 +236,8 @@ func TestTrainerAtItsBoundWaitsNotForEver(t *testing.T) {
 	w.Bound(0)
 	w.run(t, 1)
 	<-w.ended
-	if want := "trainer0 waited 0.2 s for the end of the pass from the core"; w.cause == nil || w.cause.Error() != want {
+	if want := "trainer0 waited 0.2 s for the end of the pass from the core"; w.cause == nil ||
+		w.cause.Error() != want {
 		t.Errorf("it ended with %v, want %s", w.cause, want)
 	}
 

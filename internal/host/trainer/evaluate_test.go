@@ -49,7 +49,8 @@ func TestTrainersEvaluate(t *testing.T) {
 	heldOut := [][]int64{{1, 2, 3, 0, 1}, {}, {3}}
 	plain := newToyWorld(t, "unix", "{}").pass(t)
 	_, want := newWorldOn(t, holdingOut(false, heldOut, 1, 0, 1), "toy", "unix", "{}").evaluate(t)
-	if len(want) != 1 || want[0].Samples != 3 || want[0].Correct == nil || want[0].LossSum == 0 || len(want[0].Bins) == 0 {
+	if len(want) != 1 || want[0].Samples != 3 || want[0].Correct == nil || want[0].LossSum == 0 ||
+		len(want[0].Bins) == 0 {
 		t.Fatalf("the toy finds %v", want)
 	}
 	for i, transport := range hosttest.Transports {
@@ -61,18 +62,22 @@ func TestTrainersEvaluate(t *testing.T) {
 				w := newWorldOn(t, holdingOut(streamed, heldOut, 1, 0, 1), "toy", transport, "{}", isolated...)
 				for range 2 {
 					if d := cmp.Diff(plain, w.pass(t)); d != "" {
-						t.Errorf("%s, streamed %v, isolated %v: evaluation changes what is trained: %s", transport, streamed, isolated, d)
+						t.Errorf("%s, streamed %v, isolated %v: evaluation changes what is trained: %s", transport,
+							streamed, isolated, d)
 					}
 				}
 				reply, got := w.evaluate(t)
 				if len(got) != 1 || !cmp.Equal(got[0], want[0]) {
-					t.Errorf("%s, streamed %v, isolated %v: found %v, want %v", transport, streamed, isolated, got, want)
+					t.Errorf("%s, streamed %v, isolated %v: found %v, want %v", transport, streamed, isolated, got,
+						want)
 				}
 				if spent := reply.EvaluatedNS; spent <= 0 || spent > reply.EndNS-reply.StartNS {
 					t.Errorf("evaluation took %d ns of %d", spent, reply.EndNS-reply.StartNS)
 				}
 				var keys []sdk.Key
-				w.trainer.Recorder.Series("evaluation_metric", "evaluate").Each(func(m sdk.Measurement) { keys = append(keys, m.Key) })
+				w.trainer.Recorder.Series("evaluation_metric", "evaluate").Each(func(m sdk.Measurement) {
+					keys = append(keys, m.Key)
+				})
 				if !slices.Equal(keys, []sdk.Key{{}}) {
 					t.Errorf("evaluations were recorded under %v", keys)
 				}
@@ -90,7 +95,8 @@ func TestTrainersEvaluateTheirShares(t *testing.T) {
 	}
 	all := found([][]int64{{1, 2}, {0}, {3}, {3, 1}}, 1, 0, 1, 1)
 	a, b := found([][]int64{{1, 2}, {0}}, 1, 0), found([][]int64{{3}, {3, 1}}, 1, 1)
-	if a.Samples+b.Samples != 4 || *a.Correct+*b.Correct != *all.Correct || math.Abs(a.LossSum+b.LossSum-all.LossSum) > 1e-12 {
+	if a.Samples+b.Samples != 4 || *a.Correct+*b.Correct != *all.Correct ||
+		math.Abs(a.LossSum+b.LossSum-all.LossSum) > 1e-12 {
 		t.Errorf("found %v and %v, all are %v", a, b, all)
 	}
 	bins := append(numbersOf(a.Bins), numbersOf(b.Bins)...)
@@ -107,7 +113,8 @@ func TestTrainersEvaluateTheirShares(t *testing.T) {
 // After a failure the core collects while a trainer may still be evaluating: it gets the
 // epochs that are complete.
 func TestCollectDuringEvaluation(t *testing.T) {
-	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2},
+		&sdk.Recorder{})
 	const epochs = 50
 	ended := make(chan error, 1)
 	go func() {

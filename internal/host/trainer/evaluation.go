@@ -43,9 +43,10 @@ type evaluated struct {
 	bins           int // how many of evaluation.bins
 }
 
-// newEvaluation evaluates a trainer, whose outputs lie in the memory of e, on heldOut, whose targets are below in.Classes.
-// Without batches it is nil.
-func newEvaluation(trainer string, e engine.Engine, heldOut []sdk.Batch, in sdk.InputSpec, recorder *sdk.Recorder) *evaluation {
+// newEvaluation evaluates a trainer, whose outputs lie in the memory of e, on heldOut, whose targets are below
+// in.Classes. Without batches it is nil.
+func newEvaluation(trainer string, e engine.Engine, heldOut []sdk.Batch, in sdk.InputSpec,
+	recorder *sdk.Recorder) *evaluation {
 	if len(heldOut) == 0 {
 		return nil
 	}
@@ -61,7 +62,8 @@ func newEvaluation(trainer string, e engine.Engine, heldOut []sdk.Batch, in sdk.
 
 // run computes the loss of every held-out batch, and what tells a classifier's quality
 // from its output.
-func (e *evaluation) run(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error), criterion sdk.Criterion) error {
+func (e *evaluation) run(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error),
+	criterion sdk.Criterion) error {
 	if e == nil {
 		return nil
 	}
@@ -94,7 +96,8 @@ func (e *evaluation) count() int64 {
 }
 
 // add evaluates a batch.
-func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch) (tensor.Tensor, error), criterion sdk.Criterion) error {
+func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch) (tensor.Tensor, error),
+	criterion sdk.Criterion) error {
 	output, err := forward(b)
 	if err != nil {
 		return err
@@ -208,7 +211,8 @@ func (e *evaluation) found() []record.Evaluation {
 	var out []record.Evaluation
 	bins := e.bins
 	for _, f := range e.epochs {
-		q := record.Evaluation{Epoch: f.epoch, Samples: f.samples, LossSum: f.lossSum, Bins: slices.Clone(bins[:f.bins])}
+		q := record.Evaluation{Epoch: f.epoch, Samples: f.samples, LossSum: f.lossSum,
+			Bins: slices.Clone(bins[:f.bins])}
 		if f.classified {
 			correct := f.correct
 			q.Correct = &correct

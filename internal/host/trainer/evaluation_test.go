@@ -77,23 +77,29 @@ func TestEvaluationOfClassifiers(t *testing.T) {
 		"one column of three":    {3, []int64{1, 0}, []float32{0, 1}, -1, nil},
 		"one class":              {1, []int64{0, 0}, []float32{0, 1}, -1, nil},
 		"two columns":            {2, []int64{0, 1, 1}, []float32{1, 1, 0, 2, 3, 1}, 2, []int32{-0x4000, 0, 0x4000}},
-		"logits":                 {2, []int64{1, 1, 0, 0, 1}, []float32{0.5, 0, 0, -1, -1}, 3, []int32{-0x3f80, 0, 0x3f00}},
-		"both zeros":             {2, []int64{0, 0}, []float32{0, float32(math.Copysign(0, -1))}, 2, []int32{0}},
-		"logits that are NaN":    {2, []int64{1, 0, 0}, []float32{nan, nan, -inf}, 1, []int32{-worstBin, -0x7f80, worstBin}},
-		"three columns of two":   {2, []int64{0}, []float32{2, 1, 0}, -1, nil},
+		"logits": {2, []int64{1, 1, 0, 0, 1}, []float32{0.5, 0, 0, -1, -1}, 3,
+			[]int32{-0x3f80, 0, 0x3f00}},
+		"both zeros": {2, []int64{0, 0}, []float32{0, float32(math.Copysign(0, -1))}, 2, []int32{0}},
+		"logits that are NaN": {2, []int64{1, 0, 0}, []float32{nan, nan, -inf}, 1,
+			[]int32{-worstBin, -0x7f80, worstBin}},
+		"three columns of two": {2, []int64{0}, []float32{2, 1, 0}, -1, nil},
 	} {
-		e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
-		hosttest.Must(t, e.run(t.Context(), 7, answering(c.output), meanOfOutputs{}))
-		got := evaluations(t, e)
-		if len(got) != 1 || got[0].Epoch != 7 || got[0].Samples != len(c.targets) {
-			t.Fatalf("%s: %v", name, got)
-		}
-		if correct := got[0].Correct; (correct != nil) != (c.correct >= 0) || correct != nil && *correct != c.correct {
-			t.Errorf("%s: correct are %v, want %d", name, correct, c.correct)
-		}
-		if !slices.Equal(numbersOf(got[0].Bins), c.bins) {
-			t.Errorf("%s: the bins are %d, want %d", name, numbersOf(got[0].Bins), c.bins)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: c.targets}},
+				sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
+			hosttest.Must(t, e.run(t.Context(), 7, answering(c.output), meanOfOutputs{}))
+			got := evaluations(t, e)
+			if len(got) != 1 || got[0].Epoch != 7 || got[0].Samples != len(c.targets) {
+				t.Fatalf("%s: %v", name, got)
+			}
+			if correct := got[0].Correct; (correct != nil) != (c.correct >= 0) ||
+				correct != nil && *correct != c.correct {
+				t.Errorf("%s: correct are %v, want %d", name, correct, c.correct)
+			}
+			if !slices.Equal(numbersOf(got[0].Bins), c.bins) {
+				t.Errorf("%s: the bins are %d, want %d", name, numbersOf(got[0].Bins), c.bins)
+			}
+		})
 	}
 }
 
@@ -176,13 +182,15 @@ func TestEvaluationOfSeveralTargets(t *testing.T) {
 	batch := sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 1, 2}, Targets: []int64{1, 0, 1, 1}}
 	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{batch}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{1, 1, 1, 1}), meanOfOutputs{}))
-	if got := evaluations(t, e)[0]; got.Samples != 2 || *got.Correct != 3 || got.LossSum != 2 || got.Bins[0].Positives != 3 {
+	if got := evaluations(t, e)[0]; got.Samples != 2 || *got.Correct != 3 || got.LossSum != 2 ||
+		got.Bins[0].Positives != 3 {
 		t.Errorf("it found %v", got)
 	}
 }
 
 func TestEvaluationErrors(t *testing.T) {
-	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1}}, {Targets: []int64{1}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1}}, {Targets: []int64{1}}},
+		sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
 	forward := answering([]float32{1})
 	calls := 0
 	failing := func(b *sdk.Batch) (tensor.Tensor, error) {
@@ -192,12 +200,14 @@ func TestEvaluationErrors(t *testing.T) {
 		return forward(b)
 	}
 	err := e.run(t.Context(), 3, failing, meanOfOutputs{})
-	if !errors.Is(err, hosttest.ErrToy) || err.Error() != "trainer1, evaluation after epoch 3, batch 1: the toy is broken" {
+	if !errors.Is(err, hosttest.ErrToy) ||
+		err.Error() != "trainer1, evaluation after epoch 3, batch 1: the toy is broken" {
 		t.Errorf("a failing model gives %v", err)
 	}
 	failed := &hosttest.ToyCriterion{ToySettings: hosttest.ToySettings{Fail: "loss"}}
 	err = e.run(t.Context(), 0, answering([]float32{1, 1}), failed)
-	if !errors.Is(err, hosttest.ErrToy) || err.Error() != "trainer1, evaluation after epoch 0, batch 0: the toy is broken" {
+	if !errors.Is(err, hosttest.ErrToy) ||
+		err.Error() != "trainer1, evaluation after epoch 0, batch 0: the toy is broken" {
 		t.Errorf("a failing criterion gives %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -212,7 +222,8 @@ func TestEvaluationErrors(t *testing.T) {
 
 // A reset forgets a pass, with its scores.
 func TestEvaluationForgets(t *testing.T) {
-	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
+	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2},
+		&sdk.Recorder{})
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{1, 2}), meanOfOutputs{}))
 	e.reset()
 	hosttest.Must(t, e.run(t.Context(), 0, answering([]float32{-1, 0}), meanOfOutputs{}))
@@ -239,7 +250,8 @@ func TestSecondEvaluationAllocatesNothing(t *testing.T) {
 		classes int
 		targets []int64
 	}{"logits": {2, []int64{1, 0, 1, 1, 0, 1}}, "three classes": {3, []int64{2, 0}}} {
-		e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: c.targets}}, sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
+		e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: c.targets}},
+			sdk.InputSpec{Classes: c.classes}, &sdk.Recorder{})
 		pass := func() {
 			e.reset()
 			for epoch := range 3 {

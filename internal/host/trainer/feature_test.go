@@ -30,10 +30,12 @@ func TestFeatureModelsComputeTheSameBits(t *testing.T) {
 // A model has a gradient of its features across processes if it has one at all.
 func TestPlainModelStaysPlain(t *testing.T) {
 	for key, want := range map[string]bool{"toy": false, "features": true} {
-		w := newWorld(t, key, "unix", "{}", sdk.KindModel)
-		if _, got := w.trainer.parts.Model.(sdk.FeatureModel); got != want {
-			t.Errorf("%s is a feature model: %v", key, got)
-		}
+		t.Run(key, func(t *testing.T) {
+			w := newWorld(t, key, "unix", "{}", sdk.KindModel)
+			if _, got := w.trainer.parts.Model.(sdk.FeatureModel); got != want {
+				t.Errorf("%s is a feature model: %v", key, got)
+			}
+		})
 	}
 }
 
@@ -42,7 +44,9 @@ func TestFeatureModelErrorsCross(t *testing.T) {
 		for _, call := range []string{"backward", "input"} { // one calls the other
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, sdk.KindModel)
 			w.reset(t)
-			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != "trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
+			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil ||
+				err.Error() !=
+					"trainer0, epoch 0, batch 0: trainer0.model: model features, BackwardInput: the toy is broken" {
 				t.Errorf("%s: a failing %s gave %v", transport, call, err)
 			}
 		}

@@ -43,10 +43,11 @@ func (h *feedback) Reset() {
 func TestHookKnowsItsWorldAndForgetsPasses(t *testing.T) {
 	everywhere(t, sdk.KindHook, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		var env sdk.HookEnv
-		hook := sdk.NewHook("toy", hosttest.ToySettings{}, func(_ hosttest.ToySettings, e sdk.HookEnv) (sdk.Hook, error) {
-			env = e
-			return newFeedback(e), nil
-		})
+		hook := sdk.NewHook("toy", hosttest.ToySettings{},
+			func(_ hosttest.ToySettings, e sdk.HookEnv) (sdk.Hook, error) {
+				env = e
+				return newFeedback(e), nil
+			})
 		w := newWorldOf(t, append([]sdk.Part{hook}, hosttest.ToyParts...), "toy", transport, "{}", isolated...)
 		if env.Trainers != 1 || env.Seed != 3 || env.Name == "" || env.Recorder == nil {
 			t.Errorf("the hook knows of %+v", env)
@@ -77,10 +78,11 @@ func (h *noted) Reset() { h.resets.Add(1) }
 func TestResetForgetsWhatItRecorded(t *testing.T) {
 	everywhere(t, sdk.KindHook, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		var resets *sdk.Counter
-		hook := sdk.NewHook("toy", hosttest.ToySettings{}, func(_ hosttest.ToySettings, e sdk.HookEnv) (sdk.Hook, error) {
-			resets = e.Recorder.Counter("toy_metric", "resets", "1")
-			return &noted{newFeedback(e), resets}, nil
-		})
+		hook := sdk.NewHook("toy", hosttest.ToySettings{},
+			func(_ hosttest.ToySettings, e sdk.HookEnv) (sdk.Hook, error) {
+				resets = e.Recorder.Counter("toy_metric", "resets", "1")
+				return &noted{newFeedback(e), resets}, nil
+			})
 		w := newWorldOf(t, append([]sdk.Part{hook}, hosttest.ToyParts...), "toy", transport, "{}", isolated...)
 		resets.Add(1)
 		if hosttest.Must(t, w.trainer.Reset()); w.hook != nil {

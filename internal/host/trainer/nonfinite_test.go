@@ -43,7 +43,8 @@ func TestNonFinite(t *testing.T) {
 		text   string
 	}{
 		"nothing": {losses: []float64{1, math.MaxFloat64}},
-		"a loss alone": {func(sdk.TrainerParts) {}, []float64{1, inf, 1, nan}, &record.NonFinite{Epoch: 1, Batch: 1, Loss: inf, Losses: 2},
+		"a loss alone": {func(sdk.TrainerParts) {}, []float64{1, inf, 1, nan},
+			&record.NonFinite{Epoch: 1, Batch: 1, Loss: inf, Losses: 2},
 			"trainer0: the loss of epoch 1, batch 1 is -Inf, the first of 2 that are not finite; all parameters and gradients are finite"},
 		"both": {func(p sdk.TrainerParts) {
 			p.Values[1].Data[1] = float32(nan)
@@ -51,31 +52,35 @@ func TestNonFinite(t *testing.T) {
 		}, []float64{nan}, &record.NonFinite{Epoch: 1, Loss: nan, Losses: 1, Parameter: "weight", Gradient: "weight"},
 			"trainer0: the loss of epoch 1, batch 0 is NaN, the first of 1 that are not finite; not finite either: parameter weight, gradient weight"},
 	} {
-		got := spoiled(t, c.spoil, c.losses...)
-		if d := cmp.Diff(fmt.Sprint(c.want), fmt.Sprint(got)); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
-		if got != nil && inspect.Describe("trainer0", got) != c.text {
-			t.Errorf("%s: %q", name, inspect.Describe("trainer0", got))
-		}
+		t.Run(name, func(t *testing.T) {
+			got := spoiled(t, c.spoil, c.losses...)
+			if d := cmp.Diff(fmt.Sprint(c.want), fmt.Sprint(got)); d != "" {
+				t.Errorf("%s: %s", name, d)
+			}
+			if got != nil && inspect.Describe("trainer0", got) != c.text {
+				t.Errorf("%s: %q", name, inspect.Describe("trainer0", got))
+			}
+		})
 	}
 }
 
 // At the end of a pass the parameters are looked at, whatever the losses were.
 func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 	for _, fail := range []bool{false, true} {
-		r := newToyWorld(t, "shm", "{}").trainer
-		r.config.FailOnNaN = fail
-		hosttest.Must(t, r.Reset())
-		r.trainer = &spoiler{r.trainer}
-		_, err := r.Train(t.Context(), stop.Length{})
-		want := "trainer0: parameter table is not finite at the end of the pass"
-		if text := inspect.Describe("trainer0", r.found.Record()); text != want {
-			t.Errorf("found %q", text)
-		}
-		if fail && (err == nil || err.Error() != want+" (--on-nan fail)") || !fail && err != nil {
-			t.Errorf("fail %v: the pass ended with %v", fail, err)
-		}
+		t.Run(fmt.Sprint(fail), func(t *testing.T) {
+			r := newToyWorld(t, "shm", "{}").trainer
+			r.config.FailOnNaN = fail
+			hosttest.Must(t, r.Reset())
+			r.trainer = &spoiler{r.trainer}
+			_, err := r.Train(t.Context(), stop.Length{})
+			want := "trainer0: parameter table is not finite at the end of the pass"
+			if text := inspect.Describe("trainer0", r.found.Record()); text != want {
+				t.Errorf("found %q", text)
+			}
+			if fail && (err == nil || err.Error() != want+" (--on-nan fail)") || !fail && err != nil {
+				t.Errorf("fail %v: the pass ended with %v", fail, err)
+			}
+		})
 	}
 }
 
@@ -95,7 +100,8 @@ func TestFailOnNaNEndsThePass(t *testing.T) {
 	hosttest.Must(t, r.Reset())
 	r.trainer = &diverging{r.trainer}
 	_, err := r.Train(t.Context(), stop.Length{})
-	if want := "trainer0: the loss of epoch 2, batch 0 is +Inf, the first of 1 "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "trainer0: the loss of epoch 2, batch 0 is +Inf, the first of 1 "; err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the pass ended with %v, want %s", err, want)
 	}
 }

@@ -74,7 +74,8 @@ func (r *Role) joinModel(model *layout.Model, beside *companions) error {
 		if err != nil {
 			return err
 		}
-		r.model, beside.boundaryNS[sdk.KindModel], err = protocol.NewModel(r.Process, peer, model, protocol.Memory{Values: segment, Store: r.store})
+		r.model, beside.boundaryNS[sdk.KindModel], err = protocol.NewModel(r.Process, peer, model,
+			protocol.Memory{Values: segment, Store: r.store})
 		return err
 	}
 	conn, err := beside.dial(sdk.KindModel, peer)
@@ -97,7 +98,8 @@ func (r *Role) joinModel(model *layout.Model, beside *companions) error {
 
 func (r *Role) connectCriterion(beside *companions) (err error) {
 	if choice, ok := r.config.local(sdk.KindCriterion); ok {
-		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice, sdk.CriterionEnv{MaxBatch: r.config.Model.MaxBatch, Engine: r.Engine})
+		r.parts.Criterion, err = hosted.NewCriterion(r.Process, choice,
+			sdk.CriterionEnv{MaxBatch: r.config.Model.MaxBatch, Engine: r.Engine})
 		return err
 	}
 	peer, err := beside.find(sdk.KindCriterion)

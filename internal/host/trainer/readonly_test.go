@@ -46,17 +46,26 @@ func TestWritingToABatchEndsTheProcess(t *testing.T) {
 	tape := hosttest.NewTape(small)
 	tape.Loaded = &sdk.Samples{HeldOut: heldOut}
 	for name, on := range map[string]sdk.Data{"in memory": hosttest.Loaded{Samples: small}, "streamed": tape} {
-		for _, trainer := range []sdk.Trainer{&hosttest.ToyTrainer{}, &shifting{}} {
-			everywhere(t, sdk.KindModel, func(t *testing.T, transport string, isolated ...sdk.Kind) {
-				var batches atomic.Int32
-				model := sdk.NewModel("toy", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &scribbler{t: t, batches: &batches}, nil })
-				data := sdk.NewData("toy", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return on, nil })
-				trains := sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) { return trainer, nil })
-				newWorldOf(t, append([]sdk.Part{model, data, trains}, hosttest.ToyParts...), "toy", transport, "{}", isolated...).pass(t)
-				if n := batches.Load(); n < 2 {
-					t.Errorf("%s: the model has seen %d batches", name, n)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			for _, trainer := range []sdk.Trainer{&hosttest.ToyTrainer{}, &shifting{}} {
+				everywhere(t, sdk.KindModel, func(t *testing.T, transport string, isolated ...sdk.Kind) {
+					var batches atomic.Int32
+					model := sdk.NewModel("toy", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) {
+						return &scribbler{t: t, batches: &batches}, nil
+					})
+					data := sdk.NewData("toy", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {
+						return on, nil
+					})
+					trains := sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) {
+						return trainer, nil
+					})
+					newWorldOf(t, append([]sdk.Part{model, data, trains}, hosttest.ToyParts...), "toy", transport, "{}",
+						isolated...).pass(t)
+					if n := batches.Load(); n < 2 {
+						t.Errorf("%s: the model has seen %d batches", name, n)
+					}
+				})
+			}
+		})
 	}
 }

@@ -11,7 +11,8 @@ import (
 func TestBinsKeepTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.Float32().Draw(t, "a")
-		b := rapid.OneOf(rapid.Float32(), rapid.Map(rapid.Float32Range(-0.1, 0.1), func(d float32) float32 { return a + a*d })).Draw(t, "b")
+		b := rapid.OneOf(rapid.Float32(),
+			rapid.Map(rapid.Float32Range(-0.1, 0.1), func(d float32) float32 { return a + a*d })).Draw(t, "b")
 		if math.IsInf(float64(b), 0) {
 			t.Skip()
 		}

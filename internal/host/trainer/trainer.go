@@ -87,7 +87,8 @@ func New(proc *process.Process, c Config) (*Role, error) {
 	r.config.Model.Engine = proc.Engine
 	var err error
 	r.trainer, err = process.Build[sdk.Trainer](proc, proc.Part(), sdk.TrainerEnv{
-		Rank: proc.Rank(), Name: proc.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server, Maps: c.Maps,
+		Rank: proc.Rank(), Name: proc.Name(), Trainers: c.Trainers, Epochs: c.Epochs, Seed: c.Seed, Server: c.Server,
+		Maps: c.Maps,
 	})
 	if err != nil {
 		return nil, err
@@ -134,11 +135,14 @@ func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.Inp
 	key := r.Part().Key
 	switch {
 	case !ok && model.LookedUp > 0:
-		return model, fmt.Errorf("the model takes %d features that are rows of tables, but trainer %s does not look anything up", model.LookedUp, key)
+		return model,
+			fmt.Errorf("the model takes %d features that are rows of tables, but trainer %s does not look anything up",
+				model.LookedUp, key)
 	case ok && len(tables) == 0:
 		return model, fmt.Errorf("trainer %s looks up tables, but the run has no servers that hold any", key)
 	case !ok && len(tables) > 0:
-		return model, fmt.Errorf("trainer %s does not look anything up, but the run's servers hold %d tables", key, len(tables))
+		return model, fmt.Errorf("trainer %s does not look anything up, but the run's servers hold %d tables", key,
+			len(tables))
 	case !ok:
 		return model, nil
 	}
@@ -188,7 +192,9 @@ func (r *Role) Connect(peers Peers) (*Joined, error) {
 	r.evaluation = newEvaluation(r.Name(), r.copies, share.HeldOut, peers.Model.Inputs, r.Recorder)
 	p.Evaluation = sdk.NewEvaluation(r.evaluate)
 	beside := &companions{
-		role: r, peers: peers.Companions, calls: companion.CallMemory(share.Sizes, peers.Model.Inputs, peers.Source.Share.TargetWidth), boundaryNS: joined.BoundaryNS,
+		role: r, peers: peers.Companions,
+		calls:      companion.CallMemory(share.Sizes, peers.Model.Inputs, peers.Source.Share.TargetWidth),
+		boundaryNS: joined.BoundaryNS,
 	}
 	if err := r.connectModel(&peers.Model, beside); err != nil {
 		return nil, err

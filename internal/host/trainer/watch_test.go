@@ -15,7 +15,8 @@ import (
 // A trainer that stands still in an iteration, in an evaluation or at the end of its pass is told
 // of, where nobody else waits for it too.
 func TestTrainerThatStandsStillIsToldOf(t *testing.T) {
-	const inPass, atEnd = "the core waited 0.2 s for the end of an iteration from trainer0", "has not ended its pass 0.1 s after it was over"
+	const inPass, atEnd = "the core waited 0.2 s for the end of an iteration from trainer0",
+		"has not ended its pass 0.1 s after it was over"
 	for name, c := range map[string]struct {
 		stepIs int // the step, from 1, or else the batch of an evaluation, that stands still
 		evalIs int

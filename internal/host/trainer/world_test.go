@@ -41,17 +41,21 @@ func newWorld(t *testing.T, key string, transport string, settings string, isola
 }
 
 // newWorldOn is newWorld with data in the place of the toy's, unless that is nil.
-func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
+func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, settings string,
+	isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	parts := hosttest.ToyParts
 	if on != nil {
-		parts = append([]sdk.Part{sdk.NewData(key, struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) { return on, nil })}, hosttest.ToyParts...)
+		parts = append([]sdk.Part{sdk.NewData(key, struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {
+			return on, nil
+		})}, hosttest.ToyParts...)
 	}
 	return newWorldOf(t, parts, key, transport, settings, isolated...)
 }
 
 // newWorldOf makes a world of those of the parts that have a key, the first of each kind.
-func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
+func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, settings string,
+	isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	dir := hosttest.Folder(t)
 	choose := func(kind sdk.Kind) process.Choice {
@@ -62,7 +66,8 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 		return c
 	}
 	enter := func(name string, kind sdk.Kind) *process.Process {
-		return hosttest.Process(t, dir, parts, process.Config{Name: name, Part: choose(kind), Transport: transport, Listen: "127.0.0.1"})
+		return hosttest.Process(t, dir, parts,
+			process.Config{Name: name, Part: choose(kind), Transport: transport, Listen: "127.0.0.1"})
 	}
 	data, err := newData(enter("data", sdk.KindData))
 	hosttest.Must(t, err)
@@ -202,7 +207,9 @@ func TestCompanionHookKnowsTheBatch(t *testing.T) {
 		w := newToyWorld(t, transport, "{}", sdk.KindHook)
 		w.pass(t)
 		var keys []string
-		w.companions[sdk.KindHook].Recorder.Series("hook", "toy").Each(func(m sdk.Measurement) { keys = append(keys, m.Key.String()) })
+		w.companions[sdk.KindHook].Recorder.Series("hook", "toy").Each(func(m sdk.Measurement) {
+			keys = append(keys, m.Key.String())
+		})
 		if d := cmp.Diff([]string{"0,0", "0,1", "1,0", "1,1", "2,0", "2,1", "3,0", "3,1"}, keys); d != "" {
 			t.Errorf("%s: %s", transport, d)
 		}
@@ -214,7 +221,8 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 		for call, c := range map[string]struct {
 			kind   sdk.Kind
 			method string
-		}{"forward": {sdk.KindModel, "Forward"}, "backward": {sdk.KindModel, "Backward"}, "loss": {sdk.KindCriterion, "Forward"}, "gradient": {sdk.KindCriterion, "Backward"}} {
+		}{"forward": {sdk.KindModel, "Forward"}, "backward": {sdk.KindModel, "Backward"},
+			"loss": {sdk.KindCriterion, "Forward"}, "gradient": {sdk.KindCriterion, "Backward"}} {
 			beside := newToyWorld(t, transport, `{"fail": "`+call+`"}`, c.kind)
 			within := newToyWorld(t, transport, `{"fail": "`+call+`"}`)
 			title := string(c.kind) + " toy, " + c.method + ": the toy is broken"
@@ -252,7 +260,8 @@ func hookFails(t *testing.T, transport string) {
 	}
 	w = newToyWorld(t, transport, `{"fail": "reduce"}`)
 	w.reset(t)
-	if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil || err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
+	if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil ||
+		err.Error() != "trainer0, epoch 0, batch 0: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails gave %v", transport, err)
 	}
 }

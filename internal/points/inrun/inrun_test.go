@@ -16,7 +16,8 @@ func TestSettingsTravel(t *testing.T) {
 	want := &harness.Subject{
 		Part: sdk.Part{
 			Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Links: []sdk.Link{sdk.LinkGroup}, Timing: sdk.OnArrival,
-			Asynchronous: true, Answers: sdk.AnswersMean, Targets: sdk.NumberTargets, Stochastic: true, SmallestBatch: 2,
+			Asynchronous: true, Answers: sdk.AnswersMean, Targets: sdk.NumberTargets, Stochastic: true,
+			SmallestBatch: 2,
 		},
 		RanksDiffer: true, DenseOnly: true, Largest: 7,
 	}

@@ -19,13 +19,16 @@ type Sizes struct {
 // Parameters implements sdk.Model.
 func (m *Sizes) Parameters() []sdk.ParameterSpec {
 	if m.Large {
-		specs := []sdk.ParameterSpec{{Name: "one", Shape: []int{1}}, {Name: "odd", Shape: []int{17}}, {Name: "huge", Shape: []int{1_000_003}}}
+		specs := []sdk.ParameterSpec{{Name: "one", Shape: []int{1}}, {Name: "odd", Shape: []int{17}},
+			{Name: "huge", Shape: []int{1_000_003}}}
 		if !m.DenseOnly {
-			specs = append(specs, sdk.ParameterSpec{Name: "table", Shape: []int{13, 3}, Sparse: true}, sdk.ParameterSpec{Name: "huge table", Shape: []int{largeRows, 97}, Sparse: true})
+			specs = append(specs, sdk.ParameterSpec{Name: "table", Shape: []int{13, 3}, Sparse: true},
+				sdk.ParameterSpec{Name: "huge table", Shape: []int{largeRows, 97}, Sparse: true})
 		}
 		return specs
 	}
-	specs := []sdk.ParameterSpec{{Name: "one", Shape: []int{1}}, {Name: "odd", Shape: []int{7}}, {Name: "huge", Shape: []int{comm.ChunkElements + 3}}}
+	specs := []sdk.ParameterSpec{{Name: "one", Shape: []int{1}}, {Name: "odd", Shape: []int{7}},
+		{Name: "huge", Shape: []int{comm.ChunkElements + 3}}}
 	if !m.DenseOnly {
 		specs = append(specs, sdk.ParameterSpec{Name: "table", Shape: []int{13, 3}, Sparse: true})
 	}

@@ -65,7 +65,8 @@ func (s *parameters) Receive(p sdk.Push) error {
 	slices.SortFunc(pushes, func(a, b sdk.Push) int { return a.Trainer - b.Trainer }) // for the same bits each time
 	for _, span := range s.env.Buckets[p.Bucket].Parameters {
 		for _, push := range pushes {
-			vec.Axpy(-step/float32(s.env.Trainers), push.Gradient.Values[span.Offset:span.Offset+span.Elements], s.values[span.Parameter].Data)
+			vec.Axpy(-step/float32(s.env.Trainers), push.Gradient.Values[span.Offset:span.Offset+span.Elements],
+				s.values[span.Parameter].Data)
 		}
 	}
 	for _, push := range pushes {

@@ -10,15 +10,18 @@ import (
 
 // The parts. Matrix learns with Squares what the others carry.
 var (
-	Mean = sdk.NewElementwiseServer("plugintest", sdk.OnArrival, struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-		return mean(env.Trainers), nil
-	})
-	Parameters = sdk.NewParameterServer("plugintest_parameters", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
-		return newParameters(env)
-	})
-	Table = sdk.NewTableServer("plugintest_table", struct{}{}, func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
-		return &table{position: env.Position}, nil
-	})
+	Mean = sdk.NewElementwiseServer("plugintest", sdk.OnArrival, struct{}{},
+		func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+			return mean(env.Trainers), nil
+		})
+	Parameters = sdk.NewParameterServer("plugintest_parameters", struct{}{},
+		func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
+			return newParameters(env)
+		})
+	Table = sdk.NewTableServer("plugintest_table", struct{}{},
+		func(_ struct{}, env sdk.TableEnv) (sdk.TableServer, error) {
+			return &table{position: env.Position}, nil
+		})
 	Push = sdk.NewHook("plugintest_push", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return push{env.Server}, nil
 	}, sdk.LinkServer)
@@ -29,9 +32,15 @@ var (
 	Linked = sdk.NewHook("plugintest_linked", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return groupMean{env.Group}, nil
 	}, sdk.LinkServer, sdk.LinkGroup, sdk.LinkDefault)
-	DenseSizes = sdk.NewModel("plugintest_sizes", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &Sizes{DenseOnly: true}, nil })
-	Matrix     = sdk.NewModel("plugintest_matrix", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &matrix{}, nil })
-	Squares    = sdk.NewCriterion("plugintest", struct{}{}, func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error) { return &squaredDistance{}, nil })
+	DenseSizes = sdk.NewModel("plugintest_sizes", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) {
+		return &Sizes{DenseOnly: true}, nil
+	})
+	Matrix = sdk.NewModel("plugintest_matrix", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) {
+		return &matrix{}, nil
+	})
+	Squares = sdk.NewCriterion("plugintest", struct{}{}, func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error) {
+		return &squaredDistance{}, nil
+	})
 
 	All = []sdk.Part{Mean, Parameters, Table, Push, Group, Linked, DenseSizes, Matrix, Squares}
 )

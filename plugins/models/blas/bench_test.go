@@ -23,7 +23,8 @@ func BenchmarkGemm(b *testing.B) {
 			{"weight", true, false, 1024, 1024, batch},
 		} {
 			for _, threads := range []int{1, 2} {
-				b.Run(fmt.Sprintf("batch=%d/%s/threads=%d", batch, shape.name, threads), func(b *testing.B) { benchGemm(b, shape, threads) })
+				b.Run(fmt.Sprintf("batch=%d/%s/threads=%d", batch, shape.name, threads),
+					func(b *testing.B) { benchGemm(b, shape, threads) })
 			}
 		}
 	}
@@ -82,7 +83,8 @@ type operands struct {
 }
 
 func newOperands(s shape) *operands {
-	o := &operands{shape: s, x: values(1, s.m*s.k), y: values(2, s.k*s.n), c: make([]float32, s.m*s.n), lda: s.k, ldb: s.n}
+	o := &operands{shape: s, x: values(1, s.m*s.k), y: values(2, s.k*s.n), c: make([]float32, s.m*s.n), lda: s.k,
+		ldb: s.n}
 	if s.transA {
 		o.lda = s.m
 	}

@@ -20,15 +20,18 @@ type BLAS interface {
 	// [k, n] and c is [m, n]; all are row-major, and lda, ldb and ldc are the
 	// elements from one stored row to the next. With beta 0, c is only written.
 	// It panics if a slice is too short for its matrix, as indexing does.
-	Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+	Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
+		c []float32, ldc int)
 	// Info says what computes.
 	Info() Info
 }
 
 // Info identifies an engine, in the words of the library itself.
 type Info struct {
-	Engine  string // openblas, mkl, blis, native or gonum
-	Core    string // kernel family, e.g. SkylakeX; a level of package simd for native, "go" for gonum, "unknown" where a library does not tell
+	Engine string // openblas, mkl, blis, native or gonum
+	// kernel family, e.g. SkylakeX; a level of package simd for native, "go" for gonum, "unknown" where a library does
+	// not tell
+	Core    string
 	Threads int    // threads that a multiplication may use
 	Library string // shared library that was loaded; "" for what is compiled in
 }
@@ -51,7 +54,8 @@ var engines = []string{Auto, OpenBLAS, MKL, BLIS, Native, Gonum}
 // is an error.
 func Open(want string, threads int) (BLAS, error) {
 	if !slices.Contains(engines, want) {
-		return nil, fmt.Errorf("blas engine %s is not known: choose one of %s", quote.String(want), strings.Join(engines, ", "))
+		return nil, fmt.Errorf("blas engine %s is not known: choose one of %s", quote.String(want),
+			strings.Join(engines, ", "))
 	}
 	if threads < 1 {
 		return nil, fmt.Errorf("blas threads are %d but must be at least 1", threads)
@@ -76,7 +80,8 @@ func Open(want string, threads int) (BLAS, error) {
 // prepare deals with what the engines treat differently: it checks that every
 // slice holds its matrix, and computes c where there is nothing to multiply. It
 // reports whether a multiplication is left to do.
-func prepare(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) bool {
+func prepare(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
+	c []float32, ldc int) bool {
 	if transA {
 		check("a", a, k, m, lda)
 	} else {

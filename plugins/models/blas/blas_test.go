@@ -66,7 +66,8 @@ func TestProductsInPieces(t *testing.T) {
 				t.Skipf("this machine has no such library: %v", err)
 			}
 			rapid.Check(t, func(t *rapid.T) {
-				sizes := rapid.Permutation([]int{few.Draw(t, "few"), large.Draw(t, "large"), large.Draw(t, "large")}).Draw(t, "sizes")
+				sizes := rapid.Permutation([]int{few.Draw(t, "few"), large.Draw(t, "large"),
+					large.Draw(t, "large")}).Draw(t, "sizes")
 				checkGemm(t, pieces{b}, sizes[0], sizes[1], sizes[2])
 			})
 		})
@@ -115,7 +116,8 @@ func checkGemm(t *rapid.T, engine BLAS, m, n, k int) {
 	}
 }
 
-func naive(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func naive(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
+	c []float32, ldc int) {
 	for i := range m {
 		for j := range n {
 			var sum float64
@@ -166,7 +168,8 @@ func TestSharedLibraryAllocatesNothing(t *testing.T) {
 func TestInfo(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, b BLAS) {
 		info := b.Info()
-		if want := strings.Split(t.Name(), "/"); info.Engine != want[1] || info.Engine == Native && info.Core != want[2] {
+		if want := strings.Split(t.Name(), "/"); info.Engine != want[1] ||
+			info.Engine == Native && info.Core != want[2] {
 			t.Errorf("engine is %q, core %q, want %q", info.Engine, info.Core, want[1:])
 		}
 		if info.Core == "" || info.Threads < 1 {
@@ -220,16 +223,18 @@ func TestNativeUsesTheChosenLevel(t *testing.T) {
 		"":         "native " + simd.Available()[len(simd.Available())-1].String() + " 3",
 		"sse":      `PSBENCH_SIMD is "sse" but must be one of portable, avx2, avx512`,
 	} {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNativeUsesTheChosenLevel$", "-test.v")
-		cmd.Env = append(os.Environ(), "PSBENCH_TEST_OPEN=1", simd.Variable+"="+level)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		_, said, _ := strings.Cut(string(out), marker)
-		if said, _, _ = strings.Cut(said, "\n"); said != want {
-			t.Errorf("%s=%s: native says %q, want %q", simd.Variable, level, said, want)
-		}
+		t.Run(level, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNativeUsesTheChosenLevel$", "-test.v")
+			cmd.Env = append(os.Environ(), "PSBENCH_TEST_OPEN=1", simd.Variable+"="+level)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			_, said, _ := strings.Cut(string(out), marker)
+			if said, _, _ = strings.Cut(said, "\n"); said != want {
+				t.Errorf("%s=%s: native says %q, want %q", simd.Variable, level, said, want)
+			}
+		})
 	}
 }
 
@@ -246,8 +251,10 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("Open(%q, %d) says %v, want %s", c.want, c.threads, err, c.message)
 		}
 	}
-	missing := regexp.MustCompile(`^blas engine mkl was not found \((libmkl_rt\.so[.0-9]*: [^;]+; ){3}libmkl_rt\.so\.1: [^;]+\): install it`)
-	if _, err := Open(MKL, 1); err != nil && !strings.Contains(err.Error(), "built without") && !missing.MatchString(err.Error()) {
+	missing := regexp.MustCompile(
+		`^blas engine mkl was not found \((libmkl_rt\.so[.0-9]*: [^;]+; ){3}libmkl_rt\.so\.1: [^;]+\): install it`)
+	if _, err := Open(MKL, 1); err != nil && !strings.Contains(err.Error(), "built without") &&
+		!missing.MatchString(err.Error()) {
 		t.Errorf("an engine that is missing must be named, and each library with a reason: %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func load(engine string, threads int) (BLAS, error) {
 		reason := strings.TrimPrefix(err.Error(), soname+": ")
 		tried = append(tried, soname+": "+cmp.Or(reason, "cannot be loaded"))
 	}
-	return nil, fmt.Errorf("blas engine %s was not found (%s): install it, name its folder in LD_LIBRARY_PATH, or set blas to auto",
+	return nil, fmt.Errorf(
+		"blas engine %s was not found (%s): install it, name its folder in LD_LIBRARY_PATH, or set blas to auto",
 		engine, strings.Join(tried, "; "))
 }
 
@@ -170,7 +171,8 @@ func (l *loaded) Info() Info { return l.info }
 
 // Gemm passes the operands swapped: what is row-major here is its transpose in
 // Fortran's column-major order, and cᵀ = op(b)ᵀ op(a)ᵀ.
-func (l *loaded) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (l *loaded) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	if !prepare(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) {
 		return
 	}

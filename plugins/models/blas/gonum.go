@@ -15,7 +15,8 @@ func (goBLAS) Info() Info {
 	return Info{Engine: Gonum, Core: "go", Threads: runtime.GOMAXPROCS(0)}
 }
 
-func (goBLAS) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (goBLAS) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	if !prepare(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) {
 		return
 	}

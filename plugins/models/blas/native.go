@@ -21,7 +21,8 @@ func (b nativeBLAS) Info() Info {
 	return Info{Engine: Native, Core: b.engine.Level().String(), Threads: b.engine.Threads()}
 }
 
-func (b nativeBLAS) Gemm(transA, transB bool, m, n, k int, alpha float32, x []float32, lda int, y []float32, ldb int, beta float32, c []float32, ldc int) {
+func (b nativeBLAS) Gemm(transA, transB bool, m, n, k int, alpha float32, x []float32, lda int, y []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	if prepare(transA, transB, m, n, k, alpha, x, lda, y, ldb, beta, c, ldc) {
 		b.engine.Gemm(transA, transB, m, n, k, alpha, x, lda, y, ldb, beta, c, ldc)
 	}

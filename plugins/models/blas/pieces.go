@@ -31,14 +31,16 @@ type pieces struct{ BLAS }
 // inPieces wraps an engine that gains from it.
 func inPieces(b BLAS) BLAS {
 	info := b.Info()
-	if info.Engine == OpenBLAS && info.Threads <= fewThreads && slices.ContainsFunc(smallKernels, func(core string) bool { return strings.EqualFold(core, info.Core) }) {
+	if info.Engine == OpenBLAS && info.Threads <= fewThreads &&
+		slices.ContainsFunc(smallKernels, func(core string) bool { return strings.EqualFold(core, info.Core) }) {
 		return pieces{b}
 	}
 	return b
 }
 
 // Gemm cuts n, k or m, whichever belongs to the large matrix.
-func (p pieces) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (p pieces) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	switch {
 	case m*n*k <= smallProduct || m == 0 || n == 0 || k == 0:
 	case !transA && transB && m*k*outputPiece <= smallProduct: // y = x Wᵀ
@@ -49,13 +51,15 @@ func (p pieces) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float3
 		return
 	case !transA && !transB && m <= fewForInput && m*n*inputPiece <= smallProduct: // dx = dy W
 		for from := 0; from < k; from += inputPiece {
-			p.BLAS.Gemm(transA, transB, m, n, min(inputPiece, k-from), alpha, a[from:], lda, b[from*ldb:], ldb, beta, c, ldc)
+			p.BLAS.Gemm(transA, transB, m, n, min(inputPiece, k-from), alpha, a[from:], lda, b[from*ldb:], ldb, beta,
+				c, ldc)
 			beta = 1
 		}
 		return
 	case transA && !transB && k <= fewForWeight && weightPiece*n*k <= smallProduct: // dW = dyᵀ x
 		for from := 0; from < m; from += weightPiece {
-			p.BLAS.Gemm(transA, transB, min(weightPiece, m-from), n, k, alpha, a[from:], lda, b, ldb, beta, c[from*ldc:], ldc)
+			p.BLAS.Gemm(transA, transB, min(weightPiece, m-from), n, k, alpha, a[from:], lda, b, ldb, beta,
+				c[from*ldc:], ldc)
 		}
 		return
 	}

@@ -111,7 +111,8 @@ func (e *EmbeddingBag) row(table []float32, row int64) []float32 {
 // index that lies outside a table of this many rows.
 func CheckBags(b *sdk.Batch, rows int) error {
 	if len(b.Offsets) != b.Size()+1 || b.Offsets[0] != 0 || b.Offsets[b.Size()] != int64(len(b.Indices)) {
-		return fmt.Errorf("the offsets of a batch of %d samples do not describe its %d indices", b.Size(), len(b.Indices))
+		return fmt.Errorf("the offsets of a batch of %d samples do not describe its %d indices", b.Size(),
+			len(b.Indices))
 	}
 	for i := range b.Size() {
 		if b.Offsets[i] > b.Offsets[i+1] {
@@ -120,7 +121,8 @@ func CheckBags(b *sdk.Batch, rows int) error {
 	}
 	for _, row := range b.Indices {
 		if row < 0 || row >= int64(rows) {
-			return fmt.Errorf("index %d lies outside the embedding table: it must be at least 0 and below %d", row, rows)
+			return fmt.Errorf("index %d lies outside the embedding table: it must be at least 0 and below %d", row,
+				rows)
 		}
 	}
 	return nil

@@ -24,7 +24,8 @@ func TestLinearGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		rows, in, out := rapid.IntRange(1, 4).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "in"), rapid.IntRange(1, 5).Draw(t, "out")
+		rows, in, out := rapid.IntRange(1, 4).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t,
+			"in"), rapid.IntRange(1, 5).Draw(t, "out")
 		l := Linear{
 			BLAS: engine, In: in, Out: out,
 			Weight: gradcheck.Grid(t, "weight", out*in), Bias: gradcheck.Grid(t, "bias", out),
@@ -51,7 +52,8 @@ func TestEmbeddingBagGradients(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "bags") { // empty ones, too, and rows that recur
 			b.Append(rapid.SliceOfN(rapid.Int64Range(0, int64(rows-1)), 0, 5).Draw(t, "bag"), 0)
 		}
-		e := EmbeddingBag{Rows: rows, Width: width, Sum: rapid.Bool().Draw(t, "sum"), Table: gradcheck.Grid(t, "table", rows*width)}
+		e := EmbeddingBag{Rows: rows, Width: width, Sum: rapid.Bool().Draw(t, "sum"),
+			Table: gradcheck.Grid(t, "table", rows*width)}
 		y, dy := make([]float32, b.Size()*width), gradcheck.Grid(t, "dy", b.Size()*width)
 		loss := func() float64 {
 			if err := e.Forward(y, b); err != nil {

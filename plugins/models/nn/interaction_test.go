@@ -32,7 +32,8 @@ func TestInteraction(t *testing.T) {
 func TestInteractionGradients(t *testing.T) {
 	engine := gonum(t)
 	rapid.Check(t, func(t *rapid.T) {
-		x := Interaction{BLAS: engine, Tables: rapid.IntRange(1, 5).Draw(t, "tables"), Dim: rapid.IntRange(1, 5).Draw(t, "dim")}
+		x := Interaction{BLAS: engine, Tables: rapid.IntRange(1, 5).Draw(t, "tables"),
+			Dim: rapid.IntRange(1, 5).Draw(t, "dim")}
 		samples, gap := rapid.IntRange(1, 3).Draw(t, "samples"), rapid.IntRange(0, 3).Draw(t, "gap")
 		stride := x.Tables*x.Dim + gap
 		dense, rows := gradcheck.Grid(t, "dense", samples*x.Dim), gradcheck.Grid(t, "rows", samples*stride)
@@ -65,7 +66,8 @@ func BenchmarkInteraction(b *testing.B) {
 		}
 		x := Interaction{BLAS: engine, Tables: 26, Dim: 16}
 		const samples = 128
-		dense, rows, y := make([]float32, samples*16), make([]float32, samples*26*16), make([]float32, samples*x.Width())
+		dense, rows, y := make([]float32, samples*16), make([]float32, samples*26*16), make([]float32,
+			samples*x.Width())
 		splitmix.Uniform(1, 0, dense, 1)
 		splitmix.Uniform(1, 1, rows, 1)
 		denseGradient, rowsGradient := make([]float32, len(dense)), make([]float32, len(rows))

@@ -49,17 +49,21 @@ func (t *Tables) Forward(y []float32, b *sdk.Batch) error {
 // Resolve makes rows of a batch's indices, which stay until the next call. It reports what Forward does.
 func (t *Tables) Resolve(b *sdk.Batch) (rows []int64, err error) {
 	if len(b.Offsets) != b.Size()+1 || len(b.Indices) != b.Size()*len(t.sizes) {
-		return nil, fmt.Errorf("a batch of %d samples has %d indices but must have one for each of %d tables", b.Size(), len(b.Indices), len(t.sizes))
+		return nil, fmt.Errorf("a batch of %d samples has %d indices but must have one for each of %d tables", b.Size(),
+			len(b.Indices), len(t.sizes))
 	}
 	t.rows = t.rows[:0]
 	for i := range b.Size() {
 		if b.Offsets[i] != int64(i*len(t.sizes)) {
-			return nil, fmt.Errorf("sample %d begins at index %d of its batch but must begin at %d: every sample has one index for each of %d tables",
-				i, b.Offsets[i], i*len(t.sizes), len(t.sizes))
+			return nil,
+				fmt.Errorf("sample %d begins at index %d of its batch but must begin at %d: every sample has one index for each of %d tables",
+					i, b.Offsets[i], i*len(t.sizes), len(t.sizes))
 		}
 		for k, index := range b.Indices[i*len(t.sizes) : (i+1)*len(t.sizes)] {
 			if index < 0 || index >= int64(t.sizes[k]) {
-				return nil, fmt.Errorf("index %d of sample %d lies outside table %d: it must be at least 0 and below %d", index, i, k, t.sizes[k])
+				return nil, fmt.Errorf(
+					"index %d of sample %d lies outside table %d: it must be at least 0 and below %d", index, i, k,
+					t.sizes[k])
 			}
 			t.rows = append(t.rows, int64(t.first[k])+index)
 		}

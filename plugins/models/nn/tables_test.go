@@ -67,7 +67,8 @@ func TestTablesGradients(t *testing.T) {
 // Rows of large tables differ in more than one digit of the sort.
 func TestRowsOfLargeTablesAreSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rows := []int{rapid.IntRange(1, 3000).Draw(t, "rows of table 0"), rapid.IntRange(1, 1<<30).Draw(t, "rows of table 1"), 1}
+		rows := []int{rapid.IntRange(1, 3000).Draw(t, "rows of table 0"),
+			rapid.IntRange(1, 1<<30).Draw(t, "rows of table 1"), 1}
 		b := drawIndices(t, rows)
 		tables := NewTables(rows, 1)
 		if _, err := tables.Resolve(b); err != nil {
@@ -89,10 +90,13 @@ func TestTablesErrors(t *testing.T) {
 	tables := NewTables([]int{3, 5}, 1)
 	tables.Stack = make([]float32, 8)
 	for want, b := range map[string]*sdk.Batch{
-		"a batch of 1 samples has 3 indices but must have one for each of 2 tables":           {Indices: []int64{0, 0, 0}, Offsets: []int64{0, 3}},
-		"a batch of 1 samples has 0 indices but must have one for each of 2 tables":           {Targets: []int64{1}},
-		"sample 1 begins at index 3 of its batch but must begin at 2":                         {Indices: []int64{0, 0, 0, 0}, Offsets: []int64{0, 3, 4}},
-		"index 5 of sample 0 lies outside table 1: it must be at least 0 and below 5":         {Indices: []int64{2, 5}, Offsets: []int64{0, 2}},
+		"a batch of 1 samples has 3 indices but must have one for each of 2 tables": {Indices: []int64{0, 0, 0},
+			Offsets: []int64{0, 3}},
+		"a batch of 1 samples has 0 indices but must have one for each of 2 tables": {Targets: []int64{1}},
+		"sample 1 begins at index 3 of its batch but must begin at 2": {Indices: []int64{0, 0, 0, 0},
+			Offsets: []int64{0, 3, 4}},
+		"index 5 of sample 0 lies outside table 1: it must be at least 0 and below 5": {Indices: []int64{2, 5},
+			Offsets: []int64{0, 2}},
 		"index -1 of sample 1 lies outside table 0: it must be at least 0 and below 3":        {Indices: []int64{2, 4, -1, 4}, Offsets: []int64{0, 2, 4}},
 		"index 9223372036854775807 of sample 0 lies outside table 0: it must be at least 0 a": {Indices: []int64{1<<63 - 1, 5}, Offsets: []int64{0, 2}},
 	} {
@@ -100,11 +104,13 @@ func TestTablesErrors(t *testing.T) {
 			t.Errorf("%+v gives %v, want %q", b, err, want)
 		}
 	}
-	if err := tables.Forward(make([]float32, 2), &sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 2}}); err != nil {
+	if err := tables.Forward(make([]float32, 2),
+		&sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 2}}); err != nil {
 		t.Fatal(err)
 	}
 	few := tensor.NewGradient(tensor.BucketSpec{Sparse: true, Width: 1, Capacity: 1})
-	if err := tables.SparseGradient(&few, make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "2 rows does not fit a capacity of 1") {
+	if err := tables.SparseGradient(&few, make([]float32, 2)); err == nil ||
+		!strings.Contains(err.Error(), "2 rows does not fit a capacity of 1") {
 		t.Errorf("too little room gives %v", err)
 	}
 }

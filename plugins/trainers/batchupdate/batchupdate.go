@@ -42,7 +42,8 @@ type trainer struct {
 // New makes the trainer of one rank.
 func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if env.Server == "" {
-		return nil, errors.New("the batch_update trainer gets its model from a server but the run has none: choose a server that serves parameters, such as batch_update")
+		return nil,
+			errors.New("the batch_update trainer gets its model from a server but the run has none: choose a server that serves parameters, such as batch_update")
 	}
 	if err := s.CheckBuckets(); err != nil {
 		return nil, err
@@ -54,7 +55,9 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	for _, p := range specs {
 		if p.Sparse {
-			return nil, fmt.Errorf("parameter %s has a sparse gradient, which the batch_update trainer cannot exchange for parameters: make the model's gradients dense", p.Name)
+			return nil,
+				fmt.Errorf("parameter %s has a sparse gradient, which the batch_update trainer cannot exchange for parameters: make the model's gradients dense",
+					p.Name)
 		}
 	}
 	return t.settings.PlanBuckets(specs), nil

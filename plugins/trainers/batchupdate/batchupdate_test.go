@@ -85,7 +85,8 @@ func (criterion) Backward(tensor.Tensor) error                    { return nil }
 
 func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Recorder) {
 	t.Helper()
-	made, err := New(Settings{dataparallel.BucketSettings{BucketBytes: 4}}, sdk.TrainerEnv{Name: "trainer1", Epochs: epochs, Seed: 7, Server: "batch_update"})
+	made, err := New(Settings{dataparallel.BucketSettings{BucketBytes: 4}},
+		sdk.TrainerEnv{Name: "trainer1", Epochs: epochs, Seed: 7, Server: "batch_update"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,8 @@ func TestParametersComeFromTheServer(t *testing.T) {
 		if d := cmp.Diff(trainertest.Told{Epochs: []int{0, 1}, Losses: []float64{1, 1, 1, 1}}, told); d != "" {
 			t.Errorf("pass %d told %s", pass, d)
 		}
-		if d := cmp.Diff([]string{"0,0", "0,1", "1,0", "1,1", "2,0", "2,1", "3,0", "3,1", "4,0", "4,1"}, s.pushed); d != "" {
+		if d := cmp.Diff([]string{"0,0", "0,1", "1,0", "1,1", "2,0", "2,1", "3,0", "3,1", "4,0", "4,1"},
+			s.pushed); d != "" {
 			t.Errorf("pass %d pushed %s", pass, d)
 		}
 		if d := cmp.Diff([]float32{0, 0, 1, 1, 1, 1, 1, 1, 1, 1}, s.sent); d != "" {
@@ -145,19 +147,24 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	if fetched := series["batch_update_metric,fetching the model"]; len(fetched) != 1 || fetched[0].Key != (sdk.Key{}) {
 		t.Errorf("fetching the model is %v", fetched)
 	}
-	trainertest.RequireParts(t, series, "forward_metric,forward_pass", "iteration_metric,backward", "iteration_metric,exposed communication", "iteration_metric,parameters")
+	trainertest.RequireParts(t, series, "forward_metric,forward_pass", "iteration_metric,backward",
+		"iteration_metric,exposed communication", "iteration_metric,parameters")
 	end := func(m sdk.Measurement) int64 { return m.StartNS + m.DurationNS }
 	for i, whole := range series["batch_level_metric,batch_all"] {
 		of := map[string]sdk.Measurement{}
-		for _, name := range []string{"forward_metric,forward_pass", "backward_metric,backward", "batch_update_metric,processing one batch", "batch_update_metric,reporting grads"} {
+		for _, name := range []string{"forward_metric,forward_pass", "backward_metric,backward",
+			"batch_update_metric,processing one batch", "batch_update_metric,reporting grads"} {
 			if len(series[name]) != 4 || series[name][i].Key != (sdk.Key{A: int64(i / 2), B: int64(i % 2)}) {
 				t.Fatalf("%s is %v", name, series[name])
 			}
 			of[strings.Split(name, ",")[1]] = series[name][i]
 		}
-		forward, backward, processing, reporting := of["forward_pass"], of["backward"], of["processing one batch"], of["reporting grads"]
-		if forward.StartNS != whole.StartNS || processing.StartNS != whole.StartNS || backward.StartNS != end(forward) ||
-			reporting.StartNS != end(processing) || end(reporting) != end(whole) || end(backward) > end(whole) || end(processing) > end(backward) {
+		forward, backward, processing, reporting := of["forward_pass"], of["backward"], of["processing one batch"],
+			of["reporting grads"]
+		if forward.StartNS != whole.StartNS || processing.StartNS != whole.StartNS ||
+			backward.StartNS != end(forward) ||
+			reporting.StartNS != end(processing) || end(reporting) != end(whole) || end(backward) > end(whole) ||
+			end(processing) > end(backward) {
 			t.Errorf("iteration %d: %+v do not lie within %+v", i, of, whole)
 		}
 	}
@@ -171,13 +178,16 @@ func TestTrainFails(t *testing.T) {
 	s := newStub()
 	s.fails = lost
 	tr, _ := attached(t, s, 1, 1)
-	if err := tr.Train(t.Context(), &trainertest.Told{}); !errors.Is(err, lost) || !strings.Contains(err.Error(), "trainer1, fetching the model: ") {
+	if err := tr.Train(t.Context(), &trainertest.Told{}); !errors.Is(err, lost) ||
+		!strings.Contains(err.Error(), "trainer1, fetching the model: ") {
 		t.Errorf("a fetch that fails gives %v", err)
 	}
 	s = newStub()
 	s.silent = true
 	tr, _ = attached(t, s, 1, 1)
-	if err := tr.Train(t.Context(), &trainertest.Told{}); err == nil || !strings.Contains(err.Error(), "trainer1, epoch 0, batch 0: the model ended backward with 1 gradients of bucket 0 missing") {
+	if err := tr.Train(t.Context(), &trainertest.Told{}); err == nil ||
+		!strings.Contains(err.Error(),
+			"trainer1, epoch 0, batch 0: the model ended backward with 1 gradients of bucket 0 missing") {
 		t.Errorf("a model that leaves out its gradients gives %v", err)
 	}
 	tr, _ = attached(t, newStub(), 1, 1)
@@ -185,17 +195,20 @@ func TestTrainFails(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	if _, err := New(Defaults, sdk.TrainerEnv{}); err == nil || !strings.Contains(err.Error(), "gets its model from a server but the run has none") {
+	if _, err := New(Defaults, sdk.TrainerEnv{}); err == nil ||
+		!strings.Contains(err.Error(), "gets its model from a server but the run has none") {
 		t.Errorf("without a server: %v", err)
 	}
-	if _, err := New(Settings{}, sdk.TrainerEnv{Server: "x"}); err == nil || !strings.Contains(err.Error(), "bucket_bytes is 0 but must be above 0") {
+	if _, err := New(Settings{}, sdk.TrainerEnv{Server: "x"}); err == nil ||
+		!strings.Contains(err.Error(), "bucket_bytes is 0 but must be above 0") {
 		t.Errorf("without a size: %v", err)
 	}
 	tr, err := New(Defaults, sdk.TrainerEnv{Server: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tr.Plan([]sdk.ParameterSpec{{Name: "table", Shape: []int{2, 2}, Sparse: true}}); err == nil || !strings.Contains(err.Error(), "parameter table has a sparse gradient") {
+	if _, err := tr.Plan([]sdk.ParameterSpec{{Name: "table", Shape: []int{2, 2}, Sparse: true}}); err == nil ||
+		!strings.Contains(err.Error(), "parameter table has a sparse gradient") {
 		t.Errorf("with a sparse parameter: %v", err)
 	}
 	if parts := Parts(); len(parts) != 1 || parts[0].Kind != sdk.KindTrainer || parts[0].Key != "batch_update" {

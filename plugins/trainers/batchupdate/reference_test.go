@@ -57,7 +57,8 @@ func TestTrainingMatchesPyTorch(t *testing.T) {
 
 func (c *referenceCase) run(t *testing.T, product string, bucketBytes int) {
 	newModel := func() sdk.Model {
-		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], Output: models.Linear, BLAS: product}, sdk.ModelEnv{MaxBatch: c.BatchSize, Engine: engine.Host})
+		m, err := models.NewMLP(models.MLPSettings{Sizes: c.Shape[:], Output: models.Linear, BLAS: product},
+			sdk.ModelEnv{MaxBatch: c.BatchSize, Engine: engine.Host})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,10 +67,12 @@ func (c *referenceCase) run(t *testing.T, product string, bucketBytes int) {
 	trainers := make([]sdk.Trainer, c.Trainers)
 	links := make([]*link, c.Trainers)
 	var batches []int // of each trainer
-	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed, Model: newModel(), Engine: engine.Host}
+	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed,
+		Model: newModel(), Engine: engine.Host}
 	for r := range trainers {
 		var err error
-		if trainers[r], err = New(Settings{dataparallel.BucketSettings{BucketBytes: bucketBytes}}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed + 1, Server: "batch_update"}); err != nil {
+		if trainers[r], err = New(Settings{dataparallel.BucketSettings{BucketBytes: bucketBytes}},
+			sdk.TrainerEnv{Epochs: 1, Seed: c.Seed + 1, Server: "batch_update"}); err != nil {
 			t.Fatal(err)
 		}
 		parts := trainertest.Parts(t, trainers[r], newModel())
@@ -87,7 +90,8 @@ func (c *referenceCase) run(t *testing.T, product string, bucketBytes int) {
 			env.Buckets = append(env.Buckets, b.BucketSpec)
 		}
 	}
-	server, err := servers.NewBatchUpdate(servers.BatchUpdateSettings{Settings: optimizer.Defaults(c.LR, c.Momentum)}, env)
+	server, err := servers.NewBatchUpdate(servers.BatchUpdateSettings{Settings: optimizer.Defaults(c.LR, c.Momentum)},
+		env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +151,12 @@ func newLink(trainer int, buckets []*tensor.Bucket) *link {
 	for i, b := range buckets {
 		promise := comm.NewPromise(nil)
 		l.promises = append(l.promises, promise)
-		l.pushes = append(l.pushes, sdk.NewPush(sdk.Push{Bucket: i, Trainer: trainer, Gradient: &b.Gradient}, func(_ sdk.Push, g *tensor.Gradient) error {
-			err := b.Gradient.CopyFrom(g)
-			promise.Complete(err)
-			return err
-		}))
+		l.pushes = append(l.pushes, sdk.NewPush(sdk.Push{Bucket: i, Trainer: trainer, Gradient: &b.Gradient},
+			func(_ sdk.Push, g *tensor.Gradient) error {
+				err := b.Gradient.CopyFrom(g)
+				promise.Complete(err)
+				return err
+			}))
 	}
 	return l
 }

@@ -68,7 +68,8 @@ func (criterion) Backward(g tensor.Tensor) error {
 }
 
 var basicMaps = map[sdk.Kind]string{
-	sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic", sdk.KindPreprocessData: "dummy",
+	sdk.KindDDPModel: "basic", sdk.KindHookState: "basic", sdk.KindIterationStep: "basic",
+	sdk.KindPreprocessData: "dummy",
 }
 
 // newStub has three buckets: parameters 4 and 3, 2 and 1, and 0.
@@ -91,7 +92,8 @@ func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Record
 
 func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches int) (*trainer, *sdk.Recorder) {
 	t.Helper()
-	made, err := New(Settings{o, dataparallel.BucketSettings{BucketBytes: 512}}, sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
+	made, err := New(Settings{o, dataparallel.BucketSettings{BucketBytes: 512}},
+		sdk.TrainerEnv{Name: "trainer0", Epochs: epochs, Seed: 7, Maps: basicMaps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,8 @@ func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches i
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := sdk.TrainerParts{Engine: engine.Host, Model: s, Criterion: criterion{}, Hook: s, Batches: sdk.NewBatches(make([]sdk.Batch, batches)), Recorder: &sdk.Recorder{}}
+	parts := sdk.TrainerParts{Engine: engine.Host, Model: s, Criterion: criterion{}, Hook: s,
+		Batches: sdk.NewBatches(make([]sdk.Batch, batches)), Recorder: &sdk.Recorder{}}
 	parts.Gradients = make([]*tensor.Gradient, len(s.specs))
 	for _, p := range s.specs {
 		parts.Values = append(parts.Values, tensor.New(p.Shape...))
@@ -112,7 +115,9 @@ func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches i
 		for _, span := range b.Parameters {
 			parts.Gradients[span.Parameter] = &b.Gradient
 			if !b.Sparse {
-				parts.Gradients[span.Parameter] = &tensor.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+				parts.Gradients[span.Parameter] = &tensor.Gradient{
+					Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements],
+				}
 			}
 		}
 	}
@@ -210,8 +215,10 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	for _, s := range rec.All().Series {
 		s.Each(func(m sdk.Measurement) { series[s.Type+","+s.Name] = append(series[s.Type+","+s.Name], m) })
 	}
-	whole, forward, backward := series["batch_level_metric,batch_all"], series["forward_metric,forward_pass"], series["backward_metric,backward"]
-	trainertest.RequireParts(t, series, "forward_metric,forward_pass", "iteration_metric,backward", "iteration_metric,exposed communication", "iteration_metric,optimizer")
+	whole, forward, backward := series["batch_level_metric,batch_all"], series["forward_metric,forward_pass"],
+		series["backward_metric,backward"]
+	trainertest.RequireParts(t, series, "forward_metric,forward_pass", "iteration_metric,backward",
+		"iteration_metric,exposed communication", "iteration_metric,optimizer")
 	if len(series) != 7 || len(whole) != 6 || len(forward) != 6 || len(backward) != 6 {
 		t.Fatalf("the series are %v", series)
 	}
@@ -234,15 +241,17 @@ func TestBucketsStartInOrder(t *testing.T) {
 		"all backwards":         {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}},
 		"the second before":     {[]int{1, 2, 4, 0, 3}, []int{0, 1, 2}},
 	} {
-		s := newStub()
-		s.order = c.order
-		tr, _ := attached(t, s, 1, 1)
-		if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if !slices.Equal(s.reduced, c.want) {
-			t.Errorf("%s: buckets started in order %v", name, s.reduced)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := newStub()
+			s.order = c.order
+			tr, _ := attached(t, s, 1, 1)
+			if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if !slices.Equal(s.reduced, c.want) {
+				t.Errorf("%s: buckets started in order %v", name, s.reduced)
+			}
+		})
 	}
 }
 
@@ -262,7 +271,8 @@ func TestTrainFails(t *testing.T) {
 	s = newStub()
 	s.order = []int{4, 3, 1, 0}
 	tr, _ = attached(t, s, 1, 1)
-	if err := tr.Train(t.Context(), &trainertest.Told{}); err == nil || !strings.Contains(err.Error(), "1 gradients of bucket 1 missing") {
+	if err := tr.Train(t.Context(), &trainertest.Told{}); err == nil ||
+		!strings.Contains(err.Error(), "1 gradients of bucket 1 missing") {
 		t.Errorf("a model that leaves out a gradient gave %v", err)
 	}
 
@@ -275,22 +285,29 @@ func TestNewRefuses(t *testing.T) {
 		change func(*Settings, map[sdk.Kind]string)
 		want   string
 	}{
-		"lr":     {func(s *Settings, _ map[sdk.Kind]string) { s.LR = 0 }, "lr is 0 but must be above 0"},
-		"beta2":  {func(s *Settings, _ map[sdk.Kind]string) { s.Beta2 = 0.5 }, "beta2 is 0.5 but the optimizer sgd has none"},
-		"bucket": {func(s *Settings, _ map[sdk.Kind]string) { s.BucketBytes = -1 }, "bucket_bytes is -1 but must be above 0"},
-		"model":  {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindDDPModel] = "fancy" }, `the ddp trainer has no ddp_model "fancy"; it has [basic]`},
-		"state":  {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindHookState] = "x" }, `no hook_state "x"`},
-		"step":   {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindIterationStep] = "x" }, `no iteration_step "x"`},
-		"data":   {func(_ *Settings, m map[sdk.Kind]string) { delete(m, sdk.KindPreprocessData) }, `no preprocess_data ""; it has [dummy]`},
+		"lr": {func(s *Settings, _ map[sdk.Kind]string) { s.LR = 0 }, "lr is 0 but must be above 0"},
+		"beta2": {func(s *Settings, _ map[sdk.Kind]string) { s.Beta2 = 0.5 },
+			"beta2 is 0.5 but the optimizer sgd has none"},
+		"bucket": {func(s *Settings, _ map[sdk.Kind]string) { s.BucketBytes = -1 },
+			"bucket_bytes is -1 but must be above 0"},
+		"model": {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindDDPModel] = "fancy" },
+			`the ddp trainer has no ddp_model "fancy"; it has [basic]`},
+		"state": {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindHookState] = "x" }, `no hook_state "x"`},
+		"step": {func(_ *Settings, m map[sdk.Kind]string) { m[sdk.KindIterationStep] = "x" },
+			`no iteration_step "x"`},
+		"data": {func(_ *Settings, m map[sdk.Kind]string) { delete(m, sdk.KindPreprocessData) },
+			`no preprocess_data ""; it has [dummy]`},
 	} {
-		s, m := Defaults, map[sdk.Kind]string{}
-		for k, v := range basicMaps {
-			m[k] = v
-		}
-		c.change(&s, m)
-		if _, err := New(s, sdk.TrainerEnv{Maps: m}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			s, m := Defaults, map[sdk.Kind]string{}
+			for k, v := range basicMaps {
+				m[k] = v
+			}
+			c.change(&s, m)
+			if _, err := New(s, sdk.TrainerEnv{Maps: m}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+		})
 	}
 }
 

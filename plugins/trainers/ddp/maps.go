@@ -31,7 +31,8 @@ func keys[T any](kind sdk.Kind, m map[string]T) []sdk.Part {
 func choose[T any](kind sdk.Kind, m map[string]T, env sdk.TrainerEnv) (T, error) {
 	v, ok := m[env.Maps[kind]]
 	if !ok {
-		return v, fmt.Errorf("the ddp trainer has no %s %q; it has %v", kind, env.Maps[kind], slices.Sorted(maps.Keys(m)))
+		return v, fmt.Errorf("the ddp trainer has no %s %q; it has %v", kind, env.Maps[kind],
+			slices.Sorted(maps.Keys(m)))
 	}
 	return v, nil
 }

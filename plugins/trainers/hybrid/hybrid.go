@@ -25,7 +25,8 @@ type Settings struct {
 }
 
 // Defaults are PyTorch's bucket size and the original's learning rate.
-var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel", BucketSettings: dataparallel.DefaultBuckets}
+var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel",
+	BucketSettings: dataparallel.DefaultBuckets}
 
 // Parts lists the trainer.
 func Parts() []sdk.Part { return []sdk.Part{sdk.NewTableTrainer("hybrid", Defaults, New)} }
@@ -63,11 +64,13 @@ func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.
 	switch {
 	case model.LookedUp > 0:
 	case len(model.Tables) > 0:
-		return sdk.InputSpec{}, fmt.Errorf("the model looks rows up in %d tables of its own but the hybrid trainer does that, on the servers: the model must take the rows, as dlrm does with tables=servers",
-			len(model.Tables))
+		return sdk.InputSpec{},
+			fmt.Errorf("the model looks rows up in %d tables of its own but the hybrid trainer does that, on the servers: the model must take the rows, as dlrm does with tables=servers",
+				len(model.Tables))
 	case model.Features < 1 || model.Rows > 0:
-		return sdk.InputSpec{}, fmt.Errorf("the model takes %d numbers and indices into %d rows but the hybrid trainer needs one that takes numbers alone, as mlp does: the indices go to the servers",
-			model.Features, model.Rows)
+		return sdk.InputSpec{},
+			fmt.Errorf("the model takes %d numbers and indices into %d rows but the hybrid trainer needs one that takes numbers alone, as mlp does: the indices go to the servers",
+				model.Features, model.Rows)
 	}
 	if len(tables) == 0 {
 		return sdk.InputSpec{}, errors.New("the hybrid trainer needs at least one server with a table")
@@ -81,10 +84,12 @@ func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.
 		return planRows(model, tables, columns, rows)
 	}
 	if columns < 1 || columns%model.Features != 0 {
-		return sdk.InputSpec{}, fmt.Errorf("%s, which must be a multiple of the model's %d inputs: change the width of the tables, the count of servers or the model",
-			describe(tables, columns), model.Features)
+		return sdk.InputSpec{},
+			fmt.Errorf("%s, which must be a multiple of the model's %d inputs: change the width of the tables, the count of servers or the model",
+				describe(tables, columns), model.Features)
 	}
-	return sdk.InputSpec{Rows: rows, Classes: model.Classes, Targets: columns / model.Features, Outputs: model.Outputs}, nil
+	return sdk.InputSpec{Rows: rows, Classes: model.Classes, Targets: columns / model.Features, Outputs: model.Outputs},
+		nil
 }
 
 // planRows is PlanInputs of a model that takes rows of several tables; the servers have so
@@ -92,24 +97,30 @@ func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.
 func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (sdk.InputSpec, error) {
 	n := len(model.Tables)
 	if n == 0 || model.LookedUp%n != 0 || model.LookedUp > model.Features {
-		return sdk.InputSpec{}, fmt.Errorf("of the model's %d features %d are rows of %d tables, which cannot be: they must be as many for each table",
-			model.Features, model.LookedUp, n)
+		return sdk.InputSpec{},
+			fmt.Errorf("of the model's %d features %d are rows of %d tables, which cannot be: they must be as many for each table",
+				model.Features, model.LookedUp, n)
 	}
 	if width := model.LookedUp / n; columns != width {
 		right := fmt.Sprintf("choose a count of servers that divides %d", width)
 		if width%len(tables) == 0 {
 			right = fmt.Sprintf("give each server %d columns", width/len(tables))
 		}
-		return sdk.InputSpec{}, fmt.Errorf("%s but a row of the model's tables has %d: %s", describe(tables, columns), width, right)
+		return sdk.InputSpec{}, fmt.Errorf("%s but a row of the model's tables has %d: %s", describe(tables, columns),
+			width, right)
 	}
 	total := 0
 	for _, t := range model.Tables {
 		total += t
 	}
 	if rows < total {
-		return sdk.InputSpec{}, fmt.Errorf("a server has a table of %d rows but the model's %d tables have %d together: give every server as many", rows, n, total)
+		return sdk.InputSpec{},
+			fmt.Errorf(
+				"a server has a table of %d rows but the model's %d tables have %d together: give every server as many",
+				rows, n, total)
 	}
-	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes, Targets: model.Targets, Outputs: model.Outputs}, nil
+	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes,
+		Targets: model.Targets, Outputs: model.Outputs}, nil
 }
 
 // describe says how many columns the tables have.
@@ -130,7 +141,8 @@ func (t *trainer) Plan(specs []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 // Attach implements sdk.Trainer.
 func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	if parts.Tables == nil {
-		return errors.New("the hybrid trainer needs tables but the run has none: the registry must list it as needing tables")
+		return errors.New(
+			"the hybrid trainer needs tables but the run has none: the registry must list it as needing tables")
 	}
 	model, ok := parts.Model.(sdk.FeatureModel)
 	if !ok {

@@ -62,19 +62,22 @@ func (c *referenceCase) run(t *testing.T, lookup, product string) {
 	var specs []comm.TableSpec
 	for position := range c.Servers {
 		s, err := servers.NewEmbedding(
-			servers.EmbeddingSettings{NumEmbeddings: c.NumEmbeddings, EmbeddingDim: c.EmbeddingDim, Init: 1, Settings: optimizer.Defaults(c.LR, 0)},
+			servers.EmbeddingSettings{NumEmbeddings: c.NumEmbeddings, EmbeddingDim: c.EmbeddingDim, Init: 1,
+				Settings: optimizer.Defaults(c.LR, 0)},
 			sdk.TableEnv{Position: position, Seed: c.Seed, Trainers: 1, Recorder: &sdk.Recorder{}, Engine: engine.Host})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tables, specs = append(tables, s), append(specs, s.Table())
 	}
-	model, err := models.NewMLP(models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear, ReLUAfter: []int{2}, BLAS: product},
+	model, err := models.NewMLP(models.MLPSettings{Sizes: []int{512, 256, 128, 64, 32, 8}, Output: models.Linear,
+		ReLUAfter: []int{2}, BLAS: product},
 		sdk.ModelEnv{FirstTensor: c.Servers, MaxBatch: 1, Engine: engine.Host})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := New(Settings{Settings: optimizer.Defaults(c.LR, 0), Lookup: lookup, BucketSettings: Defaults.BucketSettings}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed})
+	trainer, err := New(Settings{Settings: optimizer.Defaults(c.LR, 0), Lookup: lookup,
+		BucketSettings: Defaults.BucketSettings}, sdk.TrainerEnv{Epochs: 1, Seed: c.Seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,15 +88,18 @@ func (c *referenceCase) run(t *testing.T, lookup, product string) {
 	parts := trainertest.Parts(t, trainer, model)
 	var batches []sdk.Batch
 	for _, b := range c.Batches {
-		batch := sdk.Batch{Indices: b.Indices, Offsets: append(slices.Clone(b.Offsets), int64(len(b.Indices))), Targets: b.Targets}
+		batch := sdk.Batch{Indices: b.Indices, Offsets: append(slices.Clone(b.Offsets), int64(len(b.Indices))),
+			Targets: b.Targets}
 		if len(batch.Targets) != inputs.Targets*batch.Size() {
-			t.Fatalf("a batch of %d bags has %d targets, planned are %d for each", batch.Size(), len(batch.Targets), inputs.Targets)
+			t.Fatalf("a batch of %d bags has %d targets, planned are %d for each", batch.Size(), len(batch.Targets),
+				inputs.Targets)
 		}
 		batches = append(batches, batch)
 	}
 	parts.Batches = sdk.NewBatches(batches)
 	parts.Tables, parts.Hook = localTables(t, batches, tables...), identity{comm.Completed(nil)}
-	if parts.Criterion, err = criteria.NewCrossEntropy(struct{}{}, sdk.CriterionEnv{MaxBatch: 1, Engine: engine.Host}); err != nil {
+	if parts.Criterion, err = criteria.NewCrossEntropy(struct{}{},
+		sdk.CriterionEnv{MaxBatch: 1, Engine: engine.Host}); err != nil {
 		t.Fatal(err)
 	}
 	if err := trainer.Attach(parts); err != nil {
@@ -120,7 +126,8 @@ func (c *referenceCase) run(t *testing.T, lookup, product string) {
 }
 
 // reset begins a pass and lists the tables and the parameters.
-func reset(t *testing.T, tables []sdk.TableServer, trainer sdk.Trainer, parts sdk.TrainerParts) (values [][]float32, names []string) {
+func reset(t *testing.T, tables []sdk.TableServer, trainer sdk.Trainer,
+	parts sdk.TrainerParts) (values [][]float32, names []string) {
 	t.Helper()
 	for i, s := range tables {
 		s.Reset()

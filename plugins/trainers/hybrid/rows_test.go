@@ -99,7 +99,8 @@ func logLoss(t *rapid.T) sdk.Criterion {
 // inModel trains with the tables in the model. It returns the losses, the initial stack
 // of tables and what became of all parameters, the stack first; then the output for the
 // last batch.
-func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float32, values []tensor.Tensor, output []float32) {
+func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float32, values []tensor.Tensor,
+	output []float32) {
 	model := r.model(t, models.TablesInModel, r.servers-1)
 	var gradients []*tensor.Gradient
 	for _, p := range model.Parameters() {
@@ -142,7 +143,8 @@ func (r *recommendation) tablesOf(t *rapid.T, stack []float32) []sdk.TableServer
 	var out []sdk.TableServer
 	for position := range r.servers {
 		s, err := servers.NewEmbedding(
-			servers.EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 1, Settings: optimizer.Defaults(rowsLR, 0)},
+			servers.EmbeddingSettings{NumEmbeddings: rows, EmbeddingDim: width, Init: 1,
+				Settings: optimizer.Defaults(rowsLR, 0)},
 			sdk.TableEnv{Position: position, Trainers: 1, Recorder: &sdk.Recorder{}, Engine: engine.Host})
 		require(t, err)
 		s.Reset()
@@ -166,7 +168,8 @@ func TestTablesOnServersLearnAsInTheModel(t *testing.T) {
 		for _, s := range tables {
 			specs = append(specs, s.Table())
 		}
-		made, err := New(Settings{Settings: optimizer.Defaults(rowsLR, 0), Lookup: r.lookup, BucketSettings: dataparallel.BucketSettings{BucketBytes: 64}}, sdk.TrainerEnv{Epochs: 1, Seed: rowsSeed})
+		made, err := New(Settings{Settings: optimizer.Defaults(rowsLR, 0), Lookup: r.lookup,
+			BucketSettings: dataparallel.BucketSettings{BucketBytes: 64}}, sdk.TrainerEnv{Epochs: 1, Seed: rowsSeed})
 		require(rt, err)
 		model := r.model(rt, models.TablesOnServers, r.servers)
 		_, err = made.(sdk.InputPlanner).PlanInputs(model.Inputs(), specs)
@@ -208,7 +211,8 @@ func TestTablesOnServersLearnAsInTheModel(t *testing.T) {
 func TestIterationsOfSeveralTablesAllocateNothing(t *testing.T) {
 	f := &rowFeatures{tables: 2, numbers: 1, first: []int64{0, 3}}
 	var err error
-	if f.store, err = comm.NewLookupStore("trainer0", comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 7, Width: 2}}, Bags: 6, Indices: 6}); err != nil {
+	if f.store, err = comm.NewLookupStore("trainer0",
+		comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 7, Width: 2}}, Bags: 6, Indices: 6}); err != nil {
 		t.Fatal(err)
 	}
 	batches := []sdk.Batch{

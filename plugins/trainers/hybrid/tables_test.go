@@ -67,7 +67,8 @@ func (l *localTable) call(batch int64, update bool) (call *comm.TableCall, colum
 	if batch != comm.NoBatch {
 		b = &l.batches[int(batch)%len(l.batches)]
 	}
-	return &comm.TableCall{Batch: batch, Update: update, Offsets: b.Offsets, Indices: b.Indices, Values: l.values, Stride: l.width, Width: l.width}, l.store.Columns()
+	return &comm.TableCall{Batch: batch, Update: update, Offsets: b.Offsets, Indices: b.Indices, Values: l.values,
+		Stride: l.width, Width: l.width}, l.store.Columns()
 }
 
 func (l *localTable) completed(err error) *comm.Future {

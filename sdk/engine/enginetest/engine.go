@@ -217,13 +217,15 @@ func (d *Dark) Close() error {
 	}
 	d.blocks, d.freed = nil, nil
 	if len(d.adopted) > 0 {
-		err = errors.Join(err, fmt.Errorf("engine %s ends while %d pieces of memory are adopted", d.Name(), len(d.adopted)))
+		err = errors.Join(err,
+			fmt.Errorf("engine %s ends while %d pieces of memory are adopted", d.Name(), len(d.adopted)))
 	}
 	return err
 }
 
 // NewOptimizer implements optimizer.Engine: it is psbench's own, in the light.
-func (d *Dark) NewOptimizer(s optimizer.Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (optimizer.Optimizer, error) {
+func (d *Dark) NewOptimizer(s optimizer.Settings, values []tensor.Tensor,
+	gradients []*tensor.Gradient) (optimizer.Optimizer, error) {
 	o := &steps{engine: d, gradients: gradients, lit: d.litGradients(gradients)}
 	var err error
 	o.Optimizer, err = optimizer.New(d.Inside(), s, d.litTensors(values), o.lit)

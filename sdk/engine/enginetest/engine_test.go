@@ -54,14 +54,16 @@ func TestMain(m *testing.M) {
 // Whoever touches the engine's memory ends its process, whatever it does about panics.
 func TestTouchingEndsTheProcess(t *testing.T) {
 	for what := range touches {
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), touch+"="+what)
-		out, err := cmd.CombinedOutput()
-		exit := (*exec.ExitError)(nil)
-		faulted := errors.As(err, &exit) && strings.Contains(string(out), "unexpected fault address")
-		if what == "nothing" && err != nil || what != "nothing" && !faulted {
-			t.Errorf("%s gives %v\n%s", what, err, out)
-		}
+		t.Run(what, func(t *testing.T) {
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), touch+"="+what)
+			out, err := cmd.CombinedOutput()
+			exit := (*exec.ExitError)(nil)
+			faulted := errors.As(err, &exit) && strings.Contains(string(out), "unexpected fault address")
+			if what == "nothing" && err != nil || what != "nothing" && !faulted {
+				t.Errorf("%s gives %v\n%s", what, err, out)
+			}
+		})
 	}
 }
 

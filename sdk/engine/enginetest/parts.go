@@ -93,7 +93,8 @@ type featureModel struct {
 }
 
 // BackwardInput implements sdk.FeatureModel.
-func (m *featureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
+func (m *featureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
+	emit func(parameter int)) error {
 	return m.learnt.BackwardInput(m.engine.litTensor(outputGradient), inputGradient, m.emitting(emit))
 }
 

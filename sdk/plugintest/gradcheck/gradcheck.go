@@ -36,7 +36,8 @@ func Check(t TB, what string, f func() float64, x, gradient []float32, tolerance
 		}
 		want := (8*(moved(Step)-moved(-Step)) - (moved(2*Step) - moved(-2*Step))) / (12 * Step)
 		if got := float64(gradient[i]); !(math.Abs(got-want) <= tolerance*max(1, math.Abs(want))) {
-			t.Fatalf("%s: the gradient of element %d of %d is %g, finite differences give %g", what, i, len(x), got, want)
+			t.Fatalf("%s: the gradient of element %d of %d is %g, finite differences give %g", what, i, len(x), got,
+				want)
 			return
 		}
 	}

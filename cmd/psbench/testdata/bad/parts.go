@@ -23,18 +23,26 @@ type none = struct{}
 func parts() []sdk.Part {
 	var all []sdk.Part
 	for _, does := range []string{"floods", "grows", "leaves", "leaks", "serves", "rows"} {
-		all = append(all, sdk.NewData(does, none{}, func(none, sdk.DataEnv) (sdk.Data, error) { return data{does}, nil }))
+		all = append(all,
+			sdk.NewData(does, none{}, func(none, sdk.DataEnv) (sdk.Data, error) { return data{does}, nil }))
 	}
-	for _, does := range []string{"made", "panics", "closed", "twice", "reset", "kept", "forged", "empty", "rows", "never", "stays", "serves"} {
-		all = append(all, sdk.Asynchronous(sdk.NewServer(does, none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return newServer(does) })))
+	for _, does := range []string{"made", "panics", "closed", "twice", "reset", "kept", "forged", "empty", "rows",
+		"never", "stays", "serves"} {
+		all = append(all,
+			sdk.Asynchronous(sdk.NewServer(does, none{}, func(none, sdk.ServerEnv) (sdk.Server, error) {
+				return newServer(does)
+			})))
 	}
 	for _, does := range []string{"shape", "rows"} {
-		all = append(all, sdk.NewModel(does, none{}, func(none, sdk.ModelEnv) (sdk.Model, error) { return &model{does: does}, nil }))
+		all = append(all,
+			sdk.NewModel(does, none{}, func(none, sdk.ModelEnv) (sdk.Model, error) { return &model{does: does}, nil }))
 	}
 	return append(all,
 		sdk.NewServer("early", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return newServer("early") }),
 		sdk.NewServer("hangs", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { select {} }),
-		sdk.NewHook("forgets", none{}, func(_ none, env sdk.HookEnv) (sdk.Hook, error) { return forgets{env.Group}, nil }, sdk.LinkGroup),
+		sdk.NewHook("forgets", none{}, func(_ none, env sdk.HookEnv) (sdk.Hook, error) {
+			return forgets{env.Group}, nil
+		}, sdk.LinkGroup),
 		sdk.NewTrainer("deaf", none{}, func(none, sdk.TrainerEnv) (sdk.Trainer, error) { return &deaf{}, nil }),
 		sdk.NewTrainer("stuck", none{}, func(none, sdk.TrainerEnv) (sdk.Trainer, error) { return &stuck{}, nil }),
 	)
@@ -53,7 +61,8 @@ func (forgets) Reset() {}
 type data struct{ does string }
 
 func (d data) Load() (*sdk.Samples, error) {
-	s := &sdk.Samples{Batch: sdk.Batch{Indices: []int64{0, 1, 2, 3}, Offsets: []int64{0, 1, 2, 3, 4}, Targets: []int64{3, 2, 1, 0}}, Batches: []int{2, 2}}
+	s := &sdk.Samples{Batch: sdk.Batch{Indices: []int64{0, 1, 2, 3}, Offsets: []int64{0, 1, 2, 3, 4},
+		Targets: []int64{3, 2, 1, 0}}, Batches: []int{2, 2}}
 	switch d.does {
 	case "floods":
 		go flood(os.Stdout)

@@ -81,7 +81,8 @@ type table struct {
 
 func newTable(s tableSettings, env sdk.TableEnv) (sdk.TableServer, error) {
 	if s.NumEmbeddings < 1 || s.EmbeddingDim < 1 {
-		return nil, fmt.Errorf("settings num_embeddings and embedding_dim are %d and %d but must be at least 1", s.NumEmbeddings, s.EmbeddingDim)
+		return nil, fmt.Errorf("settings num_embeddings and embedding_dim are %d and %d but must be at least 1",
+			s.NumEmbeddings, s.EmbeddingDim)
 	}
 	return &table{tableSettings: s, stepped: env.Recorder.Counter("embedding_metric", "rows stepped", "rows")}, nil
 }

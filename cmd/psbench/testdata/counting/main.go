@@ -149,7 +149,8 @@ type hook struct {
 
 func newHook(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 	return &hook{
-		env.Server.PushPull, env.Recorder.Gauge("counting_metric", "norm of a gradient", "1"), env.Recorder.Counter("counting_metric", "sent", "B"),
+		env.Server.PushPull, env.Recorder.Gauge("counting_metric", "norm of a gradient", "1"),
+		env.Recorder.Counter("counting_metric", "sent", "B"),
 	}, nil
 }
 

@@ -42,14 +42,20 @@ type none struct{}
 
 func main() {
 	plugin.Serve(
-		sdk.NewElementwiseServer("forgetful", sdk.OnLastArrival, none{}, func(none, sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-			return server{}, nil
-		}),
-		sdk.NewElementwiseServer("median", sdk.OnLastArrival, none{}, func(_ none, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
-			return median{env.Trainers}, nil
-		}),
-		sdk.Asynchronous(sdk.NewServer("mute", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return mute{}, nil })),
-		sdk.Asynchronous(sdk.NewServer("echo", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) { return echo{}, nil })),
+		sdk.NewElementwiseServer("forgetful", sdk.OnLastArrival, none{},
+			func(none, sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+				return server{}, nil
+			}),
+		sdk.NewElementwiseServer("median", sdk.OnLastArrival, none{},
+			func(_ none, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
+				return median{env.Trainers}, nil
+			}),
+		sdk.Asynchronous(sdk.NewServer("mute", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) {
+			return mute{}, nil
+		})),
+		sdk.Asynchronous(sdk.NewServer("echo", none{}, func(none, sdk.ServerEnv) (sdk.Server, error) {
+			return echo{}, nil
+		})),
 		sdk.NewTrainer("planless", rate{}, func(rate, sdk.TrainerEnv) (sdk.Trainer, error) { return planless{}, nil }),
 		sdk.NewModel("narrow", dummy{}, func(dummy, sdk.ModelEnv) (sdk.Model, error) { return narrow{}, nil }),
 		sdk.NewHook("halving", lies{}, newHalving, sdk.LinkGroup),

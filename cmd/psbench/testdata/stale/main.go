@@ -21,12 +21,13 @@ func main() {
 		sdk.Asynchronous(sdk.NewServer("eager", struct{}{}, func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
 			return newServer(math.MaxInt64, env)
 		})),
-		sdk.Asynchronous(sdk.NewServer("stale", settings{Staleness: 3}, func(s settings, env sdk.ServerEnv) (sdk.Server, error) {
-			if s.Staleness < 0 {
-				return nil, fmt.Errorf("setting staleness is %d but must be 0 or more", s.Staleness)
-			}
-			return newServer(s.Staleness, env)
-		})),
+		sdk.Asynchronous(sdk.NewServer("stale", settings{Staleness: 3},
+			func(s settings, env sdk.ServerEnv) (sdk.Server, error) {
+				if s.Staleness < 0 {
+					return nil, fmt.Errorf("setting staleness is %d but must be 0 or more", s.Staleness)
+				}
+				return newServer(s.Staleness, env)
+			})),
 	)
 }
 

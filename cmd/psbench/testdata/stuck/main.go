@@ -54,7 +54,8 @@ func (s *server) stay(call string) error {
 }
 
 func main() {
-	plugin.Serve(sdk.NewTableServer("stuck", settings{EmbeddingDim: 64}, func(s settings, env sdk.TableEnv) (sdk.TableServer, error) {
-		return &server{settings: s, env: env}, nil
-	}))
+	plugin.Serve(sdk.NewTableServer("stuck", settings{EmbeddingDim: 64},
+		func(s settings, env sdk.TableEnv) (sdk.TableServer, error) {
+			return &server{settings: s, env: env}, nil
+		}))
 }

@@ -12,7 +12,8 @@ func TestSeedsBelowZero(t *testing.T) {
 		if o.Key != "torch_seed" && o.Key != "cuda_seed" {
 			continue
 		}
-		for text, want := range map[string]uint64{"-1": math.MaxUint64, " -5.0 ": math.MaxUint64 - 4, "-9223372036854775808": 1 << 63, "-0": 0} {
+		for text, want := range map[string]uint64{"-1": math.MaxUint64, " -5.0 ": math.MaxUint64 - 4,
+			"-9223372036854775808": 1 << 63, "-0": 0} {
 			if got, err := o.Parse(Text(text)); got != want {
 				t.Errorf("%s %q is %v (%v), not %d", o.Key, text, got, err, want)
 			}

@@ -57,7 +57,8 @@ func (o Option) parseInteger(raw any) (any, error) {
 	case o.Max == math.MaxUint64:
 		return nil, fmt.Errorf("is %s but must be a whole number that fits in 64 bits%s", Show(raw), numeral.Why(err))
 	default:
-		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d%s", Show(raw), o.Min, o.Max, numeral.Why(err))
+		return nil, fmt.Errorf("is %s but must be a whole number from %d to %d%s", Show(raw), o.Min, o.Max,
+			numeral.Why(err))
 	}
 }
 
@@ -161,7 +162,8 @@ func (o Option) checkEnum(s string) error {
 		if n, err := strconv.ParseUint(s, 10, 64); err == nil && n >= o.Min && n <= o.Max {
 			return nil
 		}
-		return fmt.Errorf("is %s but must be %s, or a whole number from %d to %d", quote.String(s), OneOf(o.Enum), o.Min, o.Max)
+		return fmt.Errorf("is %s but must be %s, or a whole number from %d to %d", quote.String(s), OneOf(o.Enum),
+			o.Min, o.Max)
 	}
 	return fmt.Errorf("is %s but must be %s", quote.String(s), OneOf(o.Enum))
 }

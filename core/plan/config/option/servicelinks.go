@@ -28,7 +28,8 @@ func IsServiceLink(name, value string) bool {
 		return err == nil
 	case is[4] != "":
 		address, err := url.Parse(value)
-		return err == nil && slices.Contains(protocols, address.Scheme) && address.Hostname() != "" && address.Port() != ""
+		return err == nil && slices.Contains(protocols, address.Scheme) && address.Hostname() != "" &&
+			address.Port() != ""
 	default:
 		return slices.Contains(protocols, value)
 	}
@@ -40,7 +41,8 @@ var protocols = []string{"tcp", "udp", "sctp"}
 func WithoutServiceLinks(environ []string) []string {
 	var linked []string // names as they begin variables
 	for _, variable := range environ {
-		if name, value, _ := strings.Cut(variable, "="); strings.HasSuffix(name, "_PORT") && IsServiceLink(name, value) {
+		if name, value, _ := strings.Cut(variable, "="); strings.HasSuffix(name, "_PORT") &&
+			IsServiceLink(name, value) {
 			linked = append(linked, strings.TrimSuffix(name, "PORT"))
 		}
 	}

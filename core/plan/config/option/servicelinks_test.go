@@ -44,7 +44,8 @@ func TestServiceLinks(t *testing.T) {
 
 func TestWithoutServiceLinks(t *testing.T) {
 	kept := []string{"PSBENCH_NAME=web", "PSBENCH_OTHER_NAME=/a/b", "PSBENCH_NTRAINER=2", "HOME=/root"}
-	links := []string{"PSBENCH_NAME=/web/psbench", "PSBENCH_PORT=tcp://172.17.0.5:80", "PSBENCH_ENV_LANG=C", "PSBENCH_SERVICE_HOST=10.0.0.1"}
+	links := []string{"PSBENCH_NAME=/web/psbench", "PSBENCH_PORT=tcp://172.17.0.5:80", "PSBENCH_ENV_LANG=C",
+		"PSBENCH_SERVICE_HOST=10.0.0.1"}
 	if got := WithoutServiceLinks(slices.Concat(links, kept)); !slices.Equal(got, kept) {
 		t.Errorf("left are %q, want %q", got, kept)
 	}

@@ -120,7 +120,8 @@ func ListOf(value any) string {
 // nil if an item then still holds a semicolon or a space, which may be a separator or belong to the item.
 func itemsOf(text string) []string {
 	separates := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
-	if numbers := numbersIn(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || separates(r) })); numbers != nil {
+	if numbers := numbersIn(strings.FieldsFunc(text,
+		func(r rune) bool { return r == ',' || separates(r) })); numbers != nil {
 		return numbers
 	}
 	var items []string

@@ -37,7 +37,8 @@ func TestSetting(t *testing.T) {
 		{Text("True"), "string", "True"},
 		{Text(".1"), "string", ".1"},
 		{Text("1.0"), "string", "1.0"},
-		{Text(`[.5, +1, 2., True, "True .5", [1_0]]`), "list", []any{json.Number("0.5"), json.Number("1"), json.Number("2"), true, "True .5", []any{json.Number("10")}}},
+		{Text(`[.5, +1, 2., True, "True .5", [1_0]]`), "list",
+			[]any{json.Number("0.5"), json.Number("1"), json.Number("2"), true, "True .5", []any{json.Number("10")}}},
 		{Text(`[1,,2]`), "list", nil},
 		{json.Number("1e3"), "integer", json.Number("1000")},
 		{Text("[1,000]"), "list", nil},
@@ -51,13 +52,15 @@ func TestSetting(t *testing.T) {
 		{json.Number("5"), "string", nil},
 		{nil, "object", nil},
 	} {
-		got, err := Setting("x", test.value, test.typ)
-		if (err != nil) != (test.want == nil) {
-			t.Errorf("%v as %s: %v", test.value, test.typ, err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%v as %s: %s", test.value, test.typ, diff)
-		}
+		t.Run(test.typ, func(t *testing.T) {
+			got, err := Setting("x", test.value, test.typ)
+			if (err != nil) != (test.want == nil) {
+				t.Errorf("%v as %s: %v", test.value, test.typ, err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%v as %s: %s", test.value, test.typ, diff)
+			}
+		})
 	}
 }
 

@@ -63,7 +63,9 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 			err = errors.New("standard input has ended before the line that psbench run --hosts writes there")
 		}
 	case <-limit.C:
-		err = fmt.Errorf("nothing has come on standard input within %.0f s: psbench run --hosts starts agents, by ssh, and tells them there what for", invitationLimit.Seconds())
+		err =
+			fmt.Errorf("nothing has come on standard input within %.0f s: psbench run --hosts starts agents, by ssh, and tells them there what for",
+				invitationLimit.Seconds())
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -77,7 +79,9 @@ func decode(line string) (i Invitation, err error) {
 		return i, errors.New("what has come on standard input is not what psbench run --hosts writes there")
 	}
 	if i.Rank < 1 || i.Rank >= i.Size || i.TimeoutS < 1 || len(i.Secret) == 0 {
-		return i, fmt.Errorf("what has come on standard input cannot be: rank %d of %d, a timeout of %d s, a secret of %d bytes", i.Rank, i.Size, i.TimeoutS, len(i.Secret))
+		return i, fmt.Errorf(
+			"what has come on standard input cannot be: rank %d of %d, a timeout of %d s, a secret of %d bytes",
+			i.Rank, i.Size, i.TimeoutS, len(i.Secret))
 	}
 	for _, v := range i.Variables {
 		if !carries(v) {
@@ -111,7 +115,8 @@ func Join(i Invitation, me rollcall.Task, listen netip.Addr, output io.Writer) (
 
 // Variables that processes of a run read, and that a measurement depends on.
 var (
-	carriedNames    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "LD_LIBRARY_PATH", "PYTHONPATH", simd.Variable, host.CUDAProductVariable}
+	carriedNames = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "LD_LIBRARY_PATH", "PYTHONPATH", simd.Variable,
+		host.CUDAProductVariable}
 	carriedPrefixes = []string{"OPENBLAS_", "GOTO_", "OMP_", "MKL_", "BLIS_"}
 )
 
@@ -127,7 +132,8 @@ func Carried(environ []string) (some []string) {
 
 func carries(variable string) bool {
 	name := nameOf(variable)
-	return slices.Contains(carriedNames, name) || slices.ContainsFunc(carriedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.Contains(carriedNames, name) ||
+		slices.ContainsFunc(carriedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 func nameOf(variable string) string {

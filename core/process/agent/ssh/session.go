@@ -45,8 +45,9 @@ const (
 // core, which ends the run in order.
 func begin(words []string, host launchers.Host, rank int) (*session, error) {
 	s := &session{
-		host: host, rank: rank, heard: &answer{lines: make(chan string, 1)}, said: &lastLine{}, ended: make(chan struct{}),
-		cmd: exec.Command(words[0], words[1:]...), // #nosec G204 -- the user's ssh
+		host: host, rank: rank, heard: &answer{lines: make(chan string, 1)}, said: &lastLine{},
+		ended: make(chan struct{}),
+		cmd:   exec.Command(words[0], words[1:]...), // #nosec G204 -- the user's ssh
 	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	s.cmd.WaitDelay = outputDelay
@@ -104,7 +105,8 @@ func (s *session) why() error {
 	}
 	text := fmt.Sprintf("ssh has ended (%s): %s", what, cmp.Or(quote.Message(s.said.String()), "it said nothing"))
 	if errors.As(s.err, &exit) && (exit.ExitCode() == notThere || exit.ExitCode() == cannotRun) {
-		text += "; a line of the hosts file can say where psbench is, as in " + quote.Word(s.host.Name) + " psbench=/opt/psbench"
+		text += "; a line of the hosts file can say where psbench is, as in " + quote.Word(s.host.Name) +
+			" psbench=/opt/psbench"
 	}
 	return errors.New(text)
 }

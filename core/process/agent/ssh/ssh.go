@@ -116,7 +116,8 @@ func words(host launchers.Host, o Options) []string {
 	seconds := max(1, int(o.Timeout.Seconds()))
 	list := strings.Fields(cmp.Or(o.Command, "ssh"))
 	for _, option := range []string{
-		"BatchMode=yes", "ConnectTimeout=" + strconv.Itoa(seconds), "ServerAliveInterval=" + strconv.Itoa(max(1, seconds/4)), "ServerAliveCountMax=3",
+		"BatchMode=yes", "ConnectTimeout=" + strconv.Itoa(seconds),
+		"ServerAliveInterval=" + strconv.Itoa(max(1, seconds/4)), "ServerAliveCountMax=3",
 		"ClearAllForwardings=yes", "ForwardX11=no", "ForwardAgent=no", "ControlMaster=no", "PermitLocalCommand=no",
 	} {
 		list = append(list, "-o", option)

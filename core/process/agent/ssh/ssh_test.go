@@ -83,7 +83,8 @@ func double() error {
 }
 
 // meet has agents of hosts come; folder is where the double leaves what it does.
-func meet(ctx context.Context, t *testing.T, timeout time.Duration, hosts ...string) (tasks []rollcall.Task, sessions *Sessions, folder string, err error) {
+func meet(ctx context.Context, t *testing.T, timeout time.Duration,
+	hosts ...string) (tasks []rollcall.Task, sessions *Sessions, folder string, err error) {
 	t.Helper()
 	folder = t.TempDir()
 	program := filepath.Join(folder, "ssh")
@@ -100,7 +101,8 @@ func meet(ctx context.Context, t *testing.T, timeout time.Duration, hosts ...str
 		name, path, _ := strings.Cut(h, " ")
 		list = append(list, launchers.Host{Name: name, Program: path})
 	}
-	m, sessions, err := Meet(ctx, rollcall.Task{Size: 1 + len(list), Host: "core", Version: "v1", Binary: "0a"}, list, o)
+	m, sessions, err := Meet(ctx, rollcall.Task{Size: 1 + len(list), Host: "core", Version: "v1", Binary: "0a"}, list,
+		o)
 	if err == nil {
 		tasks = m.Tasks
 	}
@@ -116,28 +118,36 @@ func TestMeeting(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rank, host := range []string{"core", "good", "better"} {
-		if tasks[rank].Rank != rank || tasks[rank].Host != host || (tasks[rank].Address == "") != (rank == 0) {
-			t.Errorf("rank %d is %+v", rank, tasks[rank])
-		}
+		t.Run(host, func(t *testing.T) {
+			if tasks[rank].Rank != rank || tasks[rank].Host != host || (tasks[rank].Address == "") != (rank == 0) {
+				t.Errorf("rank %d is %+v", rank, tasks[rank])
+			}
+		})
 	}
 	sessions.End()
 	for _, host := range []string{"good", "better"} {
-		if _, err := os.Stat(filepath.Join(folder, "left-"+host)); err != nil {
-			t.Error(err)
-		}
+		t.Run(host, func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(folder, "left-"+host)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	secret, err := os.ReadFile(filepath.Join(folder, "secret"))
 	if err != nil || len(secret) != secretBytes || bytes.Equal(secret, make([]byte, secretBytes)) {
 		t.Errorf("the secret is %x, %v", secret, err)
 	}
 	called, err := os.ReadFile(filepath.Join(folder, "lines"))
-	if err != nil || strings.Count(string(called), " -T -- ") != 2 || !strings.HasPrefix(string(called), "-F config -o BatchMode=yes -o ConnectTimeout=60 ") {
+	if err != nil || strings.Count(string(called), " -T -- ") != 2 ||
+		!strings.HasPrefix(string(called), "-F config -o BatchMode=yes -o ConnectTimeout=60 ") {
 		t.Errorf("ssh was called so: %s, %v", called, err)
 	}
-	for _, form := range []string{string(secret), fmt.Sprintf("%x", secret), base64.StdEncoding.EncodeToString(secret), base64.RawURLEncoding.EncodeToString(secret)} {
-		if strings.Contains(string(called), form) {
-			t.Errorf("the secret is on the command line %s", called)
-		}
+	for _, form := range []string{string(secret), fmt.Sprintf("%x", secret), base64.StdEncoding.EncodeToString(secret),
+		base64.RawURLEncoding.EncodeToString(secret)} {
+		t.Run(form, func(t *testing.T) {
+			if strings.Contains(string(called), form) {
+				t.Errorf("the secret is on the command line %s", called)
+			}
+		})
 	}
 }
 
@@ -153,14 +163,16 @@ func TestNoMeeting(t *testing.T) {
 		"core":                         "core (rank 1) and this host both are core",
 		"good,lost /nowhere/psbench's": `exit status 127): sh: 1: exec: /nowhere/psbench's: not found; a line of the hosts file can say where psbench is, as in lost psbench=/opt/psbench`,
 	} {
-		timeout := patience
-		if strings.Contains(hosts, "silent") {
-			timeout = time.Second
-		}
-		_, sessions, _, err := meet(t.Context(), t, timeout, strings.Split(hosts, ",")...)
-		if err == nil || !strings.Contains(err.Error(), want) || sessions != nil {
-			t.Errorf("%s: %v, want %s", hosts, err, want)
-		}
+		t.Run(hosts, func(t *testing.T) {
+			timeout := patience
+			if strings.Contains(hosts, "silent") {
+				timeout = time.Second
+			}
+			_, sessions, _, err := meet(t.Context(), t, timeout, strings.Split(hosts, ",")...)
+			if err == nil || !strings.Contains(err.Error(), want) || sessions != nil {
+				t.Errorf("%s: %v, want %s", hosts, err, want)
+			}
+		})
 	}
 }
 
@@ -175,10 +187,13 @@ func TestMeetingThatCannotBe(t *testing.T) {
 		"/nowhere/ssh":   `PSBENCH_SSH is "/nowhere/ssh", but /nowhere/ssh cannot be started: no such file or directory`,
 		"/proc/self/cwd": `PSBENCH_SSH is "/proc/self/cwd", but /proc/self/cwd cannot be started: permission denied`,
 	} {
-		o := Options{Command: command, Program: "/bin/psbench", Timeout: patience}
-		if _, _, err := Meet(t.Context(), rollcall.Task{}, []launchers.Host{{Name: "a"}}, o); err == nil || err.Error() != want {
-			t.Errorf("%q: %v, want %s", command, err, want)
-		}
+		t.Run(command, func(t *testing.T) {
+			o := Options{Command: command, Program: "/bin/psbench", Timeout: patience}
+			if _, _, err := Meet(t.Context(), rollcall.Task{}, []launchers.Host{{Name: "a"}}, o); err == nil ||
+				err.Error() != want {
+				t.Errorf("%q: %v, want %s", command, err, want)
+			}
+		})
 	}
 	t.Setenv("PATH", path)
 	cause := errors.New("interrupted")
@@ -193,7 +208,8 @@ func TestMeetingThatCannotBe(t *testing.T) {
 func TestAccept(t *testing.T) {
 	const good = `{"secret":"c2VjcmV0","rank":1,"size":2,"timeout_s":4,"registry":["/a.json"],"variables":["GOGC=off"],"of_a_later_version":1}`
 	i, gone, err := Accept(t.Context(), strings.NewReader(good+"\nmore"))
-	want := Invitation{Secret: []byte("secret"), Rank: 1, Size: 2, TimeoutS: 4, Registry: []string{"/a.json"}, Variables: []string{"GOGC=off"}}
+	want := Invitation{Secret: []byte("secret"), Rank: 1, Size: 2, TimeoutS: 4, Registry: []string{"/a.json"},
+		Variables: []string{"GOGC=off"}}
 	if diff := cmp.Diff(want, i); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
@@ -202,11 +218,14 @@ func TestAccept(t *testing.T) {
 		"":        "standard input has ended before the line that psbench run --hosts writes there",
 		good:      "standard input has ended before",
 		"hello\n": "is not what psbench run --hosts writes there",
-		strings.Repeat(" ", longestLine) + good + "\n":              "standard input has ended before",
-		strings.Replace(good, `"rank":1`, `"rank":2`, 1) + "\n":     "cannot be: rank 2 of 2, a timeout of 4 s, a secret of 6 bytes",
-		strings.Replace(good, "GOGC=off", "LD_PRELOAD=x", 1) + "\n": `the variable "LD_PRELOAD" is none that a core hands on`,
+		strings.Repeat(" ", longestLine) + good + "\n": "standard input has ended before",
+		strings.Replace(good, `"rank":1`, `"rank":2`,
+			1) + "\n": "cannot be: rank 2 of 2, a timeout of 4 s, a secret of 6 bytes",
+		strings.Replace(good, "GOGC=off", "LD_PRELOAD=x",
+			1) + "\n": `the variable "LD_PRELOAD" is none that a core hands on`,
 	} {
-		if _, _, err := Accept(t.Context(), strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c2VjcmV0") {
+		if _, _, err := Accept(t.Context(), strings.NewReader(text)); err == nil ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c2VjcmV0") {
 			t.Errorf("%.40q: %v, want %s", text, err, want)
 		}
 	}
@@ -253,7 +272,8 @@ func TestOutputOfSSH(t *testing.T) {
 }
 
 func TestCarried(t *testing.T) {
-	got := Carried([]string{"HOME=/root", "OMP_NUM_THREADS=2", "PSBENCH_SIMD=avx2", "PSBENCH_SECRET=x", "LD_PRELOAD=y", "GOGC=off"})
+	got := Carried([]string{"HOME=/root", "OMP_NUM_THREADS=2", "PSBENCH_SIMD=avx2", "PSBENCH_SECRET=x", "LD_PRELOAD=y",
+		"GOGC=off"})
 	if diff := cmp.Diff([]string{"OMP_NUM_THREADS=2", "PSBENCH_SIMD=avx2", "GOGC=off"}, got); diff != "" {
 		t.Error(diff)
 	}

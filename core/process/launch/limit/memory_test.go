@@ -19,10 +19,13 @@ func TestVersionsOfCgroups(t *testing.T) {
 			map[string]string{"memory.max": "max", "memory.swap.max": "max", "memory.events": ""},
 			map[string]string{"memory.max": "4096", "memory.swap.max": "0"}, "memory.events",
 		},
-		"2 without swap": {map[string]string{"memory.max": "max", "memory.events": ""}, map[string]string{"memory.max": "4096"}, "memory.events"},
+		"2 without swap": {map[string]string{"memory.max": "max", "memory.events": ""},
+			map[string]string{"memory.max": "4096"}, "memory.events"},
 		"1": {
-			map[string]string{"memory.limit_in_bytes": "-1", "memory.memsw.limit_in_bytes": "-1", "memory.oom_control": ""},
-			map[string]string{"memory.limit_in_bytes": "4096", "memory.memsw.limit_in_bytes": "4096"}, "memory.oom_control",
+			map[string]string{"memory.limit_in_bytes": "-1", "memory.memsw.limit_in_bytes": "-1",
+				"memory.oom_control": ""},
+			map[string]string{"memory.limit_in_bytes": "4096", "memory.memsw.limit_in_bytes": "4096"},
+			"memory.oom_control",
 		},
 		"2 whose parent does not hand memory on": {map[string]string{"cgroup.procs": "", "pids.max": "max"}, nil, ""},
 	} {
@@ -40,14 +43,16 @@ func TestVersionsOfCgroups(t *testing.T) {
 			t.Errorf("version %s bounds memory: %v", name, bounds)
 		}
 		for file, want := range c.want {
-			if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || !strings.HasPrefix(string(text), want) {
+			if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil ||
+				!strings.HasPrefix(string(text), want) {
 				t.Errorf("version %s: %s is %q (%v), want %s", name, file, text, err, want)
 			}
 		}
 		if c.want == nil {
 			continue
 		}
-		for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false, "low 0\noom 3\noom_kill 2\noom_group_kill 0\n": true} {
+		for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false,
+			"low 0\noom 3\noom_kill 2\noom_group_kill 0\n": true} {
 			write(c.ooms, text)
 			if exceeded, known := g.Exceeded(); exceeded != want || !known {
 				t.Errorf("version %s, %q: exceeded %v, known %v", name, text, exceeded, known)

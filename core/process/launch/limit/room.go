@@ -37,7 +37,8 @@ type source struct {
 // Check reports that so many plugin processes do not fit into the limits of threads
 // and descriptors.
 func Check(plugins int) error {
-	m := source{root: procfs.Here(), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC), descriptors: limitOf(unix.RLIMIT_NOFILE)}
+	m := source{root: procfs.Here(), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC),
+		descriptors: limitOf(unix.RLIMIT_NOFILE)}
 	return m.requireRoom(plugins)
 }
 
@@ -51,12 +52,14 @@ func limitOf(resource int) uint64 {
 
 func (m source) requireRoom(plugins int) error {
 	if need := uint64(descriptorsOfCore + descriptorsOfPlugin*plugins); need > m.descriptors { // #nosec G115 -- a count
-		return fmt.Errorf("a run of %d plugin processes needs about %d descriptors, but the limit is %d (ulimit -n)", plugins, need, m.descriptors)
+		return fmt.Errorf("a run of %d plugin processes needs about %d descriptors, but the limit is %d (ulimit -n)",
+			plugins, need, m.descriptors)
 	}
 	need := threadsOfCore + threadsOfPlugin*plugins
 	left, limit := m.threads()
 	if need > left {
-		return fmt.Errorf("a run of %d plugin processes needs about %d threads, but %d are left (%s)", plugins, need, left, limit)
+		return fmt.Errorf("a run of %d plugin processes needs about %d threads, but %d are left (%s)", plugins, need,
+			left, limit)
 	}
 	return nil
 }
@@ -65,7 +68,8 @@ func (m source) requireRoom(plugins int) error {
 func (m source) threads() (left int, limit string) {
 	left = math.MaxInt
 	if m.processes < math.MaxInt && !m.exempt() {
-		left, limit = max(0, int(m.processes)-m.threadsOfUser()), fmt.Sprintf("ulimit -u is %d for all of the user's processes", m.processes)
+		left, limit = max(0, int(m.processes)-m.threadsOfUser()),
+			fmt.Sprintf("ulimit -u is %d for all of the user's processes", m.processes)
 	}
 	if room, tighter := procfs.ThreadsLeft(m.root); room < left {
 		return room, tighter

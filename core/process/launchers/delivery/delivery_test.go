@@ -48,12 +48,16 @@ func tree(t *testing.T, dir string) map[string]string {
 // All that is sent comes, whatever bytes it has and however large it is, and what was there before is told apart.
 func TestAllComes(t *testing.T) {
 	sent := t.TempDir()
-	files := map[string]string{"json/r.json": "{}\n", "out/empty": "", "out/logs/a b.log": strings.Repeat("\x00\xff\r\n", 50_000)}
+	files := map[string]string{"json/r.json": "{}\n", "out/empty": "",
+		"out/logs/a b.log": strings.Repeat("\x00\xff\r\n", 50_000)}
 	for name, text := range files {
-		path := filepath.Join(sent, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(sent, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+				os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if err := os.Mkdir(filepath.Join(sent, "out", "none"), 0o700); err != nil {
 		t.Fatal(err)
@@ -96,7 +100,8 @@ func TestWrongLines(t *testing.T) {
 		begin + `{"stdout":"aGk="}` + "\n": ErrCut.Error(),
 		begin + "nonsense\n":               "the line nonsense, which no psbench of this version writes",
 		begin + `{"news":1}` + "\n":        "which no psbench of this version writes",
-		begin + `{"status":0}{"status":1}` + "\n":                                     "which no psbench of this version writes",
+		begin + `{"status":0}{"status":1}` +
+			"\n": "which no psbench of this version writes",
 		begin + `{"file":"../a","data":"aGk="}` + "\n":                                "path escapes",
 		begin + `{"file":"/a","data":"aGk="}` + "\n":                                  "path escapes",
 		begin + `{"file":"a"}` + "\n" + `{"file":"b"}` + "\n" + `{"file":"a"}` + "\n": "file exists",

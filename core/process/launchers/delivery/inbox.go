@@ -37,7 +37,8 @@ func NewInbox(paths map[string]string) (*Inbox, error) {
 		var err error
 		switch flag {
 		case OutFlag: // Publish renames it, so it must be on the same file system
-			b.Folder = filepath.Join(filepath.Dir(filepath.Clean(path)), "."+filepath.Base(path)+"."+rand.Text()[:8]+".tmp")
+			b.Folder = filepath.Join(filepath.Dir(filepath.Clean(path)),
+				"."+filepath.Base(path)+"."+rand.Text()[:8]+".tmp")
 			err = folder.Vacant(path)
 		case JSONFlag, RecordFlag:
 			err = writable(path)
@@ -79,7 +80,8 @@ func (b *Inbox) Publish() error {
 			err = copyFile(filepath.Join(from, filepath.Base(path)), path)
 		}
 		if err != nil {
-			return fmt.Errorf("--%s: what has come cannot be written to %s: %w", flag, quote.Word(path), draft.Cause(err))
+			return fmt.Errorf("--%s: what has come cannot be written to %s: %w", flag, quote.Word(path),
+				draft.Cause(err))
 		}
 	}
 	return nil

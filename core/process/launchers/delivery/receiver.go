@@ -52,7 +52,8 @@ func (r *Receiver) Receive(from io.Reader) (status int, err error) {
 			r.Foreign(lines.Text())
 			continue
 		case !ok:
-			return 0, fmt.Errorf("its standard output has the line %s, which no psbench of this version writes", quote.Message(lines.Text()))
+			return 0, fmt.Errorf("its standard output has the line %s, which no psbench of this version writes",
+				quote.Message(lines.Text()))
 		}
 		r.Heard()
 		if f.Status != nil {
@@ -131,5 +132,6 @@ func (r *Receiver) failed(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("its file %s cannot be written to %s: %w", quote.Word(name), quote.Word(r.Folder), draft.Cause(err))
+	return fmt.Errorf("its file %s cannot be written to %s: %w", quote.Word(name), quote.Word(r.Folder),
+		draft.Cause(err))
 }

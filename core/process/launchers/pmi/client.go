@@ -79,7 +79,8 @@ func Open(ctx context.Context, conn net.Conn, timeout time.Duration) (*Client, e
 }
 
 func (c *Client) begin(ctx context.Context) error {
-	answer, err := c.ask(ctx, message{"init", []word{{"pmi_version", "1"}, {"pmi_subversion", "1"}}}, "response_to_init")
+	answer, err := c.ask(ctx, message{"init", []word{{"pmi_version", "1"}, {"pmi_subversion", "1"}}},
+		"response_to_init")
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,8 @@ func (c *Client) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for key, limit := range map[string]*int{"kvsname_max": &c.limits.Name, "keylen_max": &c.limits.Key, "vallen_max": &c.limits.Value} {
+	for key, limit := range map[string]*int{"kvsname_max": &c.limits.Name, "keylen_max": &c.limits.Key,
+		"vallen_max": &c.limits.Value} {
 		if *limit, err = answer.number(key); err == nil && *limit < 1 {
 			err = fmt.Errorf("%s is %d but must be 1 or more", key, *limit)
 		}
@@ -131,9 +133,11 @@ func (c *Client) AppNum(ctx context.Context) (int, error) {
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	switch {
 	case key == "" || !isWord(key) || len(key) >= c.limits.Key:
-		return fmt.Errorf("PMI put: the key %s must be printable ASCII without spaces, of 1 to %d bytes", quote.String(key), c.limits.Key-1)
+		return fmt.Errorf("PMI put: the key %s must be printable ASCII without spaces, of 1 to %d bytes",
+			quote.String(key), c.limits.Key-1)
 	case value == "" || !isWord(value) || len(value) >= c.limits.Value:
-		return fmt.Errorf("PMI put: the value %s must be printable ASCII without spaces, of 1 to %d bytes", quote.String(value), c.limits.Value-1)
+		return fmt.Errorf("PMI put: the value %s must be printable ASCII without spaces, of 1 to %d bytes",
+			quote.String(value), c.limits.Value-1)
 	}
 	_, err := c.ask(ctx, message{"put", []word{{"kvsname", c.store}, {"key", key}, {"value", value}}}, "put_result")
 	return err
@@ -201,7 +205,8 @@ func (c *Client) ask(ctx context.Context, request message, want string) (message
 	case err != nil:
 		return answer, c.fail(request.command, err)
 	case answer.command != want:
-		return answer, c.fail(request.command, fmt.Errorf("cmd=%s came, but the answer to it is cmd=%s", quote.Text(answer.command), want))
+		return answer, c.fail(request.command,
+			fmt.Errorf("cmd=%s came, but the answer to it is cmd=%s", quote.Text(answer.command), want))
 	}
 	// Hydra says rc=0 only where it could be something else.
 	if code, given := answer.value("rc"); given && code != "0" {

@@ -43,11 +43,13 @@ func TestTasksExchange(t *testing.T) {
 			if _, err := c.Get(ctx, "nobody's"); !errors.Is(err, pmi.ErrNoKey) {
 				t.Errorf("a key that nobody has put: %v", err)
 			}
-			if err := errors.Join(c.Put(ctx, "rank"+strconv.Itoa(rank), "value="+strconv.Itoa(rank)), c.Barrier(ctx)); err != nil {
+			if err := errors.Join(c.Put(ctx, "rank"+strconv.Itoa(rank), "value="+strconv.Itoa(rank)),
+				c.Barrier(ctx)); err != nil {
 				t.Error(err)
 			}
 			for other := range size {
-				if got, err := c.Get(ctx, "rank"+strconv.Itoa(other)); got != "value="+strconv.Itoa(other) || err != nil {
+				if got, err := c.Get(ctx, "rank"+strconv.Itoa(other)); got != "value="+strconv.Itoa(other) ||
+					err != nil {
 					t.Errorf("rank %d has %q of %d, %v", rank, got, other, err)
 				}
 			}
@@ -78,34 +80,47 @@ func TestWrongAnswers(t *testing.T) {
 		"cmd=" + strings.Repeat("x", 10<<10): `which does not end its line within 8192 bytes`,
 		"cmd=barrier_out rc=\x00\n":          `whose word 2 is not KEY=VALUE of printable ASCII`,
 	} {
-		s := &pmitest.Server{Size: 1, Answer: func(_ int, request string) (string, bool) { return answer, request == "cmd=barrier_in" }}
-		c := open(t, s, 0, 200*time.Millisecond)
-		err := c.Barrier(t.Context())
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q gives %v, which does not say %s", answer, err, want)
-		}
-		var refused *pmi.RefusedError
-		again := c.Put(t.Context(), "key", "value")
-		if errors.As(err, &refused) != (again == nil) {
-			t.Errorf("after %.40q the next request gives %v", answer, again)
-		}
-		_ = c.Close(t.Context())
+		t.Run(answer, func(t *testing.T) {
+			s := &pmitest.Server{Size: 1,
+				Answer: func(_ int, request string) (string, bool) { return answer, request == "cmd=barrier_in" }}
+			c := open(t, s, 0, 200*time.Millisecond)
+			err := c.Barrier(t.Context())
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.40q gives %v, which does not say %s", answer, err, want)
+			}
+			var refused *pmi.RefusedError
+			again := c.Put(t.Context(), "key", "value")
+			if errors.As(err, &refused) != (again == nil) {
+				t.Errorf("after %.40q the next request gives %v", answer, again)
+			}
+			_ = c.Close(t.Context())
+		})
 	}
 }
 
 // What a launcher says at first must be what psbench can work with.
 func TestWrongBeginnings(t *testing.T) {
 	for answer, want := range map[string][2]string{
-		"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n": {"cmd=init", `PMI init: the launcher speaks version "2", psbench version 1`},
-		"cmd=maxes kvsname_max=256 keylen_max=64\n":                  {"cmd=get_maxes", "PMI get_maxes: the answer has no vallen_max"},
-		"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=0\n":     {"cmd=get_maxes", "PMI get_maxes: vallen_max is 0 but must be 1 or more"},
-		"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1e3\n":   {"cmd=get_maxes", `PMI get_maxes: vallen_max is "1e3" but must be a whole number`},
-		"cmd=my_kvsname rc=0\n":                                      {"cmd=get_my_kvsname", "PMI get_my_kvsname: the answer has no kvsname"},
+		"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n": {"cmd=init",
+			`PMI init: the launcher speaks version "2", psbench version 1`},
+		"cmd=maxes kvsname_max=256 keylen_max=64\n": {"cmd=get_maxes",
+			"PMI get_maxes: the answer has no vallen_max"},
+		"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=0\n": {"cmd=get_maxes",
+			"PMI get_maxes: vallen_max is 0 but must be 1 or more"},
+		"cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1e3\n": {"cmd=get_maxes",
+			`PMI get_maxes: vallen_max is "1e3" but must be a whole number`},
+		"cmd=my_kvsname rc=0\n": {"cmd=get_my_kvsname",
+			"PMI get_my_kvsname: the answer has no kvsname"},
 	} {
-		s := &pmitest.Server{Size: 1, Answer: func(_ int, request string) (string, bool) { return answer, strings.HasPrefix(request, want[0]) }}
-		if _, err := pmi.Open(t.Context(), s.Dial(t, 0), time.Second); err == nil || err.Error() != want[1] {
-			t.Errorf("%q gives %v, not %s", answer, err, want[1])
-		}
+		t.Run(answer, func(t *testing.T) {
+			s := &pmitest.Server{Size: 1,
+				Answer: func(_ int, request string) (string, bool) {
+					return answer, strings.HasPrefix(request, want[0])
+				}}
+			if _, err := pmi.Open(t.Context(), s.Dial(t, 0), time.Second); err == nil || err.Error() != want[1] {
+				t.Errorf("%q gives %v, not %s", answer, err, want[1])
+			}
+		})
 	}
 }
 
@@ -116,7 +131,8 @@ func TestEnds(t *testing.T) {
 		_, _ = server.Read(make([]byte, 100))
 		_ = server.Close()
 	}()
-	if _, err := pmi.Open(t.Context(), task, 10*time.Second); err == nil || err.Error() != "PMI init: the launcher has closed the connection" {
+	if _, err := pmi.Open(t.Context(), task, 10*time.Second); err == nil ||
+		err.Error() != "PMI init: the launcher has closed the connection" {
 		t.Errorf("a launcher that dies gives %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -133,8 +149,10 @@ func TestEnds(t *testing.T) {
 // What cannot be in a line is not sent.
 func TestPutRefuses(t *testing.T) {
 	c := open(t, &pmitest.Server{Size: 1}, 0, time.Second)
-	for _, pair := range [][2]string{{"", "v"}, {"a b", "v"}, {"k", ""}, {"k", "v\ncmd=abort"}, {strings.Repeat("k", 64), "v"}, {"k", strings.Repeat("v", 1024)}} {
-		if err := c.Put(t.Context(), pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), "must be printable ASCII without spaces") {
+	for _, pair := range [][2]string{{"", "v"}, {"a b", "v"}, {"k", ""}, {"k", "v\ncmd=abort"},
+		{strings.Repeat("k", 64), "v"}, {"k", strings.Repeat("v", 1024)}} {
+		if err := c.Put(t.Context(), pair[0], pair[1]); err == nil ||
+			!strings.Contains(err.Error(), "must be printable ASCII without spaces") {
 			t.Errorf("%.20q, %.20q gives %v", pair[0], pair[1], err)
 		}
 	}
@@ -150,15 +168,18 @@ func TestInherited(t *testing.T) {
 		"-1":   `PMI_FD is "-1" but must be the number of a descriptor above 2`,
 		"9999": `PMI_FD is 9999, but that is no connection to a launcher: bad file descriptor`,
 	} {
-		if _, err := pmi.Inherited("PMI_FD", value); err == nil || err.Error() != want {
-			t.Errorf("%q gives %v, not %s", value, err, want)
-		}
+		t.Run(value, func(t *testing.T) {
+			if _, err := pmi.Inherited("PMI_FD", value); err == nil || err.Error() != want {
+				t.Errorf("%q gives %v, not %s", value, err, want)
+			}
+		})
 	}
 }
 
 // Nothing that comes makes a client panic, or wait for longer than it may.
 func FuzzClient(f *testing.F) {
-	f.Add([]byte("cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\ncmd=maxes kvsname_max=9 keylen_max=9 vallen_max=9\n"))
+	f.Add([]byte(
+		"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\ncmd=maxes kvsname_max=9 keylen_max=9 vallen_max=9\n"))
 	f.Fuzz(func(t *testing.T, said []byte) {
 		server, task := net.Pipe()
 		var serving sync.WaitGroup

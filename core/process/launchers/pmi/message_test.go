@@ -27,9 +27,11 @@ func TestParseRecorded(t *testing.T) {
 		"cmd=get_result rc=0 msg=success value=x0\n",
 		"cmd=finalize_ack\n",
 	} {
-		if m, err := parse(line); err != nil || m.format() != line {
-			t.Errorf("%q is read as %q, %v", line, m.format(), err)
-		}
+		t.Run(line, func(t *testing.T) {
+			if m, err := parse(line); err != nil || m.format() != line {
+				t.Errorf("%q is read as %q, %v", line, m.format(), err)
+			}
+		})
 	}
 }
 

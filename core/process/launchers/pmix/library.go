@@ -70,11 +70,13 @@ func open() (store, error) {
 	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(libraryName, purego.RTLD_NOW|purego.RTLD_GLOBAL) // which its components need
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be loaded: %s", libraryName, strings.TrimPrefix(err.Error(), libraryName+": "))
+		return nil, fmt.Errorf("%s cannot be loaded: %s", libraryName,
+			strings.TrimPrefix(err.Error(), libraryName+": "))
 	}
 	l := &library{}
 	for name, at := range map[string]any{
-		"PMIx_Init": &l.init, "PMIx_Put": &l.put, "PMIx_Commit": &l.commit, "PMIx_Fence": &l.fence, "PMIx_Get": &l.get, "PMIx_Finalize": &l.finalize,
+		"PMIx_Init": &l.init, "PMIx_Put": &l.put, "PMIx_Commit": &l.commit, "PMIx_Fence": &l.fence, "PMIx_Get": &l.get,
+		"PMIx_Finalize": &l.finalize,
 	} {
 		symbol, err := purego.Dlsym(handle, name)
 		if err != nil {

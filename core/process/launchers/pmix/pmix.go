@@ -1,5 +1,6 @@
-// Package pmix gives the tasks of a launcher that speaks PMIx, as mpirun of Open MPI and srun --mpi=pmix, the store that
-// package pmi speaks of. PMIx is a library, so a child process loads it and translates: it speaks PMI-1 with the task.
+// Package pmix gives the tasks of a launcher that speaks PMIx, as mpirun of Open MPI and srun --mpi=pmix, the store
+// that package pmi speaks of. PMIx is a library, so a child process loads it and translates: it speaks PMI-1 with the
+// task.
 package pmix
 
 import (
@@ -44,7 +45,8 @@ func Start() (conn net.Conn, end func(), err error) {
 	if conn, err = net.FileConn(ours); err != nil {
 		return nil, nil, err
 	}
-	child := &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], Argument}, Env: os.Environ(), ExtraFiles: []*os.File{theirs}}
+	child := &exec.Cmd{Path: "/proc/self/exe", Args: []string{os.Args[0], Argument}, Env: os.Environ(),
+		ExtraFiles: []*os.File{theirs}}
 	if err := child.Start(); err != nil {
 		_ = conn.Close()
 		return nil, nil, fmt.Errorf("the process that speaks PMIx cannot be started: %w", err)

@@ -95,7 +95,8 @@ func TestTasksMeet(t *testing.T) {
 			t.Fatal(err)
 		}
 		running.Go(func() {
-			me := rollcall.Task{Rank: rank, Size: size, Local: -1, Host: "node" + string(rune('0'+rank)), Version: "v1", Binary: "0a"}
+			me := rollcall.Task{Rank: rank, Size: size, Local: -1, Host: "node" + string(rune('0'+rank)), Version: "v1",
+				Binary: "0a"}
 			secret, err := rollcall.Secret(context.Background(), c, me)
 			if err != nil {
 				t.Error(err)
@@ -118,7 +119,8 @@ func TestTasksMeet(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if len(tasks) != size || tasks[2].Host != "node2" || len(secrets[0]) != 32 || secrets[1] != secrets[0] || secrets[2] != secrets[0] {
+	if len(tasks) != size || tasks[2].Host != "node2" || len(secrets[0]) != 32 || secrets[1] != secrets[0] ||
+		secrets[2] != secrets[0] {
 		t.Errorf("the tasks are %v", tasks)
 	}
 }

@@ -13,7 +13,8 @@ import (
 func Check(tasks []Task, missing []string) error {
 	first := tasks[0]
 	if len(missing) > 0 {
-		return fmt.Errorf("of the %d tasks that %s counts, nothing has come from rank %s", first.Size, first.name(), strings.Join(missing, ", "))
+		return fmt.Errorf("of the %d tasks that %s counts, nothing has come from rank %s", first.Size, first.name(),
+			strings.Join(missing, ", "))
 	}
 	type seat struct {
 		host  string
@@ -27,9 +28,11 @@ func Check(tasks []Task, missing []string) error {
 		case t.Size != first.Size:
 			return fmt.Errorf("%s counts %d tasks, but %s counts %d", t.name(), t.Size, first.name(), first.Size)
 		case t.Failure != "":
-			return fmt.Errorf("%s cannot read its psbench, so nobody knows whether it is that of %s: %s", t.name(), first.name(), quote.Message(t.Failure))
+			return fmt.Errorf("%s cannot read its psbench, so nobody knows whether it is that of %s: %s", t.name(),
+				first.name(), quote.Message(t.Failure))
 		case t.Binary != first.Binary || t.Version != first.Version:
-			return fmt.Errorf("%s has another psbench than %s: %s and %s; give all hosts the same file", t.name(), first.name(), t.build(), first.build())
+			return fmt.Errorf("%s has another psbench than %s: %s and %s; give all hosts the same file", t.name(),
+				first.name(), t.build(), first.build())
 		case taken && t.Local >= 0:
 			return fmt.Errorf("%s and %s both are local rank %d there", other.name(), t.name(), t.Local)
 		}
@@ -41,5 +44,6 @@ func Check(tasks []Task, missing []string) error {
 // build is the version of a task's psbench and the beginning of its checksum.
 func (t Task) build() string {
 	const digits = 12
-	return fmt.Sprintf("%s with SHA-256 %s", quote.Word(cmp.Or(t.Version, "none")), quote.Word(cmp.Or(t.Binary[:min(digits, len(t.Binary))], "none")))
+	return fmt.Sprintf("%s with SHA-256 %s", quote.Word(cmp.Or(t.Version, "none")),
+		quote.Word(cmp.Or(t.Binary[:min(digits, len(t.Binary))], "none")))
 }

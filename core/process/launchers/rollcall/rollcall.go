@@ -78,14 +78,16 @@ func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	err := c.Barrier(ctx)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("not all of %d tasks have come in time: %s has, and each that has says so; who says nothing is missing (%w)", me.Size, me.name(), err)
+		return fmt.Errorf("not all of %d tasks have come in time: %s has, and each that has says so; who says nothing is missing (%w)",
+			me.Size, me.name(), err)
 	}
 	return err
 }
 
 // Twice is the error of two tasks that have one rank.
 func Twice(a, b Task) error {
-	return fmt.Errorf("two tasks are rank %d: process %d on %s and process %d on %s", a.Rank, a.PID, quote.Word(a.Host), b.PID, quote.Word(b.Host))
+	return fmt.Errorf("two tasks are rank %d: process %d on %s and process %d on %s", a.Rank, a.PID, quote.Word(a.Host),
+		b.PID, quote.Word(b.Host))
 }
 
 // secretBytes is the length of a secret that tasks share.

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func four() []Task {
 	var tasks []Task
 	for rank := range 4 {
-		tasks = append(tasks, Task{Rank: rank, Size: 4, Local: rank % 2, Host: fmt.Sprintf("node%d", 1+rank/2), PID: 100 + rank, Version: "v1, commit abc", Binary: strings.Repeat("0a", 32)})
+		tasks = append(tasks, Task{Rank: rank, Size: 4, Local: rank % 2, Host: fmt.Sprintf("node%d", 1+rank/2),
+			PID: 100 + rank, Version: "v1, commit abc", Binary: strings.Repeat("0a", 32)})
 	}
 	return tasks
 }
@@ -69,21 +70,32 @@ func TestDisagreements(t *testing.T) {
 		want   string
 		finds  int
 	}{
-		"another binary":  {func(t []Task) { t[3].Binary = strings.Repeat("ff", 32) }, "rank 3 on node2 has another psbench than rank 0 on node1: v1, commit abc with SHA-256 ffffffffffff and v1, commit abc with SHA-256 0a0a0a0a0a0a; give all hosts the same file", 0},
-		"another version": {func(t []Task) { t[2].Version = "v2" }, "rank 2 on node2 has another psbench than rank 0 on node1: v2 with", 0},
-		"no binary":       {func(t []Task) { t[2].Binary, t[2].Failure = "", "permission denied" }, "rank 2 on node2 cannot read its psbench, so nobody knows whether it is that of rank 0 on node1: permission denied", 0},
-		"another size":    {func(t []Task) { t[1].Size = 2 }, "rank 1 on node1 counts 2 tasks, but rank 0 on node1 counts 4", 0},
-		"a larger size":   {func(t []Task) { t[0].Size = 6 }, "of the 6 tasks that rank 0 on node1 counts, nothing has come from rank 4, 5", 0},
-		"one seat":        {func(t []Task) { t[1].Local = 0 }, "rank 0 on node1 and rank 1 on node1 both are local rank 0 there", 0},
+		"another binary": {func(t []Task) {
+			t[3].Binary = strings.Repeat("ff", 32)
+		},
+			"rank 3 on node2 has another psbench than rank 0 on node1: v1, commit abc with SHA-256 ffffffffffff and v1, commit abc with SHA-256 0a0a0a0a0a0a; give all hosts the same file", 0},
+		"another version": {func(t []Task) { t[2].Version = "v2" },
+			"rank 2 on node2 has another psbench than rank 0 on node1: v2 with", 0},
+		"no binary": {func(t []Task) { t[2].Binary, t[2].Failure = "", "permission denied" },
+			"rank 2 on node2 cannot read its psbench, so nobody knows whether it is that of rank 0 on node1: permission denied", 0},
+		"another size": {func(t []Task) { t[1].Size = 2 },
+			"rank 1 on node1 counts 2 tasks, but rank 0 on node1 counts 4", 0},
+		"a larger size": {func(t []Task) { t[0].Size = 6 },
+			"of the 6 tasks that rank 0 on node1 counts, nothing has come from rank 4, 5", 0},
+		"one seat": {func(t []Task) { t[1].Local = 0 },
+			"rank 0 on node1 and rank 1 on node1 both are local rank 0 there", 0},
 	} {
-		tasks := four()
-		c.change(tasks)
-		_, errs := call(t, 4, 10*time.Second, tasks...)
-		for i, err := range errs {
-			if i == c.finds && (err == nil || !strings.HasPrefix(err.Error(), c.want)) || i != c.finds && err != nil {
-				t.Errorf("%s: rank %d says %v, but rank %d is to say %s", name, i, err, c.finds, c.want)
+		t.Run(name, func(t *testing.T) {
+			tasks := four()
+			c.change(tasks)
+			_, errs := call(t, 4, 10*time.Second, tasks...)
+			for i, err := range errs {
+				if i == c.finds && (err == nil || !strings.HasPrefix(err.Error(), c.want)) ||
+					i != c.finds && err != nil {
+					t.Errorf("%s: rank %d says %v, but rank %d is to say %s", name, i, err, c.finds, c.want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -96,7 +108,8 @@ func TestDuplicateRanks(t *testing.T) {
 		t.Errorf("rank 0 says %v", errs[0])
 	}
 	said := errors.Join(errs[2], errs[3])
-	if said == nil || !strings.HasPrefix(said.Error(), "two tasks are rank 3: process 10") || errs[1] != nil || errs[2] != nil && errs[3] != nil {
+	if said == nil || !strings.HasPrefix(said.Error(), "two tasks are rank 3: process 10") || errs[1] != nil ||
+		errs[2] != nil && errs[3] != nil {
 		t.Errorf("the others say %v", errs[1:])
 	}
 }
@@ -105,7 +118,9 @@ func TestDuplicateRanks(t *testing.T) {
 func TestMissingTask(t *testing.T) {
 	_, errs := call(t, 4, 200*time.Millisecond, four()[:3]...)
 	for i, err := range errs {
-		want := fmt.Sprintf("not all of 4 tasks have come in time: %s has, and each that has says so; who says nothing is missing (PMI barrier_in: no answer within 200ms", four()[i].name())
+		want :=
+			fmt.Sprintf("not all of 4 tasks have come in time: %s has, and each that has says so; who says nothing is missing (PMI barrier_in: no answer within 200ms",
+				four()[i].name())
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("rank %d says %v", i, err)
 		}
@@ -119,14 +134,17 @@ func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
 		"the secret":  func(c *pmi.Client) error { _, err := Secret(t.Context(), c, me); return err },
 		"the verdict": func(c *pmi.Client) error { _, err := Verdict(t.Context(), c, me, false); return err },
 	} {
-		c, err := pmi.Open(t.Context(), (&pmitest.Server{Size: 4}).Dial(t, 0), 100*time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := wait(c); err == nil || !strings.HasPrefix(err.Error(), "not all of 4 tasks have come in time: rank 0 on node1 has, and each that has says so; who says nothing is missing (PMI barrier_in: ") {
-			t.Errorf("%s: it says %v", name, err)
-		}
-		_ = c.Close(t.Context())
+		t.Run(name, func(t *testing.T) {
+			c, err := pmi.Open(t.Context(), (&pmitest.Server{Size: 4}).Dial(t, 0), 100*time.Millisecond)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := wait(c); err == nil || !strings.HasPrefix(err.Error(),
+				"not all of 4 tasks have come in time: rank 0 on node1 has, and each that has says so; who says nothing is missing (PMI barrier_in: ") {
+				t.Errorf("%s: it says %v", name, err)
+			}
+			_ = c.Close(t.Context())
+		})
 	}
 }
 

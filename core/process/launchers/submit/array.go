@@ -43,7 +43,8 @@ const unfinished = "PENDING,RUNNING,SUSPENDED,CONFIGURING,REQUEUED"
 
 // sbatch are its arguments. The script is its standard input.
 func (a *Array) sbatch() []string {
-	args := append(a.options(1), "--parsable", fmt.Sprintf("--array=0-%d", a.Nodes-1), "--output="+filepath.Join(strings.ReplaceAll(a.Prints, "%", "%%"), "slurm-%A-%a.log"))
+	args := append(a.options(1), "--parsable", fmt.Sprintf("--array=0-%d", a.Nodes-1),
+		"--output="+filepath.Join(strings.ReplaceAll(a.Prints, "%", "%%"), "slurm-%A-%a.log"))
 	return append(args, a.Args...)
 }
 
@@ -112,7 +113,8 @@ func (a *Array) Working(ctx context.Context) error {
 		return fmt.Errorf("squeue does not say how job %s is: %w", quote.Word(a.job), err)
 	}
 	if a.answered = time.Now(); len(states) == 0 {
-		return fmt.Errorf("job %s has ended: %s", quote.Word(a.job), cmp.Or(a.lastWords(), "its elements have said nothing"))
+		return fmt.Errorf("job %s has ended: %s", quote.Word(a.job),
+			cmp.Or(a.lastWords(), "its elements have said nothing"))
 	}
 	if !a.runs {
 		for _, state := range states {
@@ -161,7 +163,8 @@ func (a *Array) logs() []string {
 	return all
 }
 
-// Cancel ends what is left of the array, if it was submitted, and waits for that. What elements have printed is removed unless keep.
+// Cancel ends what is left of the array, if it was submitted, and waits for that. What elements have printed is removed
+// unless keep.
 func (a *Array) Cancel(ctx context.Context, keep bool) error {
 	if a.job == "" {
 		return nil
@@ -179,7 +182,8 @@ func (a *Array) Cancel(ctx context.Context, keep bool) error {
 			break
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("job %s has not ended %v after scancel: %w", quote.Word(a.job), cancelTime, cmp.Or(serr, said.or(err), errors.New("it is "+strings.Join(states, ", "))))
+			return fmt.Errorf("job %s has not ended %v after scancel: %w", quote.Word(a.job), cancelTime,
+				cmp.Or(serr, said.or(err), errors.New("it is "+strings.Join(states, ", "))))
 		}
 	}
 	if !keep {

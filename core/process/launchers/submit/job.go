@@ -36,7 +36,8 @@ type Job struct {
 const (
 	interruptGrace = time.Minute      // until it has ended in order, once it was told to
 	endGrace       = 10 * time.Second // until srun has ended, once the command did or srun was told to
-	silentGrace    = time.Second      // the same of a job of which Slurm was told, since srun waits for nodes that are lost
+	// the same of a job of which Slurm was told, since srun waits for nodes that are lost
+	silentGrace = time.Second
 )
 
 // ErrSilent is of a job from whose first node nothing comes.
@@ -63,7 +64,8 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 	if err != nil {
 		return 0, errors.New("there is no srun on PATH: start psbench where jobs of Slurm are submitted")
 	}
-	f := &following{Job: j, queued: make(chan string, 1), began: make(chan delivery.Start, 1), received: make(chan struct{}), delivered: delivery.ErrCut}
+	f := &following{Job: j, queued: make(chan string, 1), began: make(chan delivery.Start, 1),
+		received: make(chan struct{}), delivered: delivery.ErrCut}
 	cmd := exec.Command(program, j.srun(j.Command)...) // #nosec G204 -- the user's
 	cmd.Env = j.Environ
 	// Of its own group, since a terminal's Ctrl-C is for psbench; and a psbench that dies takes its job along.
@@ -107,7 +109,8 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 	case !errors.Is(f.delivered, delivery.ErrCut):
 		return 0, fmt.Errorf("job %s on %s: %w", quote.Word(where.Job), quote.Word(where.Nodes), f.delivered)
 	}
-	return 0, fmt.Errorf("job %s on %s has ended without its result: %s", quote.Word(where.Job), quote.Word(where.Nodes), f.words.reason())
+	return 0, fmt.Errorf("job %s on %s has ended without its result: %s", quote.Word(where.Job),
+		quote.Word(where.Nodes), f.words.reason())
 }
 
 // follow returns when srun has ended, with where the first task ran, if it did. The error says why it was
@@ -135,7 +138,8 @@ func (f *following) follow(ctx context.Context, ended <-chan struct{}) (where *d
 				silent = 0
 			}
 			if time.Duration(silent)*time.Second >= f.Timeout && why == nil {
-				why = fmt.Errorf("job %s on %s: nothing has come for %d s: %w", quote.Word(where.Job), quote.Word(where.Nodes), silent, ErrSilent)
+				why = fmt.Errorf("job %s on %s: nothing has come for %d s: %w", quote.Word(where.Job),
+					quote.Word(where.Nodes), silent, ErrSilent)
 				f.cancel(ctx, where.Job)
 				late, grace = time.After(0), silentGrace
 			}

@@ -27,7 +27,8 @@ var (
 	// help is what follows a complaint of an option.
 	help = regexp.MustCompile(`^Try "s[a-z]+ --help" for more information$`)
 	// usual are lines that say nothing of why a job ended.
-	usual = regexp.MustCompile(help.String() + `|^job \d+ |Exited with exit code|^Job step aborted: |^forcing job termination|^launch/slurm: |^cluster configuration lacks support for cpu binding$`)
+	usual = regexp.MustCompile(help.String() +
+		`|^job \d+ |Exited with exit code|^Job step aborted: |^forcing job termination|^launch/slurm: |^cluster configuration lacks support for cpu binding$`)
 )
 
 // take keeps a line, and says whether it is that the job waits.

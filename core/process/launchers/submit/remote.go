@@ -81,7 +81,8 @@ const toStdout = "-"
 // Redirect returns options by which the files of a run are written where At says.
 func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	var err error
-	for flag, path := range map[string]*string{delivery.OutFlag: &opts.Out, delivery.JSONFlag: &opts.JSON, delivery.LogsFlag: &opts.LogDir} {
+	for flag, path := range map[string]*string{delivery.OutFlag: &opts.Out, delivery.JSONFlag: &opts.JSON,
+		delivery.LogsFlag: &opts.LogDir} {
 		if *path != toStdout && err == nil {
 			*path, err = r.At(flag, *path)
 		}
@@ -89,7 +90,8 @@ func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	return opts, err
 }
 
-// At is where to write the file or folder that a flag names: in a folder to deliver, or at path if nothing is delivered.
+// At is where to write the file or folder that a flag names: in a folder to deliver, or at path if nothing is
+// delivered.
 func (r *Remote) At(flag, path string) (string, error) {
 	if r == nil || path == "" {
 		return path, nil

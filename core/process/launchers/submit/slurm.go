@@ -20,7 +20,8 @@ const name = "psbench"
 // options are those of srun and sbatch alike. A job has its nodes to itself, with all that they have: what is
 // measured beside others, or on one of the cores, is something else.
 func (s Slurm) options(nodes int) []string {
-	args := []string{"--job-name=" + name, fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", "--exclusive", "--mem=0", "--export=ALL"}
+	args := []string{"--job-name=" + name, fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", "--exclusive",
+		"--mem=0", "--export=ALL"}
 	for _, o := range [][2]string{{"partition", s.Partition}, {"account", s.Account}, {"time", s.Time}} {
 		if o[1] != "" {
 			args = append(args, "--"+o[0]+"="+o[1])
@@ -33,7 +34,8 @@ func (s Slurm) options(nodes int) []string {
 // for who follows the job. Each says itself why it ends, so none is killed for another's failure, and pins its
 // processes itself.
 func (s Slurm) srun(command []string) []string {
-	args := append(s.options(s.Nodes), "--mpi=pmi2", "--cpu-bind=none", "--kill-on-bad-exit=0", "--input=0", "--output=0", "--error=all")
+	args := append(s.options(s.Nodes), "--mpi=pmi2", "--cpu-bind=none", "--kill-on-bad-exit=0", "--input=0",
+		"--output=0", "--error=all")
 	return append(append(args, s.Args...), command...)
 }
 
@@ -44,7 +46,8 @@ func complaint(line string) (text string, ok bool) {
 	}
 	who, text, ok := strings.Cut(line, ": ")
 	who = path.Base(who) // of its options srun complains by the path that it was called by
-	if !ok || who != "srun" && who != "sbatch" && who != "scancel" && who != "squeue" && !strings.HasPrefix(who, "slurmstepd") {
+	if !ok || who != "srun" && who != "sbatch" && who != "scancel" && who != "squeue" &&
+		!strings.HasPrefix(who, "slurmstepd") {
 		return "", false
 	}
 	for _, level := range []string{"error: ", "fatal: "} {

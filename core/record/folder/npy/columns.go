@@ -66,7 +66,8 @@ func (c Column) Save(dir string, moved func()) (File, error) {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	return File{Name: c.Name, Path: pathOf(c.Name), Type: t.name(), Count: c.Count, CRC32: fmt.Sprintf("%08x", crc)}, draft.Cause(err)
+	return File{Name: c.Name, Path: pathOf(c.Name), Type: t.name(), Count: c.Count, CRC32: fmt.Sprintf("%08x", crc)},
+		draft.Cause(err)
 }
 
 func (c Column) write(w *Writer) (uint32, error) {
@@ -127,7 +128,8 @@ func Open(dir string, files []File) (*Columns, error) {
 
 func openFile(dir string, f File) (*open, error) {
 	if f.Path != pathOf(f.Name) || f.Name != filepath.Base(f.Name) {
-		return nil, fmt.Errorf("samples: column %s is in %s, but must be in %s", quote.Word(f.Name), quote.Word(f.Path), quote.Word(pathOf(f.Name)))
+		return nil, fmt.Errorf("samples: column %s is in %s, but must be in %s", quote.Word(f.Name), quote.Word(f.Path),
+			quote.Word(pathOf(f.Name)))
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", quote.Word(f.Path), draft.Cause(err)) }
 	path := filepath.Join(dir, f.Path)
@@ -190,7 +192,8 @@ func (c *Columns) column(name string, t Type, count int) *Reader {
 	case o.Reader.Type != t:
 		err = fmt.Errorf("samples: column %s must be of type %s", name, t.name())
 	case o.Reader.Count != count:
-		err = fmt.Errorf("samples: column %s has %d numbers, but what they belong to has %d", name, o.Reader.Count, count)
+		err = fmt.Errorf("samples: column %s has %d numbers, but what they belong to has %d", name, o.Reader.Count,
+			count)
 	default:
 		o.asked = true
 		return o.Reader
@@ -216,7 +219,8 @@ func (c *Columns) Check() error {
 		}
 		crc, err := strconv.ParseUint(o.CRC32, 16, 32)
 		if err != nil || len(o.CRC32) != 8 {
-			return fmt.Errorf("samples: the crc32 of column %s is %s, but must be 8 hexadecimal digits", o.Name, quote.Word(o.CRC32))
+			return fmt.Errorf("samples: the crc32 of column %s is %s, but must be 8 hexadecimal digits", o.Name,
+				quote.Word(o.CRC32))
 		}
 		if err := o.Check(uint32(crc)); err != nil { // #nosec G115 -- of 32 bits
 			return fmt.Errorf("%s: %w", o.Path, draft.Cause(err))

@@ -101,7 +101,8 @@ type Reader struct {
 	err  error
 }
 
-var dictionary = regexp.MustCompile(`^\{'descr': '([<>|=]\w{2,})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n$`)
+var dictionary = regexp.MustCompile(
+	`^\{'descr': '([<>|=]\w{2,})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n$`)
 
 // NewReader reads the header of a file that has size bytes. A file that is not as long as its
 // header says is an error.
@@ -132,7 +133,8 @@ func NewReader(r io.Reader, size int64) (*Reader, error) {
 		return nil, err
 	}
 	if have := size - int64(len(fixed)+length); have%elementBytes != 0 || have/elementBytes != int64(count) {
-		return nil, fmt.Errorf("it has %d bytes of elements, but its header says %d elements of %d bytes", have, count, elementBytes)
+		return nil, fmt.Errorf("it has %d bytes of elements, but its header says %d elements of %d bytes", have, count,
+			elementBytes)
 	}
 	c.Count, c.left = count, count
 	return c, nil

@@ -18,10 +18,12 @@ func columnOf(ints ...int64) Column {
 
 func TestHeader(t *testing.T) {
 	for _, count := range []int{0, 1, 725, 5_000_000, math.MaxInt64} {
-		h := header(Float64, count)
-		if len(h)%alignBytes != 0 || h[len(h)-1] != '\n' {
-			t.Errorf("the header for %d has %d bytes", count, len(h))
-		}
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			h := header(Float64, count)
+			if len(h)%alignBytes != 0 || h[len(h)-1] != '\n' {
+				t.Errorf("the header for %d has %d bytes", count, len(h))
+			}
+		})
 	}
 	want := "\x93NUMPY\x01\x00\x76\x00{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }"
 	if h := string(header(Int64, 5)); strings.TrimRight(h, " \n") != want || len(h) != 128 {
@@ -52,7 +54,8 @@ for name in ("c", "empty", "f"):
     print(name, a.dtype, a.shape, a.tolist())`)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	want := "c int64 (4,) [0, 1, -2305843009213693952, 2305843009213693952]\nempty int64 (0,) []\nf float64 (4,) [0.0, -0.5, inf, 1e-300]\n"
+	want :=
+		"c int64 (4,) [0, 1, -2305843009213693952, 2305843009213693952]\nempty int64 (0,) []\nf float64 (4,) [0.0, -0.5, inf, 1e-300]\n"
 	if string(out) != want || err != nil {
 		t.Errorf("%v %s", err, out)
 	}
@@ -85,37 +88,56 @@ func TestOpenAndCheck(t *testing.T) {
 	}
 	for want, change := range map[string]func([]byte, *File) []byte{
 		"": func(data []byte, _ *File) []byte { return data },
-		"its header says 20000 elements of 8 bytes":                           func(data []byte, _ *File) []byte { return data[:len(data)-8] },
-		"160001 bytes of elements":                                            func(data []byte, _ *File) []byte { return append(data, 0) },
-		"no file of numpy of format 1.0":                                      change("NUMPY", "NUMPI"),
-		"it ends within its header":                                           func(data []byte, _ *File) []byte { return data[:100] },
-		"more than the 4096 of any column":                                    change("\x76\x00", "\x76\xff"),
-		"its header is not that of a column":                                  change("(20000,)", "(2,1000)"),
-		"its elements are <i4":                                                change("<i8", "<i4"),
-		"it has numbers of type float64, but result.json says int64":          change("<i8", "<f8"),
-		"its content has changed: its CRC-32 is":                              func(data []byte, _ *File) []byte { data[5000] ^= 1; return data },
-		"but result.json says 3":                                              of(func(f *File) { f.Count = 3 }),
-		"column c is in ../c.npy, but must be in samples/c.npy":               of(func(f *File) { f.Path = "../c.npy" }),
-		"column ../c is in samples/../c.npy":                                  of(func(f *File) { f.Name, f.Path = "../c", "samples/../c.npy" }),
-		"the crc32 of column c is -1234567, but must be 8 hexadecimal digits": of(func(f *File) { f.CRC32 = "-1234567" }),
-		"samples/d.npy: no such file or directory":                            of(func(f *File) { f.Name, f.Path = "d", "samples/d.npy" }),
+		"its header says 20000 elements of 8 bytes": func(data []byte, _ *File) []byte {
+			return data[:len(data)-8]
+		},
+		"160001 bytes of elements": func(data []byte, _ *File) []byte {
+			return append(data, 0)
+		},
+		"no file of numpy of format 1.0": change("NUMPY", "NUMPI"),
+		"it ends within its header": func(data []byte, _ *File) []byte {
+			return data[:100]
+		},
+		"more than the 4096 of any column":                           change("\x76\x00", "\x76\xff"),
+		"its header is not that of a column":                         change("(20000,)", "(2,1000)"),
+		"its elements are <i4":                                       change("<i8", "<i4"),
+		"it has numbers of type float64, but result.json says int64": change("<i8", "<f8"),
+		"its content has changed: its CRC-32 is": func(data []byte, _ *File) []byte {
+			data[5000] ^= 1
+			return data
+		},
+		"but result.json says 3": of(func(f *File) { f.Count = 3 }),
+		"column c is in ../c.npy, but must be in samples/c.npy": of(func(f *File) {
+			f.Path = "../c.npy"
+		}),
+		"column ../c is in samples/../c.npy": of(func(f *File) {
+			f.Name, f.Path = "../c", "samples/../c.npy"
+		}),
+		"the crc32 of column c is -1234567, but must be 8 hexadecimal digits": of(func(f *File) {
+			f.CRC32 = "-1234567"
+		}),
+		"samples/d.npy: no such file or directory": of(func(f *File) {
+			f.Name, f.Path = "d", "samples/d.npy"
+		}),
 	} {
-		dir, f := save(t, columnOf(numbers...))
-		path := filepath.Join(dir, "samples", "c.npy")
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, change(data, &f), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := readAll(dir, f)
-		switch {
-		case want == "" && (err != nil || !slices.Equal(got, numbers)):
-			t.Error(err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%v, want %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			dir, f := save(t, columnOf(numbers...))
+			path := filepath.Join(dir, "samples", "c.npy")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, change(data, &f), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := readAll(dir, f)
+			switch {
+			case want == "" && (err != nil || !slices.Equal(got, numbers)):
+				t.Error(err)
+			case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 }
 
@@ -144,21 +166,24 @@ func TestAskedForAsSomethingElse(t *testing.T) {
 		"must be of type float64":       func(c *Columns) bool { return c.Floats("c", 2)() == 0 },
 		"but what they belong to has 3": func(c *Columns) bool { return c.Ints("c", 3)() == 0 },
 	} {
-		c, err := Open(dir, []File{f})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ask(c) || c.Err() == nil || !strings.Contains(c.Err().Error(), want) || c.Check() == nil {
-			t.Errorf("%v, want %s", c.Err(), want)
-		}
-		c.Close()
+		t.Run(want, func(t *testing.T) {
+			c, err := Open(dir, []File{f})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ask(c) || c.Err() == nil || !strings.Contains(c.Err().Error(), want) || c.Check() == nil {
+				t.Errorf("%v, want %s", c.Err(), want)
+			}
+			c.Close()
+		})
 	}
 	c, err := Open(dir, []File{f})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if c.Ints("c", 2)(); c.Check() == nil || !strings.Contains(c.Check().Error(), "1 of its 2 elements belong to nothing") {
+	if c.Ints("c", 2)(); c.Check() == nil ||
+		!strings.Contains(c.Check().Error(), "1 of its 2 elements belong to nothing") {
 		t.Error(c.Check())
 	}
 	if _, err := Open(dir, []File{f, f}); err == nil || !strings.Contains(err.Error(), "column c is named twice") {

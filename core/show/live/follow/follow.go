@@ -98,7 +98,8 @@ func (l *runs) beat(b monitor.Beat) {
 			l.now.SecondsLeft, l.at = b.SecondsLeft, time.Now()
 		}
 		if b.Rate > 0 {
-			l.board.Rates = append(l.board.Rates[max(0, len(l.board.Rates)+1-mostRates):len(l.board.Rates):len(l.board.Rates)], b.Rate)
+			l.board.Rates = append(l.board.Rates[max(0,
+				len(l.board.Rates)+1-mostRates):len(l.board.Rates):len(l.board.Rates)], b.Rate)
 		}
 	})
 }

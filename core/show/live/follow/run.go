@@ -45,7 +45,7 @@ func NewRun(w io.Writer, exp *config.Experiment, opts option.Options) (*Run, err
 // Follow shows how far the run is that p is told of.
 func (l *Run) Follow(p *progress.Progress) {
 	if l != nil {
-		l.runs.follow(p, p.Beat)
+		l.follow(p, p.Beat)
 	}
 }
 

@@ -90,7 +90,8 @@ func (l *Sweep) News(n conduct.News) {
 // Tell has lines of progress say that a run has started or ended.
 func Tell(runs *progress.Runs, n conduct.News) {
 	run := progress.OneRun{
-		Number: n.Number, Total: n.Total, Name: n.Name(), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds, Left: n.Left,
+		Number: n.Number, Total: n.Total, Name: n.Name(), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds,
+		Left: n.Left,
 	}
 	switch n.State {
 	case journal.Running:

@@ -69,7 +69,8 @@ type importer struct {
 }
 
 func (p *importer) place(e event) error {
-	if e.Process == nil || e.Thread == nil || min(*e.Process, *e.Thread) < 0 || max(*e.Process, *e.Thread) > math.MaxUint32 {
+	if e.Process == nil || e.Thread == nil || min(*e.Process, *e.Thread) < 0 ||
+		max(*e.Process, *e.Thread) > math.MaxUint32 {
 		return fmt.Errorf("%q is of no process and thread", e.Name)
 	}
 	if e.Phase == "M" && *e.Thread == 0 { // what is about a process has no thread
@@ -97,7 +98,8 @@ func (p *importer) slice(e flowEnd) error {
 	if err != nil {
 		return err
 	}
-	s := Slice{Process: *e.Process, Thread: *e.Thread, Name: e.Name, StartNS: e.ns, EndNS: e.ns + dur, Args: map[string]int64{}}
+	s := Slice{Process: *e.Process, Thread: *e.Thread, Name: e.Name, StartNS: e.ns, EndNS: e.ns + dur,
+		Args: map[string]int64{}}
 	for name, value := range e.Args {
 		if n, err := json.Number(value).Int64(); err == nil {
 			s.Args[name] = n

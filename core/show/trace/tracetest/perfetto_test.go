@@ -28,8 +28,10 @@ func TestPerfetto(t *testing.T) {
 		"is no time":                      file(`{"ph":"X","pid":1,"tid":1,"name":"x","ts":1}`),
 		"it is in 512 others":             file(strings.Repeat(slice(1, "0", "5")+",", 512) + slice(1, "0", "5")),
 	} {
-		if _, err := Perfetto(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want ...%s...", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			if _, err := Perfetto(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want ...%s...", err, want)
+			}
+		})
 	}
 }

@@ -103,10 +103,12 @@ func (t *Trace) take(e event, ends map[int]map[string]flowEnd) error {
 	switch e.Phase {
 	case "X":
 		dur, err := nanoseconds(e.Dur)
-		s := Slice{Process: *e.Process, Thread: *e.Thread, Name: e.Name, StartNS: ns, EndNS: ns + dur, Args: map[string]int64{}}
+		s := Slice{Process: *e.Process, Thread: *e.Thread, Name: e.Name, StartNS: ns, EndNS: ns + dur,
+			Args: map[string]int64{}}
 		for name, value := range e.Args {
 			var n int64
-			if err := json.Unmarshal(value, &n); err != nil || n < 0 || !slices.Contains([]string{"iteration", "bucket", "bytes"}, name) {
+			if err := json.Unmarshal(value, &n); err != nil || n < 0 ||
+				!slices.Contains([]string{"iteration", "bucket", "bytes"}, name) {
 				return fmt.Errorf("%s has the argument %s: %s", e.Name, name, value)
 			}
 			s.Args[name] = n
@@ -220,7 +222,8 @@ func (t *Trace) pair(ends map[int]map[string]flowEnd) error {
 
 // at are the slices of an end's thread that go on at its time.
 func (t *Trace) at(e flowEnd) (found []Slice) {
-	first, _ := slices.BinarySearchFunc(t.Slices, *e.Thread, func(s Slice, thread int) int { return cmp.Compare(s.Thread, thread) })
+	first, _ := slices.BinarySearchFunc(t.Slices, *e.Thread,
+		func(s Slice, thread int) int { return cmp.Compare(s.Thread, thread) })
 	for _, s := range t.Slices[first:] {
 		if s.Thread != *e.Thread || s.StartNS > e.ns {
 			break

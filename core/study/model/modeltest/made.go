@@ -67,7 +67,8 @@ func Made(axes []model.Axis, of func(values []string) Plot) *model.Study {
 	}
 	for _, values := range points {
 		p := of(values)
-		c := &model.Cell{ID: strings.Join(values, "/"), Name: model.CellName(axes, values), Values: values, Skipped: p.Skipped, Same: p.Same}
+		c := &model.Cell{ID: strings.Join(values, "/"), Name: model.CellName(axes, values), Values: values,
+			Skipped: p.Skipped, Same: p.Same}
 		p.Fill(c, random)
 		s.Cells = append(s.Cells, c)
 	}
@@ -82,9 +83,11 @@ func (p Plot) Fill(c *model.Cell, random *splitmix.Stream) {
 	noise := func() float64 { return 1 + p.Noise*math.Sqrt(12)*(float64(random.IntN(1001))/1000-0.5) }
 	for round := range p.Runs {
 		x := p.Throughput * noise()
-		r := &model.Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Seed: uint64(round), Iterations: p.Iterations, Silent: p.Silent, Values: map[string]float64{
-			model.Throughput: x, model.TimePerBatch: 20_000 / x, model.Compute: 60, model.Waiting: 10, model.Moving: 25,
-		}}
+		r := &model.Run{Folder: fmt.Sprintf("runs/%s/%d", c.ID, round), Round: round, Seed: uint64(round),
+			Iterations: p.Iterations, Silent: p.Silent, Values: map[string]float64{
+				model.Throughput: x, model.TimePerBatch: 20_000 / x, model.Compute: 60, model.Waiting: 10,
+				model.Moving: 25,
+			}}
 		if p.Iterations >= 100 {
 			r.Values[model.P99] = 30_000 / x
 		}
@@ -95,12 +98,14 @@ func (p Plot) Fill(c *model.Cell, random *splitmix.Stream) {
 			if i > 0 && round < p.Late {
 				auc = p.Epochs[0]
 			}
-			r.Epochs = append(r.Epochs, model.Epoch{Seconds: 2000 / x * float64(i+1), Bytes: 3e6 * float64(i+1), Values: map[string]float64{"held_out_auc": auc}})
+			r.Epochs = append(r.Epochs, model.Epoch{Seconds: 2000 / x * float64(i+1), Bytes: 3e6 * float64(i+1),
+				Values: map[string]float64{"held_out_auc": auc}})
 		}
 		c.Runs = append(c.Runs, r)
 	}
 	for round := range p.Failed {
-		c.Failed = append(c.Failed, model.Failure{Folder: fmt.Sprintf("runs/%s/%d", c.ID, p.Runs+round), Round: p.Runs + round, Reason: "trainer1 died: it was killed"})
+		c.Failed = append(c.Failed, model.Failure{Folder: fmt.Sprintf("runs/%s/%d", c.ID, p.Runs+round),
+			Round: p.Runs + round, Reason: "trainer1 died: it was killed"})
 	}
 }
 

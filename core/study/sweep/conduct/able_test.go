@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -17,14 +18,16 @@ func TestLostNeeds(t *testing.T) {
 		}
 		return nil
 	}
-	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), " has ended early: node2 is gone; of its 2 runs 0 are done and 0 failed") {
+	if err := Run(t.Context(), dir, p, o); err == nil ||
+		!strings.Contains(err.Error(), " has ended early: node2 is gone; of its 2 runs 0 are done and 0 failed") {
 		t.Errorf("it said %v", err)
 	}
 	if strings.Contains(states(t, dir), "failed") {
 		t.Errorf("a run has failed:\n%s", states(t, dir))
 	}
 	o.Able = func() error { return nil }
-	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), "2 of the 2 runs of the sweep ") {
+	if err := Run(t.Context(), dir, p, o); err == nil ||
+		!strings.Contains(err.Error(), "2 of the 2 runs of the sweep ") {
 		t.Errorf("then it said %v", err)
 	}
 }
@@ -32,13 +35,15 @@ func TestLostNeeds(t *testing.T) {
 // Runs that are led know their hosts; others are given the file.
 func TestHostsOfRuns(t *testing.T) {
 	for _, led := range []bool{true, false} {
-		p := planOf(t, 1, "work")
-		p.Hosts = []string{"node1", "node2"}
-		o := options()
-		o.Led = led
-		err := Run(t.Context(), t.TempDir(), p, o) // of a psbench that knows no --hosts
-		if (err == nil) != led {
-			t.Errorf("led %v: it said %v", led, err)
-		}
+		t.Run(fmt.Sprint(led), func(t *testing.T) {
+			p := planOf(t, 1, "work")
+			p.Hosts = []string{"node1", "node2"}
+			o := options()
+			o.Led = led
+			err := Run(t.Context(), t.TempDir(), p, o) // of a psbench that knows no --hosts
+			if (err == nil) != led {
+				t.Errorf("led %v: it said %v", led, err)
+			}
+		})
 	}
 }

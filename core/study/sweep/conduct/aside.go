@@ -45,7 +45,8 @@ func moveAside(path string) error {
 			err = draft.SyncFolder(filepath.Dir(path))
 		}
 		if err != nil {
-			return fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(path), quote.Word(filepath.Base(aside)), draft.Cause(err))
+			return fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(path),
+				quote.Word(filepath.Base(aside)), draft.Cause(err))
 		}
 		return nil
 	}

@@ -19,7 +19,8 @@ func TestHeartbeats(t *testing.T) {
 		if n.State != journal.Running {
 			running = ""
 		}
-		if left := n.Total - n.Counts[journal.Done] - n.Counts[journal.Failed]; n.State == journal.Running && left != n.Total-n.Number+1 {
+		if left := n.Total - n.Counts[journal.Done] - n.Counts[journal.Failed]; n.State == journal.Running &&
+			left != n.Total-n.Number+1 {
 			t.Errorf("of run %d of %d %d are left: %v", n.Number, n.Total, left, n.Counts)
 		}
 	}
@@ -37,7 +38,8 @@ func TestHeartbeats(t *testing.T) {
 	}
 	o.Heartbeat = nil
 	dir := filepath.Join(t.TempDir(), "sweep")
-	if err := Run(t.Context(), dir, planOf(t, 1, "beat"), o); err == nil || !strings.Contains(states(t, dir), "failed nobody listens") {
+	if err := Run(t.Context(), dir, planOf(t, 1, "beat"), o); err == nil ||
+		!strings.Contains(states(t, dir), "failed nobody listens") {
 		t.Errorf("without a listener it said %v", err)
 	}
 }

@@ -35,7 +35,8 @@ func unchanged(binaries []watched) error {
 		if err != nil {
 			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
 		}
-		if b.info != nil && os.SameFile(b.info, info) && b.info.ModTime().Equal(info.ModTime()) && b.info.Size() == info.Size() {
+		if b.info != nil && os.SameFile(b.info, info) && b.info.ModTime().Equal(info.ModTime()) &&
+			b.info.Size() == info.Size() {
 			continue
 		}
 		sum, err := executable.SumOf(b.Path)
@@ -43,7 +44,8 @@ func unchanged(binaries []watched) error {
 			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
 		}
 		if sum != b.SHA256 {
-			return fmt.Errorf("binary %s was changed: its SHA-256 was %.12s and is %.12s; restore it, or give the sweep of now another folder", quote.Word(b.Path), b.SHA256, sum)
+			return fmt.Errorf("binary %s was changed: its SHA-256 was %.12s and is %.12s; restore it, or give the sweep of now another folder",
+				quote.Word(b.Path), b.SHA256, sum)
 		}
 		b.info = info
 	}

@@ -17,17 +17,21 @@ func TestBudgets(t *testing.T) {
 	p := planOf(t, 5, "fail")
 	p.Budget.Failures = 2
 	err := Run(t.Context(), dir, p, options())
-	if want := "has ended early: 2 runs failed, which is its budget; of its 5 runs 0 are done and 2 failed,"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "has ended early: 2 runs failed, which is its budget; of its 5 runs 0 are done and 2 failed,"; err ==
+		nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("it said %v", err)
 	}
 	p = planOf(t, 1, "wait")
 	p.Budget.Time = time.Second / 2
-	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil || !strings.Contains(err.Error(), "has ended early: its budget of 500ms is used up; of its 1 run 0 are done") {
+	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil ||
+		!strings.Contains(err.Error(), "has ended early: its budget of 500ms is used up; of its 1 run 0 are done") {
 		t.Errorf("it said %v", err)
 	}
 	p = planOf(t, 1, "work")
 	p.Budget.Time, p.Cells[0].Expected = time.Hour, 2*time.Hour
-	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil || !strings.Contains(err.Error(), "its budget of 1h0m0s has less left than the 2h0m0s that the next run takes") {
+	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil ||
+		!strings.Contains(err.Error(), "its budget of 1h0m0s has less left than the 2h0m0s that the next run takes") {
 		t.Errorf("it said %v", err)
 	}
 }
@@ -52,7 +56,8 @@ func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	}{{2, false, 2}, {2, false, 0}, {3, false, 1}, {1, true, 1}} {
 		p.Budget.Failures, o.Retry, ran = c.failures, c.retry, 0
 		err := Run(t.Context(), dir, p, o)
-		if err == nil || !strings.Contains(err.Error(), "failed, which is its budget; ") || !strings.HasSuffix(err.Error(), "the same command with a larger budget goes on with the others") {
+		if err == nil || !strings.Contains(err.Error(), "failed, which is its budget; ") ||
+			!strings.HasSuffix(err.Error(), "the same command with a larger budget goes on with the others") {
 			t.Errorf("%+v: it said %v", c, err)
 		}
 		if ran != c.ran {
@@ -66,7 +71,8 @@ func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	o.Retry = false
 	for want := range 2 { // of the second command nothing is left
 		ran = 0
-		if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), " is used up; ") || ran != 1-want {
+		if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), " is used up; ") ||
+			ran != 1-want {
 			t.Errorf("%d runs began, and it said %v", ran, err)
 		}
 		events, err := journal.Read(filepath.Join(dir, journalName))
@@ -131,7 +137,8 @@ func TestClockThatJumps(t *testing.T) {
 	if err := Run(t.Context(), dir, p, o); err != nil {
 		t.Error(err)
 	}
-	if got, want := states(t, dir), "cell=0 work/0 done\ncell=0 work/1 done\ncell=0 work/2 done\n"; got != want || len(before) != 1 {
+	if got, want := states(t, dir), "cell=0 work/0 done\ncell=0 work/1 done\ncell=0 work/2 done\n"; got != want ||
+		len(before) != 1 {
 		t.Errorf("after %d runs the runs are\n%s", len(before), got)
 	}
 	for run, when := range before {

@@ -113,7 +113,8 @@ func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) 
 	if s.binaries, err = watch(s.plan.Binaries); err != nil {
 		return err
 	}
-	s.journal, err = journal.Create(filepath.Join(dir, journalName), s.generation+1, journal.Options{Now: s.options.Now, Step: o.Step})
+	s.journal, err = journal.Create(filepath.Join(dir, journalName), s.generation+1,
+		journal.Options{Now: s.options.Now, Step: o.Step})
 	if err != nil {
 		return s.ended(err)
 	}

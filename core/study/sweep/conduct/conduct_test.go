@@ -58,7 +58,9 @@ cell=1 fail/1 failed the server has died
 cell=2 mark/0 failed the mark says why
 cell=2 mark/1 failed the mark says why
 `
-	if got := states(t, dir); !strings.HasPrefix(got, ended) || strings.Count(got, "cell=4 work badly") != strings.Count(got, "badly/0 done")+strings.Count(got, "badly/1 done") ||
+	if got := states(t, dir); !strings.HasPrefix(got, ended) ||
+		strings.Count(got, "cell=4 work badly") != strings.Count(got, "badly/0 done")+strings.Count(got,
+			"badly/1 done") ||
 		strings.Count(got, "failed SIGSEGV: segmentation violation\n") != 2 {
 		t.Errorf("the runs are\n%s", got)
 	}
@@ -74,7 +76,8 @@ cell=2 mark/1 failed the mark says why
 		t.Errorf("again it said %v and ran %v", err, started)
 	}
 	o.Retry = true
-	if err := Run(t.Context(), dir, p, o); err == nil || len(started) != 6 || strings.Contains(strings.Join(started, " "), "work") {
+	if err := Run(t.Context(), dir, p, o); err == nil || len(started) != 6 ||
+		strings.Contains(strings.Join(started, " "), "work") {
 		t.Errorf("with Retry it said %v and ran %v", err, started)
 	}
 	if d := cmp.Diff(before, written(t, dir)); d != "" {
@@ -100,7 +103,8 @@ func TestSecondPsbench(t *testing.T) {
 	until(t, "the run begins", func() bool { _, err := os.Stat(mark); return err == nil })
 	host, _ := os.Hostname()
 	err := Run(t.Context(), dir, p, options())
-	if want := fmt.Sprintf("the sweep %s is run by process %d on %s since 20", dir, first.Process.Pid, host); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := fmt.Sprintf("the sweep %s is run by process %d on %s since 20", dir, first.Process.Pid,
+		host); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("it said %v, want %s", err, want)
 	}
 	if h, err := HeldBy(dir); err != nil || h == nil || h.PID != first.Process.Pid {
@@ -161,7 +165,8 @@ func TestInterrupted(t *testing.T) {
 			var watching sync.WaitGroup
 			o.Tell = func(n News) {
 				watching.Go(func() {
-					for late := time.Now().Add(time.Minute); !folder.IsRun(filepath.Join(dir, n.Folder)) && time.Now().Before(late); {
+					for late := time.Now().Add(time.Minute); !folder.IsRun(filepath.Join(dir, n.Folder)) &&
+						time.Now().Before(late); {
 						time.Sleep(time.Millisecond)
 					}
 					cancel()
@@ -171,7 +176,8 @@ func TestInterrupted(t *testing.T) {
 			o.Ending = func() func() { return func() { ended++ } }
 			err := Run(ctx, dir, p, o)
 			watching.Wait()
-			want := "the sweep " + dir + " has ended early: interrupted; of its 1 run 0 are done and 0 failed, and the same command goes on with the others"
+			want := "the sweep " + dir +
+				" has ended early: interrupted; of its 1 run 0 are done and 0 failed, and the same command goes on with the others"
 			if !errors.Is(err, monitor.ErrInterrupted) || err.Error() != want || ended != 1 {
 				t.Errorf("it said %v and ended %d runs", err, ended)
 			}

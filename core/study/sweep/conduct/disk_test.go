@@ -34,7 +34,9 @@ func TestSmallDiskThatARunFills(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 256), "sweep")
 	p := planOf(t, 2, "work", "fill")
 	err := Run(t.Context(), dir, p, options())
-	if err == nil || !strings.HasPrefix(err.Error(), "the sweep "+dir+" has ended early: the disk is full: make room (write ") || strings.Contains(err.Error(), "\n") {
+	if err == nil ||
+		!strings.HasPrefix(err.Error(), "the sweep "+dir+" has ended early: the disk is full: make room (write ") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Fatalf("it said %v", err)
 	}
 	before := written(t, dir)
@@ -42,7 +44,8 @@ func TestSmallDiskThatARunFills(t *testing.T) {
 	if len(fillers) != 1 {
 		t.Fatalf("there are the fillers %v", fillers)
 	}
-	if err := errors.Join(os.Remove(fillers[0]), os.WriteFile(filepath.Join(dir, "cells", "room"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.Remove(fillers[0]),
+		os.WriteFile(filepath.Join(dir, "cells", "room"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if err := Run(t.Context(), dir, p, options()); err != nil {
@@ -71,7 +74,8 @@ func TestSmallDiskThatIsFull(t *testing.T) {
 			break
 		}
 		failed++
-		if !strings.Contains(err.Error(), "no space left on device") && !strings.Contains(err.Error(), "the disk is full") || strings.Contains(err.Error(), "\n") {
+		if !strings.Contains(err.Error(), "no space left on device") &&
+			!strings.Contains(err.Error(), "the disk is full") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("with %d pages it said %v", pages, err)
 		}
 		if err := unix.Mount("tmpfs", disk, "tmpfs", unix.MS_REMOUNT, "size=4m"); err != nil {

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 
 // fakeRun is a run of psbench whose configuration says what it does.
 func fakeRun(args []string) int {
-	if len(args) != 8 || args[0] != "run" || args[1] != "--config" || args[3] != "--torch-seed" || args[5] != "--out" || args[7] != "--quiet" {
+	if len(args) != 8 || args[0] != "run" || args[1] != "--config" || args[3] != "--torch-seed" || args[5] != "--out" ||
+		args[7] != "--quiet" {
 		fmt.Fprintf(os.Stderr, "psbench: called with %q\n", args)
 		return 2
 	}
@@ -102,7 +103,8 @@ func fakeRun(args []string) int {
 	}
 	seed, err := strconv.ParseFloat(args[4], 64)
 	if err == nil {
-		err = f.Write(&result.Result{Schema: result.Schema, Complete: true, Throughput: result.NewThroughput(int64(100*seed), 1), Command: os.Args})
+		err = f.Write(&result.Result{Schema: result.Schema, Complete: true,
+			Throughput: result.NewThroughput(int64(100*seed), 1), Command: os.Args})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "psbench:", err)
@@ -185,13 +187,15 @@ func planOf(t *testing.T, repeats int, does ...string) *sweep.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &sweep.Plan{Binaries: []sweep.Binary{{Name: "psbench", Path: binary, SHA256: sum}}, Repeats: repeats, Seed: 7, Axes: []sweep.Axis{{Name: "cell"}}}
+	p := &sweep.Plan{Binaries: []sweep.Binary{{Name: "psbench", Path: binary, SHA256: sum}}, Repeats: repeats, Seed: 7,
+		Axes: []sweep.Axis{{Name: "cell"}}}
 	for i, what := range does {
 		value := strconv.Itoa(i) + " " + what
 		p.Axes[0].Values = append(p.Axes[0].Values, value)
 		p.Cells = append(p.Cells, sweep.Cell{
 			Name: "cell=" + value, Values: []string{value}, Binary: binary,
-			Config: map[string]any{"does": what, "cell": json.Number(strconv.Itoa(i)), sweep.SeedKey: json.Number("40")},
+			Config: map[string]any{"does": what, "cell": json.Number(strconv.Itoa(i)),
+				sweep.SeedKey: json.Number("40")},
 		})
 	}
 	p.Identify()
@@ -218,7 +222,8 @@ func states(t *testing.T, dir string) string {
 		if e.Adopted || e.Lost {
 			t.Errorf("the journals and the folder of %s are at odds", e.ID())
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s/%d %s %s", p.Cells[e.Cell].Name, e.Round, e.State, e.Reason)))
+		lines = append(lines,
+			strings.TrimSpace(fmt.Sprintf("%s/%d %s %s", p.Cells[e.Cell].Name, e.Round, e.State, e.Reason)))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n") + "\n"

@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,10 +30,12 @@ func TestPlanIsHeldTo(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{other, o, `was begun otherwise: does was "work" and is "fail" in cell cell=0 work; it goes on only as it was begun`},
+		{other, o,
+			`was begun otherwise: does was "work" and is "fail" in cell cell=0 work; it goes on only as it was begun`},
 		{other, extended, "was begun otherwise: "},
 		{planOf(t, 1, "fail", "work"), extended, "was begun otherwise: "},
-		{planOf(t, 1, "work", "work after"), o, "was begun with less: added: cell cell=1 work after; --extend has it go on with these"},
+		{planOf(t, 1, "work", "work after"), o,
+			"was begun with less: added: cell cell=1 work after; --extend has it go on with these"},
 		{planOf(t, 2, "work"), o, "was begun with less: repeats was 1 and is 2; --extend"},
 	} {
 		if err := Run(t.Context(), dir, test.plan, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -53,10 +56,12 @@ func TestPlanIsHeldTo(t *testing.T) {
 			t.Errorf("%s ran again", run)
 		}
 	}
-	if p, err := sweep.Read(dir); err != nil || len(after) != 4 || p.Seed != 7 || p.Begun != 1 || p.Budget.Failures != 3 {
+	if p, err := sweep.Read(dir); err != nil || len(after) != 4 || p.Seed != 7 || p.Begun != 1 ||
+		p.Budget.Failures != 3 {
 		t.Errorf("%d runs are done; the plan is %+v, %v", len(after), p, err)
 	}
-	if err := Run(t.Context(), dir, planOf(t, 1, "work", "work after"), extended); err == nil || !strings.Contains(err.Error(), "was begun otherwise: repeats was 2 and is 1") {
+	if err := Run(t.Context(), dir, planOf(t, 1, "work", "work after"), extended); err == nil ||
+		!strings.Contains(err.Error(), "was begun otherwise: repeats was 2 and is 1") {
 		t.Errorf("it said %v", err)
 	}
 }
@@ -66,25 +71,28 @@ func TestPlanIsHeldTo(t *testing.T) {
 func TestDraftsAreCleared(t *testing.T) {
 	p := planOf(t, 1, "work")
 	for _, shared := range []bool{false, true} {
-		dir, o := t.TempDir(), options()
-		o.Share = shared
-		if err := Run(t.Context(), dir, p, o); err != nil {
-			t.Fatal(err)
-		}
-		drafts := []string{filepath.Join(dir, ".spec.json.X2XBGRI7.tmp"), filepath.Join(dir, "cells", ".a.json.X2XBGRI7.tmp")}
-		for _, path := range drafts {
-			if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Run(fmt.Sprint(shared), func(t *testing.T) {
+			dir, o := t.TempDir(), options()
+			o.Share = shared
+			if err := Run(t.Context(), dir, p, o); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := Run(t.Context(), dir, p, o); err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range drafts {
-			if _, err := os.Stat(path); (err == nil) != shared {
-				t.Errorf("shared %t: %s: %v", shared, path, err)
+			drafts := []string{filepath.Join(dir, ".spec.json.X2XBGRI7.tmp"),
+				filepath.Join(dir, "cells", ".a.json.X2XBGRI7.tmp")}
+			for _, path := range drafts {
+				if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
+			if err := Run(t.Context(), dir, p, o); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range drafts {
+				if _, err := os.Stat(path); (err == nil) != shared {
+					t.Errorf("shared %t: %s: %v", shared, path, err)
+				}
+			}
+		})
 	}
 }
 
@@ -94,13 +102,16 @@ func TestBadFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := planOf(t, 1, "work")
-	if err := Run(t.Context(), strange, p, options()); err == nil || !strings.HasSuffix(err.Error(), "is no sweep's but has thesis.tex in it: name one that is empty or does not exist") {
+	if err := Run(t.Context(), strange, p, options()); err == nil ||
+		!strings.HasSuffix(err.Error(),
+			"is no sweep's but has thesis.tex in it: name one that is empty or does not exist") {
 		t.Errorf("it said %v", err)
 	}
 	if entries, _ := os.ReadDir(strange); len(entries) != 1 {
 		t.Errorf("it left %v there", entries)
 	}
-	if err := Run(t.Context(), filepath.Join(strange, "thesis.tex"), p, options()); err == nil || !strings.HasSuffix(err.Error(), "cannot be made: not a directory") {
+	if err := Run(t.Context(), filepath.Join(strange, "thesis.tex"), p, options()); err == nil ||
+		!strings.HasSuffix(err.Error(), "cannot be made: not a directory") {
 		t.Errorf("it said %v", err)
 	}
 	damaged := t.TempDir()
@@ -112,14 +123,17 @@ func TestBadFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(files[0], []byte(strings.Replace(string(text), "running", "waiting", 1)), 0o600); err != nil {
+	if err := os.WriteFile(files[0], []byte(strings.Replace(string(text), "running", "waiting", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), damaged, p, options()); err == nil || !strings.Contains(err.Error(), "the journal "+files[0]+" is corrupted in line 1") {
+	if err := Run(t.Context(), damaged, p, options()); err == nil ||
+		!strings.Contains(err.Error(), "the journal "+files[0]+" is corrupted in line 1") {
 		t.Errorf("it said %v", err)
 	}
 	// A run whose folder is gone runs again: its result is what counts.
-	if err := errors.Join(os.WriteFile(files[0], text, 0o600), os.RemoveAll(filepath.Join(damaged, "runs"))); err != nil {
+	if err := errors.Join(os.WriteFile(files[0], text, 0o600),
+		os.RemoveAll(filepath.Join(damaged, "runs"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := Run(t.Context(), damaged, p, options()); err != nil || len(written(t, damaged)) != 1 {
@@ -134,7 +148,9 @@ func TestBinaryThatChanges(t *testing.T) {
 	if err := os.WriteFile(other, []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Binaries = append(p.Binaries, sweep.Binary{Name: "plugin part", Path: other, SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"})
+	p.Binaries = append(p.Binaries,
+		sweep.Binary{Name: "plugin part", Path: other,
+			SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"})
 	p.Cells[0].Plugins = []string{other}
 	p.Identify()
 	dir := t.TempDir()
@@ -146,8 +162,10 @@ func TestBinaryThatChanges(t *testing.T) {
 			}
 		}
 	}
-	want := "has ended early: binary " + other + " was changed: its SHA-256 was ba7816bf8f01 and is 88d4266fd4e6; restore it"
-	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "of its 3 runs 2 are done") {
+	want := "has ended early: binary " + other +
+		" was changed: its SHA-256 was ba7816bf8f01 and is 88d4266fd4e6; restore it"
+	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) ||
+		!strings.Contains(err.Error(), "of its 3 runs 2 are done") {
 		t.Errorf("it said %v", err)
 	}
 	if err := os.WriteFile(other, []byte("abc"), 0o600); err != nil {

@@ -51,7 +51,8 @@ func take(ctx context.Context, dir string, now time.Time) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if err := sign(f, now); err != nil {
-		return nil, errors.Join(fmt.Errorf("the lock %s cannot be written: %w", quote.Word(path), draft.Cause(err)), f.Close())
+		return nil, errors.Join(fmt.Errorf("the lock %s cannot be written: %w", quote.Word(path), draft.Cause(err)),
+			f.Close())
 	}
 	return f, nil
 }
@@ -70,7 +71,8 @@ func lock(ctx context.Context, f *os.File, dir string) error {
 			return fmt.Errorf("the sweep %s is run by %s; it is one psbench's at a time", quote.Word(dir), holder)
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("the sweep %s is locked by a run of a psbench that is no more, or by another program", quote.Word(dir))
+			return fmt.Errorf("the sweep %s is locked by a run of a psbench that is no more, or by another program",
+				quote.Word(dir))
 		}
 		select {
 		case <-ctx.Done():
@@ -88,7 +90,8 @@ func stillHeld(f *os.File) error {
 		return fmt.Errorf("the lock %s cannot be looked at: %w", quote.Word(f.Name()), draft.Cause(err))
 	}
 	if there, err := os.Stat(f.Name()); err != nil || !os.SameFile(ours, there) {
-		return fmt.Errorf("its lock %s was removed, or its folder moved, so that another psbench may run it by now", quote.Word(f.Name()))
+		return fmt.Errorf("its lock %s was removed, or its folder moved, so that another psbench may run it by now",
+			quote.Word(f.Name()))
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ func TestNothingRunsThatWasKilled(t *testing.T) {
 	o := options()
 	o.Tell = func(n News) {
 		s, err := StatusOf(dir)
-		if running := s.Account.Counts()[journal.Running]; err != nil || running > 1 || n.State == journal.Done && running > 0 {
+		if running := s.Account.Counts()[journal.Running]; err != nil || running > 1 ||
+			n.State == journal.Done && running > 0 {
 			t.Errorf("when %s is %s, %d run, %v", n.ID(), n.State, running, err)
 		}
 	}
@@ -78,24 +79,26 @@ func TestNothingRunsThatWasKilled(t *testing.T) {
 // Whose lock is removed, or whose folder is moved, ends before its next run, and blames no run.
 func TestLockIsLost(t *testing.T) {
 	for _, does := range []string{"work", "fail"} {
-		dir := t.TempDir()
-		p := planOf(t, 2, does)
-		o := options()
-		o.Tell = func(n News) {
-			if n.State == journal.Running {
-				if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
-					t.Error(err)
+		t.Run(does, func(t *testing.T) {
+			dir := t.TempDir()
+			p := planOf(t, 2, does)
+			o := options()
+			o.Tell = func(n News) {
+				if n.State == journal.Running {
+					if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+						t.Error(err)
+					}
 				}
 			}
-		}
-		want := "has ended early: its lock " + filepath.Join(dir, lockName) + " was removed, or its folder moved"
-		if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("it said %v", err)
-		}
-		state := map[string]string{"work": "done", "fail": "waiting the server has died"}[does]
-		if got, want := states(t, dir), "cell=0 "+does+"/0 "+state+"\ncell=0 "+does+"/1 waiting\n"; got != want {
-			t.Errorf("the runs are\n%swant\n%s", got, want)
-		}
+			want := "has ended early: its lock " + filepath.Join(dir, lockName) + " was removed, or its folder moved"
+			if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("it said %v", err)
+			}
+			state := map[string]string{"work": "done", "fail": "waiting the server has died"}[does]
+			if got, want := states(t, dir), "cell=0 "+does+"/0 "+state+"\ncell=0 "+does+"/1 waiting\n"; got != want {
+				t.Errorf("the runs are\n%swant\n%s", got, want)
+			}
+		})
 	}
 }
 
@@ -112,11 +115,13 @@ func TestNoRoomForRuns(t *testing.T) {
 			}
 		}
 	}
-	want := "has ended early: no run folder can be made in " + filepath.Join(dir, filepath.Dir(p.Turns(0)[0].Folder)) + ": not a directory; of its 1 run 0 are done and 0 failed"
+	want := "has ended early: no run folder can be made in " + filepath.Join(dir, filepath.Dir(p.Turns(0)[0].Folder)) +
+		": not a directory; of its 1 run 0 are done and 0 failed"
 	if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it said %v, want %s", err, want)
 	}
-	if _, err := StatusOf(dir); err == nil || !strings.HasPrefix(err.Error(), "the run folder "+runs) || !strings.HasSuffix(err.Error(), " cannot be read: not a directory") {
+	if _, err := StatusOf(dir); err == nil || !strings.HasPrefix(err.Error(), "the run folder "+runs) ||
+		!strings.HasSuffix(err.Error(), " cannot be read: not a directory") {
 		t.Errorf("it said %v", err)
 	}
 }
@@ -130,9 +135,11 @@ func TestExpectedOfCellThatFails(t *testing.T) {
 	entry := func(cell int, state journal.State, seconds float64) Entry {
 		return Entry{Turn: sweep.Turn{Cell: cell}, Run: journal.Run{State: state, Seconds: seconds}}
 	}
-	a := Account{entry(0, journal.Done, 4), entry(0, journal.Failed, 100), entry(1, journal.Failed, 1), entry(2, journal.Waiting, 0)}
+	a := Account{entry(0, journal.Done, 4), entry(0, journal.Failed, 100), entry(1, journal.Failed, 1),
+		entry(2, journal.Waiting, 0)}
 	expected := a.expected(p)
-	if got, want := []time.Duration{expected(0), expected(1), expected(2)}, []time.Duration{4 * time.Second, time.Second, 4 * time.Second}; !slices.Equal(got, want) {
+	if got, want := []time.Duration{expected(0), expected(1), expected(2)}, []time.Duration{4 * time.Second,
+		time.Second, 4 * time.Second}; !slices.Equal(got, want) {
 		t.Errorf("the cells take %v, want %v", got, want)
 	}
 }

@@ -35,9 +35,11 @@ func makeFolder(dir string) error {
 		return fmt.Errorf("the folder %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	for _, e := range entries {
-		begun := slices.ContainsFunc([]string{sweep.PlanFile, sweep.HostsFile, specName, share.Names()[0]}, func(name string) bool { return strings.HasPrefix(e.Name(), "."+name) })
+		begun := slices.ContainsFunc([]string{sweep.PlanFile, sweep.HostsFile, specName, share.Names()[0]},
+			func(name string) bool { return strings.HasPrefix(e.Name(), "."+name) })
 		if !slices.Contains(ours, e.Name()) && !begun {
-			return fmt.Errorf("the folder %s is no sweep's but has %s in it: name one that is empty or does not exist", quote.Word(dir), quote.Word(e.Name()))
+			return fmt.Errorf("the folder %s is no sweep's but has %s in it: name one that is empty or does not exist",
+				quote.Word(dir), quote.Word(e.Name()))
 		}
 	}
 	return nil
@@ -67,7 +69,8 @@ func open(dir string, p *sweep.Plan, o Options) (*sweep.Plan, error) {
 	}
 	if len(o.Spec) > 0 {
 		if err := draft.Write(filepath.Join(dir, specName), o.Spec); err != nil {
-			return nil, fmt.Errorf("%s cannot be written to the sweep %s: %w", specName, quote.Word(dir), draft.Cause(err))
+			return nil, fmt.Errorf("%s cannot be written to the sweep %s: %w", specName, quote.Word(dir),
+				draft.Cause(err))
 		}
 	}
 	return &now, now.Write(dir)
@@ -92,9 +95,11 @@ func allowed(dir string, recorded, now *sweep.Plan, extend bool) error {
 	case d.None():
 		return nil
 	case !d.Extends() || now.Repeats < recorded.Repeats:
-		return fmt.Errorf("the sweep %s was begun otherwise: %s; it goes on only as it was begun: restore that, or give the sweep of now another folder", quote.Word(dir), what)
+		return fmt.Errorf("the sweep %s was begun otherwise: %s; it goes on only as it was begun: restore that, or give the sweep of now another folder",
+			quote.Word(dir), what)
 	case !extend:
-		return fmt.Errorf("the sweep %s was begun with less: %s; --extend has it go on with these", quote.Word(dir), what)
+		return fmt.Errorf("the sweep %s was begun with less: %s; --extend has it go on with these", quote.Word(dir),
+			what)
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ func enter(ctx context.Context, dir string, p *sweep.Plan, o Options) (place, er
 	shared := share.Is(dir)
 	switch {
 	case !o.Share && shared:
-		return nil, fmt.Errorf("the sweep %s is shared by several psbenches: --share has this one work on it, too", quote.Word(dir))
+		return nil, fmt.Errorf("the sweep %s is shared by several psbenches: --share has this one work on it, too",
+			quote.Word(dir))
 	case o.Share && !shared && sweep.IsSweep(dir):
 		return nil, begunAlone(dir)
 	case o.Share:
@@ -54,7 +55,8 @@ func enter(ctx context.Context, dir string, p *sweep.Plan, o Options) (place, er
 }
 
 func begunAlone(dir string) error {
-	return fmt.Errorf("the sweep %s was begun by one psbench alone, so it cannot be shared: go on as it was begun, or give another folder", quote.Word(dir))
+	return fmt.Errorf("the sweep %s was begun by one psbench alone, so it cannot be shared: go on as it was begun, or give another folder",
+		quote.Word(dir))
 }
 
 // alone is the place of who has the lock.

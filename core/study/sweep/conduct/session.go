@@ -97,7 +97,8 @@ func (s *session) run(ctx context.Context) error {
 // failed is the error of a sweep that has come to its end, if runs of it failed.
 func (s *session) failed() error {
 	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
-		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed, screen.Count(len(s.account), "run"), quote.Word(s.dir))}
+		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed,
+			screen.Count(len(s.account), "run"), quote.Word(s.dir))}
 	}
 	return nil
 }
@@ -128,7 +129,8 @@ func (s *session) budgeted(ctx context.Context, from time.Time) (context.Context
 	if budget <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithDeadlineCause(ctx, from.Add(budget-s.spent), budgetError{fmt.Errorf("its budget of %v is used up", budget)})
+	return context.WithDeadlineCause(ctx, from.Add(budget-s.spent),
+		budgetError{fmt.Errorf("its budget of %v is used up", budget)})
 }
 
 // mourn enters into the journal that a run which ran when its psbench was killed runs no more.
@@ -152,8 +154,10 @@ func (s *session) ended(err error) error {
 	if errors.As(err, new(budgetError)) {
 		goesOn = "the same command with a larger budget"
 	}
-	return EndedError{fmt.Errorf("the sweep %s has ended early: %w; of its %s %d are done and %d failed, and %s goes on with the others",
-		quote.Word(s.dir), err, screen.Count(len(s.account), "run"), counts[journal.Done], counts[journal.Failed], goesOn)}
+	return EndedError{fmt.Errorf(
+		"the sweep %s has ended early: %w; of its %s %d are done and %d failed, and %s goes on with the others",
+		quote.Word(s.dir), err, screen.Count(len(s.account), "run"), counts[journal.Done], counts[journal.Failed],
+		goesOn)}
 }
 
 // turn takes the run at a place of the account to its end, unless it has one. An error ends the
@@ -201,7 +205,8 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		if takes := s.account.expected(s.plan)(e.Cell); time.Until(deadline) < takes {
-			return budgetError{fmt.Errorf("its budget of %v has less left than the %v that the next run takes", s.plan.Budget.Time, takes.Round(time.Millisecond))}
+			return budgetError{fmt.Errorf("its budget of %v has less left than the %v that the next run takes",
+				s.plan.Budget.Time, takes.Round(time.Millisecond))}
 		}
 	}
 	if most := s.plan.Budget.Failures; most > 0 && s.failures >= most {
@@ -268,12 +273,14 @@ func (s *session) full(reason string) bool {
 // note enters a state into the journal, which is on the disk then, and into the account.
 func (s *session) note(e *Entry, state journal.State) error {
 	e.State = state
-	return s.journal.Append(journal.Event{Run: e.ID(), State: state, Folder: e.Folder, Seconds: e.Seconds, Reason: e.Reason})
+	return s.journal.Append(journal.Event{Run: e.ID(), State: state, Folder: e.Folder, Seconds: e.Seconds,
+		Reason: e.Reason})
 }
 
 func (s *session) tell(i int) {
 	e := s.account[i]
-	n := News{Entry: e, Cell: s.plan.Cells[e.Cell], Number: i + 1, Total: len(s.account), Counts: s.account.Counts(), Left: s.account.left(s.plan)}
+	n := News{Entry: e, Cell: s.plan.Cells[e.Cell], Number: i + 1, Total: len(s.account), Counts: s.account.Counts(),
+		Left: s.account.left(s.plan)}
 	if e.State == journal.Done {
 		if r, err := folder.Head(filepath.Join(s.dir, e.Folder)); err == nil {
 			n.SamplesPerSecond = r.Throughput.SamplesPerSecond

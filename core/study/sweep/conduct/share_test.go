@@ -86,7 +86,8 @@ func TestShare(t *testing.T) {
 	workTogether(t, p, dir, dir, dir)
 	once(t, dir, p)
 	states(t, dir)
-	if err := Run(t.Context(), dir, p, options()); err == nil || !strings.HasSuffix(err.Error(), "is shared by several psbenches: --share has this one work on it, too") {
+	if err := Run(t.Context(), dir, p, options()); err == nil ||
+		!strings.HasSuffix(err.Error(), "is shared by several psbenches: --share has this one work on it, too") {
 		t.Errorf("it said %v", err)
 	}
 	if s, err := StatusOf(dir); err != nil || len(s.Workers) != 0 || s.Account.Counts()[journal.Done] != p.Runs() {
@@ -96,7 +97,8 @@ func TestShare(t *testing.T) {
 	if err := Run(t.Context(), lonely, p, options()); err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), lonely, p, sharing()); err == nil || !strings.Contains(err.Error(), "was begun by one psbench alone, so it cannot be shared") {
+	if err := Run(t.Context(), lonely, p, sharing()); err == nil ||
+		!strings.Contains(err.Error(), "was begun by one psbench alone, so it cannot be shared") {
 		t.Errorf("it said %v", err)
 	}
 }
@@ -108,7 +110,8 @@ func TestShareFailures(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	o := sharing()
 	for range 2 {
-		if err := Run(t.Context(), dir, p, o); err == nil || !strings.HasPrefix(err.Error(), "2 of the 4 runs of the sweep ") {
+		if err := Run(t.Context(), dir, p, o); err == nil ||
+			!strings.HasPrefix(err.Error(), "2 of the 4 runs of the sweep ") {
 			t.Errorf("it said %v", err)
 		}
 		o.Retry = true

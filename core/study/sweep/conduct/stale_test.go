@@ -58,7 +58,8 @@ func (*node) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEmbedder
 }
 
 // Tmpfile implements fs.NodeTmpfiler.
-func (*node) Tmpfile(context.Context, uint32, uint32, *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (*node) Tmpfile(context.Context, uint32, uint32,
+	*fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	return nil, nil, 0, syscall.EOPNOTSUPP
 }
 

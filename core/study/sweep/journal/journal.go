@@ -56,7 +56,8 @@ func (e Event) Host() string {
 // merge puts events into their order.
 func merge(events []Event) {
 	slices.SortStableFunc(events, func(a, b Event) int {
-		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Writer, b.Writer), cmp.Compare(a.Sequence, b.Sequence))
+		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Writer, b.Writer),
+			cmp.Compare(a.Sequence, b.Sequence))
 	})
 }
 

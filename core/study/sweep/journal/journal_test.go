@@ -64,7 +64,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	for i, e := range events {
 		want := life[i]
-		want.Generation, want.Sequence, want.Time, want.Writer = 7, uint64(i+1), e.Time, strings.TrimSuffix(filepath.Base(name), extension)
+		want.Generation, want.Sequence, want.Time, want.Writer = 7, uint64(i+1), e.Time,
+			strings.TrimSuffix(filepath.Base(name), extension)
 		if d := cmp.Diff(want, e); d != "" || e.Time.IsZero() {
 			t.Errorf("event %d (-written +read):\n%s", i, d)
 		}
@@ -89,7 +90,8 @@ func TestOrderWithAClockThatJumps(t *testing.T) {
 	write(t, dir, 3, Options{Now: stands}, Event{Run: "c/0", State: Running})
 	write(t, dir, 4, Options{Now: stands}, Event{Run: "c/0", State: Done})
 	events, err := Read(dir)
-	if want := "a/0 running, a/0 failed, b/0 running, b/0 done, c/0 running, c/0 done"; err != nil || told(events) != want {
+	if want := "a/0 running, a/0 failed, b/0 running, b/0 done, c/0 running, c/0 done"; err != nil ||
+		told(events) != want {
 		t.Errorf("it read %s, %v, want %s", told(events), err, want)
 	}
 	if events[1].Time.After(events[0].Time) || Generation(events) != 4 {
@@ -114,7 +116,8 @@ func TestTornLines(t *testing.T) {
 		if err != nil || len(events) != want {
 			t.Fatalf("of %d bytes it read %d events, %v, want %d", n, len(events), err, want)
 		}
-		if events, err := parse(append(slices.Clone(whole[:n]), make([]byte, 512)...)); err != nil || len(events) > want {
+		if events, err := parse(append(slices.Clone(whole[:n]), make([]byte, 512)...)); err != nil ||
+			len(events) > want {
 			t.Fatalf("of %d bytes and zeros it read %d events, %v", n, len(events), err)
 		}
 	}
@@ -175,18 +178,23 @@ func TestErrors(t *testing.T) {
 		`line 1: its state is "lost" but must be one`: func([]string) []string {
 			return []string{signed(`{"generation":9,"sequence":1,"run":"a","state":"lost"}`)}
 		},
-		"line 1: it must have a run":       func([]string) []string { return []string{signed(`{"generation":9,"sequence":1,"state":"done"}`)} },
+		"line 1: it must have a run": func([]string) []string {
+			return []string{signed(`{"generation":9,"sequence":1,"state":"done"}`)}
+		},
 		"line 1: its event cannot be read": func([]string) []string { return []string{signed(`{"generation":"x"}`)} },
 	} {
-		dir := t.TempDir()
-		name, l := lines(t, dir)
-		if err := os.WriteFile(name, []byte(strings.Join(change(l), "")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Read(dir)
-		if err == nil || !strings.Contains(err.Error(), "the journal "+name+" is corrupted in "+want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("it said %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			dir := t.TempDir()
+			name, l := lines(t, dir)
+			if err := os.WriteFile(name, []byte(strings.Join(change(l), "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(dir)
+			if err == nil || !strings.Contains(err.Error(), "the journal "+name+" is corrupted in "+want) ||
+				strings.Contains(err.Error(), "\n") {
+				t.Errorf("it said %v, want %q", err, want)
+			}
+		})
 	}
 }
 
@@ -197,7 +205,8 @@ func TestAFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	w := &Writer{file: full, generation: 1, options: Options{Now: time.Now}}
-	if err = w.Append(life[0]); !errors.Is(err, unix.ENOSPC) || err.Error() != "the journal /dev/full cannot be written: no space left on device" {
+	if err = w.Append(life[0]); !errors.Is(err, unix.ENOSPC) ||
+		err.Error() != "the journal /dev/full cannot be written: no space left on device" {
 		t.Errorf("it said %v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -213,7 +222,8 @@ func TestNoPermission(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(filepath.Join(file, "journal"), 1, Options{}); err == nil || !strings.HasSuffix(err.Error(), "cannot be made: not a directory") {
+	if _, err := Create(filepath.Join(file, "journal"), 1, Options{}); err == nil ||
+		!strings.HasSuffix(err.Error(), "cannot be made: not a directory") {
 		t.Errorf("it said %v", err)
 	}
 	if _, err := Read(file); err == nil || !strings.HasSuffix(err.Error(), "cannot be read: not a directory") {
@@ -235,7 +245,8 @@ func TestMerge(t *testing.T) {
 			now := time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "clock"), 0)
 			var events []Event
 			for range rapid.IntRange(0, 5).Draw(t, "events") {
-				e := Event{Run: rapid.StringN(1, 8, -1).Draw(t, "run"), State: rapid.SampledFrom([]State{Waiting, Running, Done, Failed}).Draw(t, "state")}
+				e := Event{Run: rapid.StringN(1, 8, -1).Draw(t, "run"),
+					State: rapid.SampledFrom([]State{Waiting, Running, Done, Failed}).Draw(t, "state")}
 				events = append(events, e)
 			}
 			name := write(t, dir, uint64(g+1), Options{Now: func() time.Time { return now }}, events...)
@@ -263,7 +274,8 @@ func TestMerge(t *testing.T) {
 func TestSteps(t *testing.T) {
 	var points []string
 	write(t, t.TempDir(), 1, Options{Step: func(p string) { points = append(points, p) }}, life[0])
-	want := []string{"journal before create", "journal after create", "journal before write: running a/0", "journal before sync: running a/0", "journal after sync: running a/0"}
+	want := []string{"journal before create", "journal after create", "journal before write: running a/0",
+		"journal before sync: running a/0", "journal after sync: running a/0"}
 	if d := cmp.Diff(want, points); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

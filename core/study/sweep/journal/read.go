@@ -55,17 +55,22 @@ func parse(text []byte) ([]Event, error) {
 			break
 		}
 		if !ok {
-			return nil, fmt.Errorf("is corrupted in line %d: its checksum does not hold, though only a last line can be torn; restore the file, or remove it, after which the runs that are complete are kept all the same", i+1)
+			return nil,
+				fmt.Errorf("is corrupted in line %d: its checksum does not hold, though only a last line can be torn; restore the file, or remove it, after which the runs that are complete are kept all the same", i+1)
 		}
 		e, err := decode(event)
 		if err != nil {
 			return nil, fmt.Errorf("is corrupted in line %d: %w", i+1, err)
 		}
 		if want := uint64(i + 1); e.Sequence != want {
-			return nil, fmt.Errorf("is corrupted in line %d: it is event %d of its writer but must be event %d: lines are missing or moved", i+1, e.Sequence, want)
+			return nil,
+				fmt.Errorf("is corrupted in line %d: it is event %d of its writer but must be event %d: lines are missing or moved",
+					i+1, e.Sequence, want)
 		}
 		if i > 0 && e.Generation != events[0].Generation {
-			return nil, fmt.Errorf("is corrupted in line %d: it has generation %d but the lines before it have %d, and a writer has one", i+1, e.Generation, events[0].Generation)
+			return nil, fmt.Errorf(
+				"is corrupted in line %d: it has generation %d but the lines before it have %d, and a writer has one",
+				i+1, e.Generation, events[0].Generation)
 		}
 		events = append(events, e)
 	}

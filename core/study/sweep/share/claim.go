@@ -93,7 +93,8 @@ func (w *Worker) take(round, generation int) (*Claim, error) {
 		return nil, err
 	}
 	c := &Claim{
-		Round: round, dir: w.dir, generation: generation, beat: w.options.Beat, stop: make(chan struct{}), over: make(chan struct{}),
+		Round: round, dir: w.dir, generation: generation, beat: w.options.Beat, stop: make(chan struct{}),
+		over:   make(chan struct{}),
 		holder: Holder{Worker: w.name, Host: host, PID: os.Getpid(), Since: time.Now().UTC()},
 	}
 	path := pathOf(w.dir, round, generation)

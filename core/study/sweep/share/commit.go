@@ -70,7 +70,8 @@ func (w *Worker) Adopt(run string) (bool, error) {
 
 // commitOf is the n-th file that commits a result of a run; there are several where results were removed.
 func (w *Worker) commitOf(run string, n int) string {
-	return filepath.Join(w.dir, commitsName, fmt.Sprintf("%s.%d", strings.ReplaceAll(strings.TrimPrefix(run, "runs/"), "/", "."), n))
+	return filepath.Join(w.dir, commitsName,
+		fmt.Sprintf("%s.%d", strings.ReplaceAll(strings.TrimPrefix(run, "runs/"), "/", "."), n))
 }
 
 // settled says that the result which a commit names is in its place, where it is moved if that was not
@@ -107,7 +108,8 @@ func (w *Worker) move(from, to string) (moved bool, err error) {
 	case errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY), errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	}
-	return false, fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(source), quote.Word(target), draft.Cause(err))
+	return false, fmt.Errorf("the run folder %s cannot be moved to %s: %w", quote.Word(source), quote.Word(target),
+		draft.Cause(err))
 }
 
 // Show puts what is left of a run that failed where the sweep shows it, unless something is there.

@@ -85,7 +85,8 @@ func Join(dir, identity string, o Options) (*Worker, error) {
 	}
 	for _, name := range []string{claimsName, commitsName, workName} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil && !errors.Is(err, fs.ErrExist) { // #nosec G301 -- as the user's umask has it
-			return nil, fmt.Errorf("the folder %s cannot be made in the sweep %s: %w", name, quote.Word(dir), draft.Cause(err))
+			return nil, fmt.Errorf("the folder %s cannot be made in the sweep %s: %w", name, quote.Word(dir),
+				draft.Cause(err))
 		}
 	}
 	w := &Worker{dir: dir, options: o, seen: map[string]sighting{}}
@@ -103,7 +104,9 @@ func Join(dir, identity string, o Options) (*Worker, error) {
 func sit(dir, identity string) (io.Closer, error) {
 	l, err := net.Listen("unix", "@psbench-sweep-"+identity)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("another psbench of this host works on the sweep %s already, and their runs would disturb each other: start one on each host", quote.Word(dir))
+		return nil,
+			fmt.Errorf("another psbench of this host works on the sweep %s already, and their runs would disturb each other: start one on each host",
+				quote.Word(dir))
 	}
 	return l, err
 }
@@ -150,7 +153,9 @@ func mark(dir, identity string, patience time.Duration) error {
 	case err != nil:
 		return fmt.Errorf("%s cannot be read: %w", quote.Word(path), draft.Cause(err))
 	case m.Identity != identity:
-		return fmt.Errorf("the sweep %s is shared by those of identity %.12s, and this one is %.12s: give it another folder", quote.Word(dir), m.Identity, identity)
+		return fmt.Errorf(
+			"the sweep %s is shared by those of identity %.12s, and this one is %.12s: give it another folder",
+			quote.Word(dir), m.Identity, identity)
 	}
 	return nil
 }

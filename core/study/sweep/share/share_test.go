@@ -90,7 +90,8 @@ func TestClaimsExpire(t *testing.T) {
 	<-first.over
 	first.stop = make(chan struct{})
 	var second *Claim
-	for late := time.Now().Add(30 * time.Second); second == nil && time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+	for late := time.Now().Add(30 * time.Second); second == nil &&
+		time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
 		second = claim(t, b, 0)
 	}
 	if second == nil || !first.Lost() || second.Lost() {
@@ -228,23 +229,28 @@ func TestResultsBetweenCommitAndMove(t *testing.T) {
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	w := workerOf(t, dir, time.Hour)
-	if _, err := Join(dir, "another", Options{}); err == nil || !strings.Contains(err.Error(), "is shared by those of identity identity, and this one is another") {
+	if _, err := Join(dir, "another", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "is shared by those of identity identity, and this one is another") {
 		t.Errorf("it said %v", err)
 	}
 	for name, text := range map[string]string{"cell.0.1": "{", "cell.1.1": `{"folder": "../elsewhere"}`} {
-		path := filepath.Join(dir, commitsName, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		run := "runs/" + strings.ReplaceAll(strings.TrimSuffix(name, ".1"), ".", "/")
-		if _, err := w.Adopt(run); err == nil || !strings.HasPrefix(err.Error(), "the commit "+path+" cannot be read: ") {
-			t.Errorf("of %s it said %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, commitsName, name)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run := "runs/" + strings.ReplaceAll(strings.TrimSuffix(name, ".1"), ".", "/")
+			if _, err := w.Adopt(run); err == nil ||
+				!strings.HasPrefix(err.Error(), "the commit "+path+" cannot be read: ") {
+				t.Errorf("of %s it said %v", name, err)
+			}
+		})
 	}
 	if err := os.WriteFile(filepath.Join(dir, markName), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Join(dir, "identity", Options{}); err == nil || !strings.Contains(err.Error(), markName+" cannot be read") {
+	if _, err := Join(dir, "identity", Options{}); err == nil ||
+		!strings.Contains(err.Error(), markName+" cannot be read") {
 		t.Errorf("it said %v", err)
 	}
 	if _, err := Join(filepath.Join(dir, "nowhere"), "identity", Options{}); err == nil {
@@ -259,7 +265,8 @@ func TestOneOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Join(dir, "of one host", Options{}); err == nil || !strings.Contains(err.Error(), "another psbench of this host works on the sweep") {
+	if _, err := Join(dir, "of one host", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "another psbench of this host works on the sweep") {
 		t.Errorf("it said %v", err)
 	}
 	if err := w.Close(); err != nil {

@@ -77,7 +77,8 @@ func Alone(t *testing.T, test func(t *testing.T), variables ...string) {
 		test(t)
 		return
 	}
-	if err := again([]string{"-test.run=^" + t.Name() + "$"}, slices.Concat(strict, variables, []string{child + "=" + t.Name(), streams + "=latest"})...); err != nil {
+	if err := again([]string{"-test.run=^" + t.Name() + "$"},
+		slices.Concat(strict, variables, []string{child + "=" + t.Name(), streams + "=latest"})...); err != nil {
 		t.Errorf("with %v: %v", variables, err)
 	}
 }
@@ -104,7 +105,8 @@ func Must(t testing.TB, err error) {
 func Shared(t testing.TB, n int) []float32 {
 	t.Helper()
 	page := os.Getpagesize()
-	memory, err := unix.Mmap(-1, 0, max(1, (4*n+page-1)/page)*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANON)
+	memory, err := unix.Mmap(-1, 0, max(1, (4*n+page-1)/page)*page, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED|unix.MAP_ANON)
 	Must(t, err)
 	t.Cleanup(func() { Must(t, unix.Munmap(memory)) })
 	return tensor.ViewOf[float32](memory, n)

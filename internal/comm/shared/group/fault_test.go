@@ -55,7 +55,8 @@ func TestSharedGroupNoticesADeadMember(t *testing.T) {
 		f := groups[0].AllReduce(2, groups[0].bucket(0, false))
 		groups[1].hangUp()
 		// A third member may have noticed first, and hung up as well.
-		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" && (size == 2 || peer.Peer != "trainer2") {
+		if err := f.Wait(); !errors.As(err, &peer) ||
+			peer.Peer != "trainer1" && (size == 2 || peer.Peer != "trainer2") {
 			t.Errorf("a member of %d that died gave %v", size, err)
 		}
 	}
@@ -104,28 +105,36 @@ func TestSharedGroupRefusesLies(t *testing.T) {
 		kind int32
 		lie  func(line *layout.StepLine, rows []int32)
 	}{
-		"a sparse gradient of 5 rows":                     {stepAllReduce, func(line *layout.StepLine, _ []int32) { line.Rows = 5 }},
-		"a sparse gradient of -1 rows":                    {stepBroadcast, func(line *layout.StepLine, _ []int32) { line.Rows = -1 }},
-		"place 7, which does not exist":                   {stepAllReduce, func(line *layout.StepLine, _ []int32) { line.Place = 7 }},
-		"bucket 0 has row 10 at place 0, which is beyond": {stepAllReduce, func(_ *layout.StepLine, rows []int32) { rows[0] = 10 }},
-		"bucket 0 has row -3 at place 0":                  {stepBroadcast, func(_ *layout.StepLine, rows []int32) { rows[0] = -3 }},
-		"runs an all-reduce of batch 9, bucket 0":         {stepAllReduce, func(line *layout.StepLine, _ []int32) { line.Batch = 9 }},
+		"a sparse gradient of 5 rows": {stepAllReduce,
+			func(line *layout.StepLine, _ []int32) { line.Rows = 5 }},
+		"a sparse gradient of -1 rows": {stepBroadcast,
+			func(line *layout.StepLine, _ []int32) { line.Rows = -1 }},
+		"place 7, which does not exist": {stepAllReduce,
+			func(line *layout.StepLine, _ []int32) { line.Place = 7 }},
+		"bucket 0 has row 10 at place 0, which is beyond": {stepAllReduce,
+			func(_ *layout.StepLine, rows []int32) { rows[0] = 10 }},
+		"bucket 0 has row -3 at place 0": {stepBroadcast,
+			func(_ *layout.StepLine, rows []int32) { rows[0] = -3 }},
+		"runs an all-reduce of batch 9, bucket 0": {stepAllReduce,
+			func(line *layout.StepLine, _ []int32) { line.Batch = 9 }},
 	} {
-		groups := newGroups(t, 2, linktest.Patience, linktest.Same(commtest.SparseSpec(0, 10, 2, 4)))
-		liar, line := groups[0], groups[0].own.line(0)
-		line.Kind, line.Rows = c.kind, 1
-		c.lie(line, liar.bucket(0, false).Shown)
-		line.Posted.Store(1)
-		liar.own.begun.Store(1)
-		liar.ring()
-		b := groups[1].bucket(0, false)
-		operation := groups[1].AllReduce
-		if c.kind == stepBroadcast {
-			operation = func(batch int64, b *tensor.Bucket) *comm.Future { return groups[1].Broadcast(batch, b, 0) }
-		}
-		err := operation(0, b).Wait()
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
-			t.Errorf("%q: the operation ended with %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			groups := newGroups(t, 2, linktest.Patience, linktest.Same(commtest.SparseSpec(0, 10, 2, 4)))
+			liar, line := groups[0], groups[0].own.line(0)
+			line.Kind, line.Rows = c.kind, 1
+			c.lie(line, liar.bucket(0, false).Shown)
+			line.Posted.Store(1)
+			liar.own.begun.Store(1)
+			liar.ring()
+			b := groups[1].bucket(0, false)
+			operation := groups[1].AllReduce
+			if c.kind == stepBroadcast {
+				operation = func(batch int64, b *tensor.Bucket) *comm.Future { return groups[1].Broadcast(batch, b, 0) }
+			}
+			err := operation(0, b).Wait()
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
+				t.Errorf("%q: the operation ended with %v", want, err)
+			}
+		})
 	}
 }

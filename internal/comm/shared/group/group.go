@@ -86,8 +86,9 @@ const (
 
 // stepNames are what errors call them.
 var stepNames = [...]string{
-	stepAllReduce: "an all-reduce", stepAverage: "an average", stepBroadcast: "a broadcast", stepReduceScatter: "a reduce-scatter",
-	stepAllGather: "an all-gather", stepAllToAll: "an all-to-all", stepBarrier: "a barrier",
+	stepAllReduce: "an all-reduce", stepAverage: "an average", stepBroadcast: "a broadcast",
+	stepReduceScatter: "a reduce-scatter",
+	stepAllGather:     "an all-gather", stepAllToAll: "an all-to-all", stepBarrier: "a barrier",
 }
 
 // New joins a group whose members, all of one host, work in each other's memory. Values stay on the device, if there
@@ -109,7 +110,8 @@ func newGroup(members wire.Links, position int, store *comm.Store, device comm.D
 
 // newGroupOf joins a group of which members are those of this host. The summer, if there is one, is
 // the group's from now on, also after an error. Values stay on the device, if there is one and all share it.
-func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Summer, device comm.Device) (*group, error) {
+func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Summer,
+	device comm.Device) (*group, error) {
 	conns, specs := members.Conns, store.Specs()
 	g := &group{
 		position: at.Place, conns: conns, members: make([]*member, len(conns)), parts: make([][]float32, len(conns)),
@@ -184,7 +186,8 @@ func (g *group) Average(batch int64, b *tensor.Bucket) *comm.Future {
 // Broadcast implements Group; errors are those of AllReduce.
 func (g *group) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
 	if root < 0 || root >= g.Size() {
-		return comm.Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root, g.Size()))
+		return comm.Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root,
+			g.Size()))
 	}
 	return g.start(stepBroadcast, batch, b, root)
 }

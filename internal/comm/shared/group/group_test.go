@@ -28,7 +28,8 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 }
 
 // newGroupsOn has members whose buckets may be left on a device, to which on moves a store.
-func newGroupsOn(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec, on func(member int, s *comm.Store) comm.Device) []*group {
+func newGroupsOn(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec,
+	on func(member int, s *comm.Store) comm.Device) []*group {
 	t.Helper()
 	conns := make([][]*wire.Conn, size)
 	for i := range conns {
@@ -45,7 +46,8 @@ func newGroupsOn(t commtest.TB, size int, timeout time.Duration, specs func(memb
 		joined.Go(func() {
 			store, err := layout.NewStore(linktest.Name(i)+" buckets", specs(i), true)
 			if err == nil {
-				groups[i], err = newGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, i, store, on(i, store))
+				groups[i], err = newGroup(wire.Links{Self: linktest.Name(i), Conns: conns[i], Timeout: timeout}, i,
+					store, on(i, store))
 			}
 			errs[i] = err
 		})
@@ -90,7 +92,8 @@ func TestSharedGroupSums(t *testing.T) {
 func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
-		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")), commtest.SparseSpec(1, 50, 3, 50)}
+		specs := []tensor.BucketSpec{commtest.DenseSpec(0, rapid.IntRange(0, 9000).Draw(t, "many")),
+			commtest.SparseSpec(1, 50, 3, 50)}
 		groups := newGroups(t, size, linktest.Patience, linktest.Same(specs...))
 		linktest.RequireBroadcasts(t, groups, specs, 1, filled(t, groups))
 	})

@@ -59,28 +59,30 @@ func (g *group) settle(specs []tensor.BucketSpec) error {
 		}
 	}
 	own := ""
-	err := g.swapOffers(len(specs), g.lent.Device.Offer(), func() string { return "" }, func(i int, offer []byte, _ string) {
-		values, err := g.lent.Device.Import(i, offer)
-		if err == nil && g.lent.Spans != nil {
-			values = g.ownValues() // stand for the peer's, of which nobody here reads any
-		}
-		if err == nil && len(values) != len(specs) {
-			err = fmt.Errorf("%d buckets are offered, of %d", len(values), len(specs))
-		}
-		if err != nil {
-			own = fmt.Sprintf("%s and %s: %v", g.Self, g.members[i].name, err)
-			return
-		}
-		m := g.members[i]
-		for k, spec := range specs {
-			m.lent = append(m.lent, tensor.BucketIn(values[k], m.stores[0].Buckets[k].Shown, spec))
-		}
-	})
+	err := g.swapOffers(len(specs), g.lent.Device.Offer(), func() string { return "" },
+		func(i int, offer []byte, _ string) {
+			values, err := g.lent.Device.Import(i, offer)
+			if err == nil && g.lent.Spans != nil {
+				values = g.ownValues() // stand for the peer's, of which nobody here reads any
+			}
+			if err == nil && len(values) != len(specs) {
+				err = fmt.Errorf("%d buckets are offered, of %d", len(values), len(specs))
+			}
+			if err != nil {
+				own = fmt.Sprintf("%s and %s: %v", g.Self, g.members[i].name, err)
+				return
+			}
+			m := g.members[i]
+			for k, spec := range specs {
+				m.lent = append(m.lent, tensor.BucketIn(values[k], m.stores[0].Buckets[k].Shown, spec))
+			}
+		})
 	if err != nil {
 		return err
 	}
 	verdicts := make([]string, len(g.members))
-	err = g.swapOffers(len(specs), nil, func() string { return own }, func(i int, _ []byte, why string) { verdicts[i] = why })
+	err = g.swapOffers(len(specs), nil, func() string { return own },
+		func(i int, _ []byte, why string) { verdicts[i] = why })
 	if err != nil {
 		return err
 	}
@@ -104,7 +106,8 @@ func (g *group) ownValues() (values [][]float32) {
 
 // swapOffers sends an offer, or why there is none, to each of the others and takes theirs, in the order
 // of exchange.
-func (g *group) swapOffers(buckets int, offer []byte, why func() string, take func(i int, offer []byte, why string)) error {
+func (g *group) swapOffers(buckets int, offer []byte, why func() string, take func(i int, offer []byte,
+	why string)) error {
 	for i, conn := range g.conns {
 		if i == g.position {
 			continue
@@ -122,7 +125,8 @@ func (g *group) swapOffers(buckets int, offer []byte, why func() string, take fu
 	return nil
 }
 
-func (g *group) swapOffer(i int, conn *wire.Conn, buckets int, offer []byte, why string, take func(i int, offer []byte, why string)) error {
+func (g *group) swapOffer(i int, conn *wire.Conn, buckets int, offer []byte, why string, take func(i int, offer []byte,
+	why string)) error {
 	if g.position < i {
 		if err := lent.SendOffer(conn, offer, why); err != nil {
 			return err

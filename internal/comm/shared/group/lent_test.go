@@ -35,7 +35,9 @@ func TestGroupsOfLentBuckets(t *testing.T) {
 		}
 	}
 	err := groups[0].Broadcast(3, lent(groups[0])[1], 0).Wait()
-	if want := "trainer0, batch 3, bucket 1: a broadcast cannot be carried out in the memory of a device: only sums can"; err == nil || err.Error() != want {
+	if want :=
+		"trainer0, batch 3, bucket 1: a broadcast cannot be carried out in the memory of a device: only sums can"; err == nil ||
+		err.Error() != want {
 		t.Errorf("a broadcast gives %v, want %s", err, want)
 	}
 }
@@ -62,7 +64,8 @@ func TestGroupsAgreeOnTheirMemory(t *testing.T) {
 	first := groups[0].Average(0, groups[0].own.stores[0].Lent[1])
 	second := groups[1].Average(0, groups[1].own.stores[0].Buckets[1])
 	err := errors.Join(first.Wait(), second.Wait())
-	if want := "have bucket 1 in different memory, of which one is a device's: all must leave it there, or none"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "have bucket 1 in different memory, of which one is a device's: all must leave it there, or none"; err ==
+		nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it gives %v, want %s", err, want)
 	}
 }
@@ -92,9 +95,11 @@ func TestGroupsThatDoNotShare(t *testing.T) {
 		}, "trainer1 and trainer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), c.on(sharedtest.CardElsewhere()))
+			groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...),
+				c.on(sharedtest.CardElsewhere()))
 			for i, g := range groups {
-				if got := g.Staged(0); !strings.HasPrefix(got, c.want) && (i != 1 || got != "its own memory is not shared") {
+				if got := g.Staged(0); !strings.HasPrefix(got, c.want) &&
+					(i != 1 || got != "its own memory is not shared") {
 					t.Errorf("%s says %q, want %q", g.Self, got, c.want)
 				}
 			}

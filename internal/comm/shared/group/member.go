@@ -151,7 +151,8 @@ func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []
 		return err
 	}
 	m.control = all[0]
-	m.stores[layout.InStore], m.stores[layout.InCopies] = layout.ViewStore(all[1], specs), layout.ViewStore(all[2], specs)
+	m.stores[layout.InStore], m.stores[layout.InCopies] = layout.ViewStore(all[1], specs), layout.ViewStore(all[2],
+		specs)
 	if err := m.lay(plan); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.Self, m.name, err)
 	}

@@ -2,6 +2,7 @@ package group
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -138,18 +139,21 @@ func TestSharedSumThroughSlotsNoticesADeadMember(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, g.driving.Unlock)
 		},
 	} {
-		for size := 2; size <= 3; size++ {
-			groups := newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 1<<20)))
-			f := groups[0].AllReduce(0, groups[0].bucket(0, true))
-			if size == 3 {
-				_ = groups[2].AllReduce(0, groups[2].bucket(0, true))
+		t.Run(phase, func(t *testing.T) {
+			for size := 2; size <= 3; size++ {
+				groups := newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 1<<20)))
+				f := groups[0].AllReduce(0, groups[0].bucket(0, true))
+				if size == 3 {
+					_ = groups[2].AllReduce(0, groups[2].bucket(0, true))
+				}
+				die(groups[1])
+				var peer *comm.PeerError
+				if err := f.Wait(); !errors.As(err, &peer) ||
+					peer.Peer != "trainer1" && (size == 2 || peer.Peer != "trainer2") {
+					t.Errorf("a member of %d that died %s gave %v", size, phase, err)
+				}
 			}
-			die(groups[1])
-			var peer *comm.PeerError
-			if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "trainer1" && (size == 2 || peer.Peer != "trainer2") {
-				t.Errorf("a member of %d that died %s gave %v", size, phase, err)
-			}
-		}
+		})
 	}
 }
 
@@ -157,28 +161,30 @@ func TestSharedSumThroughSlotsNoticesADeadMember(t *testing.T) {
 // sum at once.
 func TestSharedSumThroughSlotsEndsInTime(t *testing.T) {
 	for _, closes := range []bool{false, true} {
-		groups := newGroups(t, 2, 400*time.Millisecond, linktest.Same(commtest.DenseSpec(0, 1<<20)))
-		slow := groups[1]
-		slow.driving.Lock()
-		_ = slow.AllReduce(0, slow.bucket(0, true))
-		slow.showChunk(slow.bucket(0, true).Gradient.Values, 0)
-		f := groups[0].AllReduce(0, groups[0].bucket(0, true))
-		if closes {
-			slow.driving.Unlock()
-			commtest.Must(t, slow.Close())
-		}
-		err := f.Wait()
-		var wait *comm.WaitError
-		var peer *comm.PeerError
-		switch {
-		case closes && err != nil && (!errors.As(err, &peer) || peer.Peer != "trainer1"): // or it was over before
-			t.Errorf("a member that closed gave %v", err)
-		case !closes && (!errors.As(err, &wait) || len(wait.For) != 1 || wait.For[0] != "trainer1"):
-			t.Errorf("a member that fills no slot gave %v", err)
-		}
-		if !closes {
-			slow.driving.Unlock()
-		}
+		t.Run(fmt.Sprint(closes), func(t *testing.T) {
+			groups := newGroups(t, 2, 400*time.Millisecond, linktest.Same(commtest.DenseSpec(0, 1<<20)))
+			slow := groups[1]
+			slow.driving.Lock()
+			_ = slow.AllReduce(0, slow.bucket(0, true))
+			slow.showChunk(slow.bucket(0, true).Gradient.Values, 0)
+			f := groups[0].AllReduce(0, groups[0].bucket(0, true))
+			if closes {
+				slow.driving.Unlock()
+				commtest.Must(t, slow.Close())
+			}
+			err := f.Wait()
+			var wait *comm.WaitError
+			var peer *comm.PeerError
+			switch {
+			case closes && err != nil && (!errors.As(err, &peer) || peer.Peer != "trainer1"): // or it was over before
+				t.Errorf("a member that closed gave %v", err)
+			case !closes && (!errors.As(err, &wait) || len(wait.For) != 1 || wait.For[0] != "trainer1"):
+				t.Errorf("a member that fills no slot gave %v", err)
+			}
+			if !closes {
+				slow.driving.Unlock()
+			}
+		})
 	}
 }
 
@@ -189,8 +195,10 @@ func TestSharedSumThroughSlotsRefusesLies(t *testing.T) {
 		kind int32
 		spec tensor.BucketSpec
 	}{
-		"posted an all-reduce of bucket 0 to trainer1 from its own memory, which only dense sums":   {stepAllReduce, few},
-		"posted a broadcast of bucket 0 to trainer1 from its own memory, which only dense sums can": {stepBroadcast, many},
+		"posted an all-reduce of bucket 0 to trainer1 from its own memory, which only dense sums": {stepAllReduce,
+			few},
+		"posted a broadcast of bucket 0 to trainer1 from its own memory, which only dense sums can": {stepBroadcast,
+			many},
 	} {
 		groups := newGroups(t, 2, linktest.Patience, linktest.Same(c.spec))
 		liar, line := groups[0], groups[0].own.line(0)
@@ -227,7 +235,8 @@ func TestSharedSlotsOfALiar(t *testing.T) {
 			}
 		})
 		for batch := range int64(50) {
-			first, second := groups[0].AllReduce(batch, groups[0].bucket(0, true)), groups[1].AllReduce(batch, groups[1].bucket(0, true))
+			first, second := groups[0].AllReduce(batch, groups[0].bucket(0, true)), groups[1].AllReduce(batch,
+				groups[1].bucket(0, true))
 			if first.Wait() != nil || second.Wait() != nil {
 				break
 			}

@@ -173,12 +173,13 @@ func TestGroupsAcrossDevicesAreAborted(t *testing.T) {
 // One member that lends nothing has all stage their buckets, and nothing spans them.
 func TestGroupsAcrossDevicesThatStage(t *testing.T) {
 	b := newBridge()
-	groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), func(i int, s *comm.Store) comm.Device {
-		if i == 1 {
-			return nil
-		}
-		return b.move(i, s)
-	})
+	groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...),
+		func(i int, s *comm.Store) comm.Device {
+			if i == 1 {
+				return nil
+			}
+			return b.move(i, s)
+		})
 	var futures []*comm.Future
 	for i, g := range groups {
 		want := "trainer1 does not share its memory of a device"
@@ -203,7 +204,8 @@ func TestGroupsThatNothingSpans(t *testing.T) {
 	g := &group{}
 	g.Self = "trainer0"
 	broken := bridged{&sharedtest.Card{Apart: errors.New("it is broken")}, newBridge()}
-	if err := g.join(broken, sharedtest.LentSpecs, nil); err == nil || err.Error() != "trainer0 cannot join its group: it is broken" {
+	if err := g.join(broken, sharedtest.LentSpecs, nil); err == nil ||
+		err.Error() != "trainer0 cannot join its group: it is broken" {
 		t.Errorf("it gives %v", err)
 	}
 	if g.Library() != "" {

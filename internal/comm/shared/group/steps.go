@@ -255,15 +255,18 @@ func (g *group) agree(s *step) error {
 func (g *group) checkPlace(s *step, m *member) error {
 	switch {
 	case (m.place == layout.OnDevice) != (s.Place == layout.OnDevice):
-		return fmt.Errorf("%s and %s have bucket %d in different memory, of which one is a device's: all must leave it there, or none", g.Self, m.name, s.op.Spec.Index)
+		return fmt.Errorf("%s and %s have bucket %d in different memory, of which one is a device's: all must leave it there, or none",
+			g.Self, m.name, s.op.Spec.Index)
 	case m.place == layout.OnDevice:
 		return nil
 	case m.place == layout.InStore, m.place == layout.InCopies, m == g.own:
 		return nil
 	case m.place != layout.InProcess:
-		return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, s.op.Spec.Index, g.Self, m.place)
+		return fmt.Errorf("%s posted bucket %d to %s from place %d, which does not exist", m.name, s.op.Spec.Index,
+			g.Self, m.place)
 	case !s.goesThroughSlots():
-		return fmt.Errorf("%s posted %s of bucket %d to %s from its own memory, which only dense sums can come from", m.name, stepNames[s.kind], s.op.Spec.Index, g.Self)
+		return fmt.Errorf("%s posted %s of bucket %d to %s from its own memory, which only dense sums can come from",
+			m.name, stepNames[s.kind], s.op.Spec.Index, g.Self)
 	}
 	return nil
 }

@@ -78,7 +78,8 @@ func Slot(copies []float32, k, slots int) []float32 {
 
 // ReservePieces is Reserve of what pushes in pieces use of a bucket.
 func ReservePieces(owner string, spec *tensor.BucketSpec, slots int) error {
-	return shm.Reserve(fmt.Sprintf("the pieces of bucket %d of %s", spec.Index, owner), int64(4*slots*comm.PieceElements))
+	return shm.Reserve(fmt.Sprintf("the pieces of bucket %d of %s", spec.Index, owner),
+		int64(4*slots*comm.PieceElements))
 }
 
 // PushTerms are the terms in a trainer's control segment.

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"fmt"
 	"testing"
 	"unsafe"
 )
@@ -33,18 +34,22 @@ func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
 // A trainer takes of what it is offered no more than it knows.
 func TestSlotsAreAgreedOn(t *testing.T) {
 	for offered, want := range map[uint32]int{1: 2, 2: 2, 3: 3, 7: 7, 8: 8, 9: 8, 1 << 31: 8} {
-		got := SlotsOf(offered)
-		if got != want {
-			t.Errorf("of %d slots the trainer takes %d, want %d", offered, got, want)
-		}
-		if said, ok := SlotsSaid(uint32(got)); said != got || !ok { // #nosec G115 -- few
-			t.Errorf("a trainer that says %d has %d, %v", got, said, ok)
-		}
+		t.Run(fmt.Sprint(offered), func(t *testing.T) {
+			got := SlotsOf(offered)
+			if got != want {
+				t.Errorf("of %d slots the trainer takes %d, want %d", offered, got, want)
+			}
+			if said, ok := SlotsSaid(uint32(got)); said != got || !ok { // #nosec G115 -- few
+				t.Errorf("a trainer that says %d has %d, %v", got, said, ok)
+			}
+		})
 	}
 	for _, said := range []uint32{0, 1, 9, 1 << 31, ^uint32(0)} {
-		if _, ok := SlotsSaid(said); ok {
-			t.Errorf("there can be %d slots", said)
-		}
+		t.Run(fmt.Sprint(said), func(t *testing.T) {
+			if _, ok := SlotsSaid(said); ok {
+				t.Errorf("there can be %d slots", said)
+			}
+		})
 	}
 }
 

@@ -142,6 +142,7 @@ func ViewLookups(owner string, segment *shm.Segment, spec comm.LookupSpec) *comm
 	}
 	s := &comm.LookupStore{LookupSpec: spec, Owner: owner, Segment: segment}
 	s.Values, s.Gradients = tensor.ViewOf[float32](next(0), values), tensor.ViewOf[float32](next(1), values)
-	s.BagOffsets, s.BagIndices = tensor.ViewOf[int64](next(2), spec.Bags+1)[:1], tensor.ViewOf[int64](next(3), spec.Indices)[:0]
+	s.BagOffsets, s.BagIndices = tensor.ViewOf[int64](next(2), spec.Bags+1)[:1], tensor.ViewOf[int64](next(3),
+		spec.Indices)[:0]
 	return s
 }

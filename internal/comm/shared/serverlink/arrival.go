@@ -84,7 +84,8 @@ func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error)
 		case !early:
 			early, looks = true, len(t.slots)+1
 		case looks == 1:
-			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due", p.Conns[i].Peer(), a.Bucket, p.Self, a.line.Order, t.pushes)
+			return pushes, fmt.Errorf("%s pushed bucket %d to %s as number %d where number %d is due",
+				p.Conns[i].Peer(), a.Bucket, p.Self, a.line.Order, t.pushes)
 		}
 	}
 	return pushes, nil
@@ -105,7 +106,8 @@ func (p *port) another(i, k int) bool {
 func (a *arrival) validate(pushed uint32) error {
 	p, line := a.port, a.line
 	if pushed != a.seen+1 || a.state.Load() != answered {
-		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", a.from(), line.Batch, a.Bucket, p.Self, a.Batch)
+		return fmt.Errorf("%s pushed batch %d, bucket %d to %s before batch %d of that bucket was answered", a.from(),
+			line.Batch, a.Bucket, p.Self, a.Batch)
 	}
 	place, rows := line.Place, int(line.Rows)
 	a.Pieces = nil
@@ -114,18 +116,21 @@ func (a *arrival) validate(pushed uint32) error {
 		a.bucket = a.places[place]
 	case layout.OnDevice:
 		if a.bucket = a.lent; a.bucket == nil {
-			return fmt.Errorf("%s pushed bucket %d to %s from memory of a device, which %s has not imported", a.from(), a.Bucket, p.Self, p.Self)
+			return fmt.Errorf("%s pushed bucket %d to %s from memory of a device, which %s has not imported", a.from(),
+				a.Bucket, p.Self, p.Self)
 		}
 	case layout.InPieces:
 		if a.pieces == nil {
-			return fmt.Errorf("%s pushed bucket %d to %s in pieces, which %s does not take", a.from(), a.Bucket, p.Self, p.Self)
+			return fmt.Errorf("%s pushed bucket %d to %s in pieces, which %s does not take", a.from(), a.Bucket, p.Self,
+				p.Self)
 		}
 		if err := a.pieces.begin(); err != nil {
 			return err
 		}
 		a.bucket, a.Pieces = a.places[layout.InCopies], a.pieces
 	default:
-		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", a.from(), a.Bucket, p.Self, place)
+		return fmt.Errorf("%s pushed bucket %d to %s from place %d, which does not exist", a.from(), a.Bucket, p.Self,
+			place)
 	}
 	if a.spec.Sparse {
 		if err := a.bucket.TakeRows(rows); err != nil {
@@ -190,5 +195,6 @@ func (a *arrival) refused() error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket, a.from())
+	return fmt.Errorf("%s cannot answer batch %d, bucket %d of %s: the port is closed", p.Self, a.Batch, a.Bucket,
+		a.from())
 }

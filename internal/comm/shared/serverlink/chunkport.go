@@ -30,7 +30,8 @@ func newChunks(a *arrival) []*chunk {
 			c.places[place] = tensor.Gradient{Values: b.Gradient.Values[from:to:to]}
 		}
 		c.spec.Elements = to - from
-		c.Arrival = comm.Arrival{Bucket: a.Bucket, Trainer: a.Trainer, Chunk: k, Chunks: len(chunks), InPlace: true, Answer: c.answer}
+		c.Arrival = comm.Arrival{Bucket: a.Bucket, Trainer: a.Trainer, Chunk: k, Chunks: len(chunks), InPlace: true,
+			Answer: c.answer}
 		chunks[k] = c
 	}
 	return chunks
@@ -67,7 +68,8 @@ func (c *chunk) answer(g *tensor.Gradient) error {
 		return p.CannotAnswer(a.Trainer, err)
 	}
 	if !c.pending.CompareAndSwap(true, false) {
-		return fmt.Errorf("%s answered chunk %d of bucket %d to %s, which has no push of it in flight", p.Self, c.Chunk, c.Bucket, a.from())
+		return fmt.Errorf("%s answered chunk %d of bucket %d to %s, which has no push of it in flight", p.Self, c.Chunk,
+			c.Bucket, a.from())
 	}
 	if !g.SameValues(c.Gradient) {
 		if err := c.Gradient.CopyFrom(g); err != nil {

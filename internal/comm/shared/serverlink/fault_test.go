@@ -19,9 +19,11 @@ import (
 )
 
 func TestSharedLinkEndsInTime(t *testing.T) {
-	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 500*time.Millisecond, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, 500*time.Millisecond,
+		func(*comm.Arrival) error { return nil })
 	var wait *comm.WaitError
-	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) || wait.Error() != "trainer0 waited 0.5 s for the answer to batch 3, bucket 0 from server9" {
+	if err := h.links[0].PushPull(3, h.stores[0].Buckets[0]).Wait(); !errors.As(err, &wait) ||
+		wait.Error() != "trainer0 waited 0.5 s for the answer to batch 3, bucket 0 from server9" {
 		t.Errorf("a server that does not answer gave %v", err)
 	}
 }
@@ -47,7 +49,8 @@ func TestSharedLinkNoticesADeadServer(t *testing.T) {
 }
 
 func TestSharedPortNoticesADeadTrainer(t *testing.T) {
-	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
+		func(*comm.Arrival) error { return nil })
 	f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 	_ = h.links[1].client.conn.Close()
 	var peer *comm.PeerError
@@ -63,15 +66,38 @@ func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 func TestSharedPortRefusesLies(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 4)
 	for want, lie := range map[string]func(h *star, l *layout.PushLine){
-		"does not fit a capacity of 4 rows":                                                        func(_ *star, l *layout.PushLine) { l.Rows = 5 },
-		"a sparse gradient of -1 rows":                                                             func(_ *star, l *layout.PushLine) { l.Rows = -1 },
-		"place 7, which does not exist":                                                            func(_ *star, l *layout.PushLine) { l.Place = 7 },
-		"row 0 at place 1, which is not above row 0 before it":                                     func(_ *star, l *layout.PushLine) { l.Rows = 2 },
-		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *star, l *layout.PushLine) { l.Rows = 1; h.stores[0].Buckets[0].Shown[0] = 10 },
-		"before batch 0 of that bucket was answ":                                                   func(_ *star, l *layout.PushLine) { l.Pushed.Add(4) },
-		"as number 3 where number 0 is due":                                                        func(_ *star, l *layout.PushLine) { l.Order = 3 },
+		"does not fit a capacity of 4 rows": func(_ *star,
+			l *layout.PushLine) {
+			l.Rows = 5
+		},
+		"a sparse gradient of -1 rows": func(_ *star,
+			l *layout.PushLine) {
+			l.Rows = -1
+		},
+		"place 7, which does not exist": func(_ *star,
+			l *layout.PushLine) {
+			l.Place = 7
+		},
+		"row 0 at place 1, which is not above row 0 before it": func(_ *star,
+			l *layout.PushLine) {
+			l.Rows = 2
+		},
+		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *star,
+			l *layout.PushLine) {
+			l.Rows = 1
+			h.stores[0].Buckets[0].Shown[0] = 10
+		},
+		"before batch 0 of that bucket was answ": func(_ *star,
+			l *layout.PushLine) {
+			l.Pushed.Add(4)
+		},
+		"as number 3 where number 0 is due": func(_ *star,
+			l *layout.PushLine) {
+			l.Order = 3
+		},
 	} {
-		h := newStar(t, 1, []tensor.BucketSpec{spec}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
+		h := newStar(t, 1, []tensor.BucketSpec{spec}, linktest.Patience,
+			func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
 		line := h.links[0].pushes[0].line
 		lie(h, line)
 		line.Pushed.Add(1)
@@ -89,7 +115,8 @@ func TestSharedStoresMustAgree(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	failed := make(chan error, 1)
 	go func() { _, err := newLink(near, store, linktest.Patience, nil); failed <- err }()
-	if _, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, false, false, nil); err == nil {
+	if _, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience},
+		[]tensor.BucketSpec{commtest.DenseSpec(0, 8)}, false, false, nil); err == nil {
 		t.Error("a port took a store of another size")
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "both must agree on the buckets") {
@@ -99,7 +126,8 @@ func TestSharedStoresMustAgree(t *testing.T) {
 
 // What is pending when an end is closed fails, and the other side is told.
 func TestSharedCloseWhilePending(t *testing.T) {
-	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(*comm.Arrival) error { return nil })
+	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
+		func(*comm.Arrival) error { return nil })
 	first, second := h.links[0].PushPull(0, h.stores[0].Buckets[0]), h.links[1].PushPull(0, h.stores[1].Buckets[0])
 	commtest.Must(t, h.links[0].Close())
 	if err := first.Wait(); !errors.Is(err, net.ErrClosed) {
@@ -128,7 +156,8 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		near, far := linktest.Link(t, wire.Unix, "trainer0", "server9")
 		failed := make(chan error, 1)
 		go func() {
-			_, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs, false, false, nil)
+			_, err := newPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience}, specs,
+				false, false, nil)
 			failed <- err
 		}()
 		var request wire.Header
@@ -142,7 +171,8 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		commtest.Must(t, shm.SendFDs(nc.(*net.UnixConn), make([]byte, 8), fd)) // the note is its size
 		commtest.Must(t, unix.Close(fd))
 		err = <-failed
-		if err == nil || !strings.Contains(err.Error(), "server9 refuses the segment from trainer0") || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), "server9 refuses the segment from trainer0") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("a segment of %d bytes with seals %#x gave %v", c.bytes, c.seals, err)
 		}
 	}
@@ -151,19 +181,27 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 // What a server writes as its answer is checked like a push.
 func TestSharedLinkRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(line *layout.PushLine, b *tensor.Bucket){
-		"does not fit a capacity of 4 rows":               func(line *layout.PushLine, _ *tensor.Bucket) { line.Rows = 5 },
-		"row 10 at place 0, which is beyond the last row": func(line *layout.PushLine, b *tensor.Bucket) { line.Rows, b.Shown[0] = 1, 10 },
+		"does not fit a capacity of 4 rows": func(line *layout.PushLine, _ *tensor.Bucket) {
+			line.Rows = 5
+		},
+		"row 10 at place 0, which is beyond the last row": func(line *layout.PushLine, b *tensor.Bucket) {
+			line.Rows, b.Shown[0] = 1, 10
+		},
 	} {
-		pushed := make(chan *comm.Arrival, 1)
-		h := newStar(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, linktest.Patience, func(a *comm.Arrival) error { pushed <- a; return nil })
-		f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
-		<-pushed
-		a := h.port.trainers[0].slots[0]
-		lie(a.line, a.bucket)
-		a.line.Answered.Store(a.seen)
-		a.bell.Ring()
-		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "server9 answered batch 0, bucket 0") || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: the push ended with %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			pushed := make(chan *comm.Arrival, 1)
+			h := newStar(t, 1, []tensor.BucketSpec{commtest.SparseSpec(0, 10, 2, 4)}, linktest.Patience,
+				func(a *comm.Arrival) error { pushed <- a; return nil })
+			f := h.links[0].PushPull(0, h.stores[0].Buckets[0])
+			<-pushed
+			a := h.port.trainers[0].slots[0]
+			lie(a.line, a.bucket)
+			a.line.Answered.Store(a.seen)
+			a.bell.Ring()
+			if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "server9 answered batch 0, bucket 0") ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%q: the push ended with %v", want, err)
+			}
+		})
 	}
 }

@@ -74,18 +74,23 @@ func TestBucketsThatAreNotLent(t *testing.T) {
 		on              func(int, *comm.Store) comm.Device
 		trainer, server string
 	}{
-		{"no server on a device", nil, (&sharedtest.Card{}).Move, "server9 takes no buckets of a device", "the server takes no buckets of a device"},
+		{"no server on a device", nil, (&sharedtest.Card{}).Move, "server9 takes no buckets of a device",
+			"the server takes no buckets of a device"},
 		{"no trainers on one", &sharedtest.Card{}, none, "its own memory is not shared", "it does not share its own"},
-		{"another device", &sharedtest.Card{Refuse: "they are apart"}, (&sharedtest.Card{}).Move, "trainer0 and server9: they are apart", "they are apart"},
-		{"an importing trainer that fails", sharedtest.CardElsewhere(), (&sharedtest.Card{Refuse: "no room"}).Move, "trainer0 and server9: no room", ""},
-		{"a server whose device is not shared", &sharedtest.Card{Apart: errors.New("it is broken")}, (&sharedtest.Card{}).Move, "trainer0 and server9: it is broken", "it is broken"},
+		{"another device", &sharedtest.Card{Refuse: "they are apart"}, (&sharedtest.Card{}).Move,
+			"trainer0 and server9: they are apart", "they are apart"},
+		{"an importing trainer that fails", sharedtest.CardElsewhere(), (&sharedtest.Card{Refuse: "no room"}).Move,
+			"trainer0 and server9: no room", ""},
+		{"a server whose device is not shared", &sharedtest.Card{Apart: errors.New("it is broken")},
+			(&sharedtest.Card{}).Move, "trainer0 and server9: it is broken", "it is broken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var device comm.Device
 			if c.at != nil {
 				device = c.at
 			}
-			h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, device, c.on, linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
+			h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, device, c.on,
+				linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
 			if got := h.links[0].Staged(0); got != c.trainer {
 				t.Errorf("the trainer says %q, want %q", got, c.trainer)
 			}
@@ -100,9 +105,11 @@ func TestBucketsThatAreNotLent(t *testing.T) {
 // An owner waits until those who have its buckets open have closed them, and says who does not.
 func TestOwnersWaitForTheReturn(t *testing.T) {
 	c := &sharedtest.Card{}
-	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, c, c.Move, linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
+	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, c, c.Move,
+		linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
 	err := h.links[0].Release(20 * time.Millisecond)
-	if want := "trainer0 waited 0.02 s for the end of their use of its buckets on the device from server9"; fmt.Sprint(err) != want {
+	if want := "trainer0 waited 0.02 s for the end of their use of its buckets on the device from server9"; fmt.Sprint(
+		err) != want {
 		t.Fatalf("it gives %v, want %s", err, want)
 	}
 	released := make(chan error, 1)
@@ -119,7 +126,8 @@ func TestOwnersWaitForTheReturn(t *testing.T) {
 // A peer that is gone returns nothing, and nobody waits for it.
 func TestNobodyWaitsForTheDead(t *testing.T) {
 	c := &sharedtest.Card{}
-	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, c, c.Move, linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
+	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, c, c.Move,
+		linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
 	h.port.Fail(errors.New("it dies"))
 	commtest.Must(t, h.links[0].Release(linktest.Patience))
 }
@@ -127,10 +135,12 @@ func TestNobodyWaitsForTheDead(t *testing.T) {
 // A push from a device that the server has not imported from is refused.
 func TestPushesFromElsewhere(t *testing.T) {
 	c := &sharedtest.Card{}
-	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, nil, c.Move, linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
+	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, nil, c.Move,
+		linktest.NewAverager(1, sharedtest.LentSpecs).Handle)
 	h.links[0].pushes[1].Lent = h.stores[0].Lent[1]
 	_ = h.links[0].PushPull(0, h.stores[0].Lent[1]).Wait()
-	if err := <-h.served; err == nil || err.Error() != "trainer0 pushed bucket 1 to server9 from memory of a device, which server9 has not imported" {
+	if err := <-h.served; err == nil ||
+		err.Error() != "trainer0 pushed bucket 1 to server9 from memory of a device, which server9 has not imported" {
 		t.Errorf("the server says %v", err)
 	}
 }

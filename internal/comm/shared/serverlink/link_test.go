@@ -26,18 +26,22 @@ type star struct {
 	served chan error
 }
 
-func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, handle func(*comm.Arrival) error) *star {
+func newStar(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration,
+	handle func(*comm.Arrival) error) *star {
 	t.Helper()
 	return newStarOf(t, trainers, specs, timeout, false, handle)
 }
 
-func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool, handle func(*comm.Arrival) error) *star {
+func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool,
+	handle func(*comm.Arrival) error) *star {
 	t.Helper()
-	return newStarOn(t, trainers, specs, timeout, inPieces, nil, func(int, *comm.Store) comm.Device { return nil }, handle)
+	return newStarOn(t, trainers, specs, timeout, inPieces, nil, func(int, *comm.Store) comm.Device { return nil },
+		handle)
 }
 
 // newStarOn has trainers whose buckets may be left on a device, to which on moves a store, and a server there.
-func newStarOn(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool, device comm.Device, on func(trainer int, s *comm.Store) comm.Device, handle func(*comm.Arrival) error) *star {
+func newStarOn(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool,
+	device comm.Device, on func(trainer int, s *comm.Store) comm.Device, handle func(*comm.Arrival) error) *star {
 	t.Helper()
 	h := &star{served: make(chan error, 1), links: make([]*link, trainers)}
 	near, far := make([]*wire.Conn, trainers), make([]*wire.Conn, trainers)
@@ -111,7 +115,8 @@ func TestSharedPushIsInPlace(t *testing.T) {
 // A future that nobody waits for ends when the server answered, not when somebody
 // looks, and does not hold up the bucket's next push.
 func TestSharedAnswerKeepsItsTime(t *testing.T) {
-	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
+		func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
 	for h.port.trainers[0].slots[0].line.Answered.Load() != 1 {
@@ -147,7 +152,8 @@ func TestSharedPushesKeepTheirOrder(t *testing.T) {
 	for n := range rounds {
 		var futures []*comm.Future
 		for k := range specs {
-			futures = append(futures, h.links[0].PushPull(int64(n*len(specs)+k), h.stores[0].Buckets[(k*(1+n%4)+n)%len(specs)]))
+			futures = append(futures,
+				h.links[0].PushPull(int64(n*len(specs)+k), h.stores[0].Buckets[(k*(1+n%4)+n)%len(specs)]))
 		}
 		for _, f := range futures {
 			commtest.Must(t, f.Wait())
@@ -167,10 +173,12 @@ func TestSharedPushesKeepTheirOrder(t *testing.T) {
 
 func TestSharedPushTwiceIsAnError(t *testing.T) {
 	held := make(chan *comm.Arrival, 1)
-	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience, func(a *comm.Arrival) error { held <- a; return nil })
+	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
+		func(a *comm.Arrival) error { held <- a; return nil })
 	b := h.stores[0].Buckets[0]
 	first := h.links[0].PushPull(0, b)
-	if err := h.links[0].PushPull(1, b).Wait(); err == nil || !strings.Contains(err.Error(), "while batch 0 of that bucket is in flight") {
+	if err := h.links[0].PushPull(1, b).Wait(); err == nil ||
+		!strings.Contains(err.Error(), "while batch 0 of that bucket is in flight") {
 		t.Errorf("a second push gave %v", err)
 	}
 	a := <-held

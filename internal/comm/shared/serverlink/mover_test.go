@@ -31,7 +31,8 @@ func TestSharedPiecesMoveByThemselves(t *testing.T) {
 			p := l.pushes[k]
 			for end := time.Now().Add(linktest.Patience); !p.answered(); time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
-					t.Fatalf("trainer %d, bucket %d: nobody waits, and %d of %d pieces are answered", i, k, p.pieces.line.Given.Load(), comm.PieceCount(large[k].Elements))
+					t.Fatalf("trainer %d, bucket %d: nobody waits, and %d of %d pieces are answered", i, k,
+						p.pieces.line.Given.Load(), comm.PieceCount(large[k].Elements))
 				}
 			}
 			if got := own[i][k].Gradient.Values[layout.PiecesFrom-1]; got != 2 {
@@ -76,13 +77,15 @@ func TestSharedPiecesMoveAfterAWaiterLeft(t *testing.T) {
 		return quick(a)
 	})
 	l := h.links[0]
-	first, second := l.PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true)), l.PushPull(0, sharedtest.BucketOf(h.stores[0], 1, true))
+	first, second := l.PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true)), l.PushPull(0,
+		sharedtest.BucketOf(h.stores[0], 1, true))
 	commtest.Must(t, first.Wait())
 	time.Sleep(20 * time.Millisecond) // the mover has seen that nothing is there to be moved
 	close(release)
 	for end := time.Now().Add(linktest.Patience); !l.pushes[1].answered(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("nobody moves it: %d of %d pieces are answered", l.pushes[1].pieces.line.Given.Load(), comm.PieceCount(large[1].Elements))
+			t.Fatalf("nobody moves it: %d of %d pieces are answered", l.pushes[1].pieces.line.Given.Load(),
+				comm.PieceCount(large[1].Elements))
 		}
 	}
 	commtest.Must(t, second.Wait())

@@ -23,7 +23,8 @@ type pieces struct {
 }
 
 func newPieces(a *arrival, line *layout.PieceLine) *pieces {
-	w := &pieces{arrival: a, line: line, copies: a.places[layout.InCopies].Gradient.Values, count: comm.PieceCount(a.spec.Elements)}
+	w := &pieces{arrival: a, line: line, copies: a.places[layout.InCopies].Gradient.Values,
+		count: comm.PieceCount(a.spec.Elements)}
 	w.ready = func() bool { return w.isThere() || a.port.Ended() || a.port.left[a.Trainer].Load() }
 	return w
 }
@@ -34,7 +35,8 @@ func (w *pieces) begin() error {
 	slots, ok := layout.SlotsSaid(said)
 	if !ok {
 		a, p := w.arrival, w.arrival.port
-		return fmt.Errorf("%s pushed bucket %d to %s through %d slots instead of %d to %d", a.from(), a.Bucket, p.Self, said, layout.FirstPieces, layout.PieceSlots)
+		return fmt.Errorf("%s pushed bucket %d to %s through %d slots instead of %d to %d", a.from(), a.Bucket, p.Self,
+			said, layout.FirstPieces, layout.PieceSlots)
 	}
 	w.given, w.slots = 0, slots
 	return nil
@@ -49,7 +51,8 @@ func (w *pieces) isThere() bool {
 func (w *pieces) Fetch() ([]float32, error) {
 	a, p := w.arrival, w.arrival.port
 	if w.given == w.count {
-		return nil, fmt.Errorf("%s has given all %d pieces of %s to %s", p.Self, w.count, op.Describe(a.Batch, a.Bucket), a.from())
+		return nil, fmt.Errorf("%s has given all %d pieces of %s to %s", p.Self, w.count,
+			op.Describe(a.Batch, a.Bucket), a.from())
 	}
 	inTime := p.bell.Wait(w.ready, time.Now().Add(p.Timeout))
 	switch {
@@ -60,7 +63,8 @@ func (w *pieces) Fetch() ([]float32, error) {
 	case inTime:
 		return nil, &comm.PeerError{Waiter: p.Self, Peer: a.from(), What: w.awaited(), Err: op.ErrLeft}
 	default:
-		return nil, &comm.WaitError{Waiter: p.Self, For: []string{a.from()}, What: w.awaited(), Seconds: p.Timeout.Seconds()}
+		return nil, &comm.WaitError{Waiter: p.Self, For: []string{a.from()}, What: w.awaited(),
+			Seconds: p.Timeout.Seconds()}
 	}
 }
 

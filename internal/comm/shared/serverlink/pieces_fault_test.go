@@ -2,6 +2,7 @@ package serverlink
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -30,7 +31,8 @@ func TestSharedPiecesEndInTheMiddle(t *testing.T) {
 			s := newSummer(1)
 			s.pause = 3 * time.Millisecond
 			h := newStarOf(t, 1, large[:2], linktest.Patience, true, s.handle)
-			own := []*tensor.Bucket{sharedtest.BucketOf(h.stores[0], 0, true), sharedtest.BucketOf(h.stores[0], 1, true)}
+			own := []*tensor.Bucket{sharedtest.BucketOf(h.stores[0], 0, true),
+				sharedtest.BucketOf(h.stores[0], 1, true)}
 			futures := []*comm.Future{h.links[0].PushPull(7, own[0]), h.links[0].PushPull(7, own[1])}
 			errs := make([]error, 2)
 			var waiting sync.WaitGroup
@@ -92,7 +94,8 @@ func TestSharedPortNamesTheTrainerThatLeavesItsPieces(t *testing.T) {
 	l.client.server.Ring()
 	commtest.Must(t, l.Close()) // nothing is pending as far as it knows
 	var peer *comm.PeerError
-	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer0" || !strings.Contains(err.Error(), "piece 0 of batch 0, bucket 0") {
+	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer0" ||
+		!strings.Contains(err.Error(), "piece 0 of batch 0, bucket 0") {
 		t.Errorf("serve gave %v", err)
 	}
 }
@@ -103,14 +106,17 @@ func TestSharedPortRefusesPieces(t *testing.T) {
 		inPieces bool
 		bucket   int
 	}{{false, 0}, {true, 2}, {true, 3}} {
-		h := newStarOf(t, 1, large, linktest.Patience, c.inPieces, quick)
-		line := h.links[0].pushes[c.bucket].line
-		line.Place = layout.InPieces
-		line.Pushed.Add(1)
-		h.links[0].client.server.Ring()
-		if err := <-h.served; err == nil || !strings.Contains(err.Error(), "in pieces, which server9 does not take") {
-			t.Errorf("bucket %d, taking pieces %v: serve gave %v", c.bucket, c.inPieces, err)
-		}
+		t.Run(fmt.Sprint(c.bucket), func(t *testing.T) {
+			h := newStarOf(t, 1, large, linktest.Patience, c.inPieces, quick)
+			line := h.links[0].pushes[c.bucket].line
+			line.Place = layout.InPieces
+			line.Pushed.Add(1)
+			h.links[0].client.server.Ring()
+			if err := <-h.served; err == nil ||
+				!strings.Contains(err.Error(), "in pieces, which server9 does not take") {
+				t.Errorf("bucket %d, taking pieces %v: serve gave %v", c.bucket, c.inPieces, err)
+			}
+		})
 	}
 }
 

@@ -35,7 +35,9 @@ func TestSharedPiecesSum(t *testing.T) {
 		trainers, buckets := rapid.IntRange(1, 4).Draw(t, "trainers"), rapid.IntRange(1, 4).Draw(t, "buckets")
 		var specs []tensor.BucketSpec
 		for k := range buckets {
-			elements := layout.PiecesFrom + rapid.SampledFrom([]int{-1, 0, 1, comm.PieceElements - 1, comm.PieceElements, 3*comm.PieceElements + 7}).Draw(t, "more")
+			elements := layout.PiecesFrom +
+				rapid.SampledFrom([]int{-1, 0, 1, comm.PieceElements - 1, comm.PieceElements,
+					3*comm.PieceElements + 7}).Draw(t, "more")
 			specs = append(specs, commtest.DenseSpec(k, elements))
 		}
 		h := newStarOf(t, trainers, specs, linktest.Patience, true, newSummer(trainers).handle)
@@ -50,7 +52,8 @@ func TestSharedPiecesSum(t *testing.T) {
 		for i := range trainers {
 			running.Go(func() {
 				for batch := range int64(2) {
-					errs[i] = errors.Join(errs[i], h.pushAll(i, trainers, batch, pushOrders[i], waitOrders[i], places[i]))
+					errs[i] = errors.Join(errs[i],
+						h.pushAll(i, trainers, batch, pushOrders[i], waitOrders[i], places[i]))
 				}
 			})
 		}
@@ -87,7 +90,8 @@ func (h *star) pushAll(i, trainers int, batch int64, pushes, waits []int, copied
 				want += ramp(t, k, n)
 			}
 			if got != want {
-				return fmt.Errorf("trainer %d, batch %d, bucket %d: element %d is %v, want %v", i, batch, k, n, got, want)
+				return fmt.Errorf("trainer %d, batch %d, bucket %d: element %d is %v, want %v", i, batch, k, n, got,
+					want)
 			}
 		}
 	}
@@ -97,37 +101,39 @@ func (h *star) pushAll(i, trainers int, batch int64, pushes, waits []int, copied
 // Which pushes come in pieces; they use no more shared memory than the slots.
 func TestSharedPushGoesInPieces(t *testing.T) {
 	for _, inPieces := range []bool{true, false} {
-		var got []int
-		h := newStarOf(t, 1, large, linktest.Patience, inPieces, func(a *comm.Arrival) error {
-			if a.Pieces != nil {
-				got = append(got, a.Bucket)
-			}
-			return quick(a)
-		})
-		for _, copied := range []bool{true, false} {
-			for k := range large {
-				b := sharedtest.BucketOf(h.stores[0], k, copied)
-				commtest.Noise(uint32(k), b.Gradient.Values)
-				want := slices.Clone(b.Gradient.Values)
-				commtest.Must(t, h.links[0].PushPull(0, b).Wait())
-				if !slices.Equal(b.Gradient.Values, want) {
-					t.Errorf("bucket %d came back otherwise", k)
+		t.Run(fmt.Sprint(inPieces), func(t *testing.T) {
+			var got []int
+			h := newStarOf(t, 1, large, linktest.Patience, inPieces, func(a *comm.Arrival) error {
+				if a.Pieces != nil {
+					got = append(got, a.Bucket)
+				}
+				return quick(a)
+			})
+			for _, copied := range []bool{true, false} {
+				for k := range large {
+					b := sharedtest.BucketOf(h.stores[0], k, copied)
+					commtest.Noise(uint32(k), b.Gradient.Values)
+					want := slices.Clone(b.Gradient.Values)
+					commtest.Must(t, h.links[0].PushPull(0, b).Wait())
+					if !slices.Equal(b.Gradient.Values, want) {
+						t.Errorf("bucket %d came back otherwise", k)
+					}
 				}
 			}
-		}
-		var want []int
-		if inPieces {
-			want = []int{0, 1} // and not from the store
-			behind := h.links[0].client.copies.Buckets[1].Gradient.Values[layout.PieceSlots*comm.PieceElements:]
-			if i := slices.IndexFunc(behind, func(v float32) bool { return v != 0 }); i >= 0 {
-				t.Errorf("element %d behind the slots is %v", i, behind[i])
+			var want []int
+			if inPieces {
+				want = []int{0, 1} // and not from the store
+				behind := h.links[0].client.copies.Buckets[1].Gradient.Values[layout.PieceSlots*comm.PieceElements:]
+				if i := slices.IndexFunc(behind, func(v float32) bool { return v != 0 }); i >= 0 {
+					t.Errorf("element %d behind the slots is %v", i, behind[i])
+				}
 			}
-		}
-		commtest.Must(t, h.links[0].Close())
-		commtest.Must(t, <-h.served)
-		if !slices.Equal(got, want) {
-			t.Errorf("taking pieces %v: buckets %v came in pieces, want %v", inPieces, got, want)
-		}
+			commtest.Must(t, h.links[0].Close())
+			commtest.Must(t, <-h.served)
+			if !slices.Equal(got, want) {
+				t.Errorf("taking pieces %v: buckets %v came in pieces, want %v", inPieces, got, want)
+			}
+		})
 	}
 }
 
@@ -168,7 +174,8 @@ func TestSharedPiecesManyWaiters(t *testing.T) {
 	s.pause = 5 * time.Millisecond
 	h := newStarOf(t, 1, large[:2], linktest.Patience, true, s.handle)
 	for batch := range int64(3) {
-		futures := []*comm.Future{h.links[0].PushPull(batch, sharedtest.BucketOf(h.stores[0], 0, true)), h.links[0].PushPull(batch, sharedtest.BucketOf(h.stores[0], 1, true))}
+		futures := []*comm.Future{h.links[0].PushPull(batch, sharedtest.BucketOf(h.stores[0], 0, true)),
+			h.links[0].PushPull(batch, sharedtest.BucketOf(h.stores[0], 1, true))}
 		errs := make([]error, 6)
 		var waiting sync.WaitGroup
 		for i := range errs {
@@ -186,7 +193,8 @@ func TestSharedPiecesHaveADeadline(t *testing.T) {
 		return errors.Join(err, a.Pieces.Give(piece))
 	})
 	const want = "trainer0 waited 0.3 s for the answer to batch 0, bucket 0 from server9"
-	if err := h.links[0].PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true)).Wait(); err == nil || err.Error() != want {
+	if err := h.links[0].PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true)).Wait(); err == nil ||
+		err.Error() != want {
 		t.Errorf("a server that answers one piece gave %v", err)
 	}
 }

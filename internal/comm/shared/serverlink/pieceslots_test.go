@@ -81,13 +81,15 @@ func TestSharedLinkSaysItsSlots(t *testing.T) {
 // A number of slots that there cannot be is refused.
 func TestSharedPortRefusesSlots(t *testing.T) {
 	for _, said := range []uint32{0, 1, layout.PieceSlots + 1, ^uint32(0)} {
-		h := newStarOf(t, 1, large[:1], linktest.Patience, true, quick)
-		h.links[0].use(layout.FirstPieces, said)
-		_ = h.links[0].PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true))
-		want := fmt.Sprintf("trainer0 pushed bucket 0 to server9 through %d slots instead of 2 to 8", said)
-		if err := <-h.served; err == nil || err.Error() != want {
-			t.Errorf("serve gave %v, want %s", err, want)
-		}
+		t.Run(fmt.Sprint(said), func(t *testing.T) {
+			h := newStarOf(t, 1, large[:1], linktest.Patience, true, quick)
+			h.links[0].use(layout.FirstPieces, said)
+			_ = h.links[0].PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true))
+			want := fmt.Sprintf("trainer0 pushed bucket 0 to server9 through %d slots instead of 2 to 8", said)
+			if err := <-h.served; err == nil || err.Error() != want {
+				t.Errorf("serve gave %v, want %s", err, want)
+			}
+		})
 	}
 }
 

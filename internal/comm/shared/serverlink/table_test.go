@@ -17,7 +17,10 @@ import (
 // on it.
 func TestSharedTablePortRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(s *comm.LookupStore, l *layout.CallLine){
-		"asked server9 for 7 bags with 0 indices, but both agreed on at most 6 with 12": func(_ *comm.LookupStore, l *layout.CallLine) { l.Bags = 7 },
+		"asked server9 for 7 bags with 0 indices, but both agreed on at most 6 with 12": func(_ *comm.LookupStore,
+			l *layout.CallLine) {
+			l.Bags = 7
+		},
 		"for -1 bags":         func(_ *comm.LookupStore, l *layout.CallLine) { l.Bags = -1 },
 		"with 13 indices":     func(_ *comm.LookupStore, l *layout.CallLine) { l.Indices = 13 },
 		"with -5 indices":     func(_ *comm.LookupStore, l *layout.CallLine) { l.Indices = -5 },
@@ -40,12 +43,14 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		"posted a call of kind -1":       func(_ *comm.LookupStore, l *layout.CallLine) { l.Kind = -1 },
 		"to server9 where call 1 is due": func(_ *comm.LookupStore, l *layout.CallLine) { l.Posted.Add(4) },
 	} {
-		l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
+		l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, linktest.FaultSpec, linktest.Patience,
+			linktest.NoCall)
 		link := l.Links[0][0].(*tableLink)
 		lie(l.Stores[0], link.line)
 		link.line.Posted.Add(1)
 		link.client.server.Ring()
-		if err := <-l.Served[0]; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
+		if err := <-l.Served[0]; err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "trainer0") {
 			t.Errorf("%q: serve gave %v", want, err)
 		}
 	}
@@ -55,7 +60,8 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 // next one.
 func TestSharedCallKeepsItsTime(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
-	l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, spec, linktest.Patience, linktest.HandlesOf(linktest.NewLoopTables(spec)))
+	l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, spec, linktest.Patience,
+		linktest.HandlesOf(linktest.NewLoopTables(spec)))
 	link := l.Links[0][0].(*tableLink)
 	first := link.Lookup(0)
 	for link.line.Answered.Load() != 1 {

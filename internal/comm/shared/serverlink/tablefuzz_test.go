@@ -26,7 +26,8 @@ func FuzzSharedTableCaller(f *testing.F) {
 		commtest.Must(t, err)
 		line := &layout.CallLine{Kind: kind, Bags: bags, Indices: indices, Batch: batch}
 		c := &tableCaller{
-			Caller: op.NewCaller("server9", wire.NewConn(nil, "server9", "trainer0"), 0, &spec, 1), memory: store, line: line,
+			Caller: op.NewCaller("server9", wire.NewConn(nil, "server9", "trainer0"), 0, &spec, 1), memory: store,
+			line:    line,
 			columns: [op.CallKinds][]float32{store.Values[1:], store.Gradients[1:]},
 		}
 		c.Stride = spec.Columns()

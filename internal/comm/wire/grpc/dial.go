@@ -119,7 +119,8 @@ func accept(socket net.Conn, deadline time.Time) (net.Conn, error) {
 		grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
 		grpc.WriteBufferSize(bufferBytes), grpc.ReadBufferSize(bufferBytes),
 		grpc.MaxConcurrentStreams(1), grpc.ConnectionTimeout(time.Until(deadline)))
-	server.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{frames}}, nil)
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{frames}}, nil)
 	if err := server.Serve(&oneConn{conn: watched}); !errors.Is(err, errNoMore) {
 		_ = socket.Close()
 		return nil, err

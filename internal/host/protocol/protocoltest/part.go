@@ -75,7 +75,8 @@ func NewPart(t testing.TB, dir, name string, take func(p *Part, h wire.Header) e
 		t.Fatal(err)
 	}
 	p := &Part{
-		Take: take, listener: l, link: 0x1122334455667788, segments: map[int32]*shm.Segment{}, tensors: map[[2]int32][]byte{}, mine: map[[2]int32][]byte{}, ended: make(chan error, 1),
+		Take: take, listener: l, link: 0x1122334455667788, segments: map[int32]*shm.Segment{},
+		tensors: map[[2]int32][]byte{}, mine: map[[2]int32][]byte{}, ended: make(chan error, 1),
 	}
 	go func() {
 		err := p.serve()
@@ -218,7 +219,8 @@ func (p *Part) Give(role uint8, index int32, what []byte) error {
 	}
 	copy(at, what)
 	p.mine[[2]int32{int32(role), index}] = at[:len(what)]
-	return p.Send(wire.Header{Op: Tensor, Flags: role, Bucket: index, Rows: number, Arg2: int64(len(what)) / sizeOf(role)})
+	return p.Send(wire.Header{Op: Tensor, Flags: role, Bucket: index, Rows: number,
+		Arg2: int64(len(what)) / sizeOf(role)})
 }
 
 // Send sends a frame, with a text or without.
@@ -279,7 +281,8 @@ func (p *Part) read() (h wire.Header, fd int, err error) {
 		return h, fd, err
 	}
 	if h.Sequence != p.came || p.came > 0 && h.Link != p.link {
-		return h, fd, fmt.Errorf("frame %d of link %#x came where frame %d of link %#x is due", h.Sequence, h.Link, p.came, p.link)
+		return h, fd, fmt.Errorf("frame %d of link %#x came where frame %d of link %#x is due", h.Sequence, h.Link,
+			p.came, p.link)
 	}
 	p.came++
 	return h, fd, nil

@@ -59,7 +59,8 @@ func appendImage(images []byte, glyph *[glyphHeight]string, draw *splitmix.Strea
 				dx, dy := float64(x)+float64(sub%3)/3+1.0/6-left, float64(y)+float64(sub/3)/3+1.0/6-top
 				u, v := dx*cos+dy*sin, dy*cos-dx*sin
 				column, row := math.Floor((u+shear*v)/width+glyphWidth/2.0), math.Floor(v/height+glyphHeight/2.0)
-				if column >= 0 && column < glyphWidth && row >= 0 && row < glyphHeight && glyph[int(row)][int(column)] == '#' {
+				if column >= 0 && column < glyphWidth && row >= 0 && row < glyphHeight &&
+					glyph[int(row)][int(column)] == '#' {
 					covered++
 				}
 			}

@@ -22,19 +22,21 @@ func TestSamplesAreGenerated(t *testing.T) {
 		{generated.DigitImagesName, generated.DigitImages, images},
 		{generated.DigitLabelsName, generated.DigitLabels, labels},
 	} {
-		in, err := datafile.InMemory(f.name, f.packed).Open("auto")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := in.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if runtime.GOARCH == "amd64" && !bytes.Equal(got, f.want) || len(got) == 0 {
-			t.Errorf("%s is not what is generated: run go generate in plugins/data/generated", f.name)
-		}
+		t.Run(f.name, func(t *testing.T) {
+			in, err := datafile.InMemory(f.name, f.packed).Open("auto")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := in.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if runtime.GOARCH == "amd64" && !bytes.Equal(got, f.want) || len(got) == 0 {
+				t.Errorf("%s is not what is generated: run go generate in plugins/data/generated", f.name)
+			}
+		})
 	}
 }

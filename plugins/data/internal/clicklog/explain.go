@@ -24,7 +24,8 @@ func (p *parser) explain(line []byte) error {
 				advice = fmt.Sprintf("; set delimiter to %s if that separates them", other)
 			}
 		}
-		return fmt.Errorf("column %d: the number of columns is %d but must be %d: a label, %d numbers and %d categories%s",
+		return fmt.Errorf(
+			"column %d: the number of columns is %d but must be %d: a label, %d numbers and %d categories%s",
 			column, len(fields), columns, Numbers, Categories, advice)
 	}
 	column := 1
@@ -61,7 +62,8 @@ func explainNumber(text string, number int) error {
 	case errors.Is(err, numeral.ErrRange):
 		return fmt.Errorf("number %d is %s, which is too large for a 32-bit number", number, quote.Text(text))
 	case err != nil:
-		return fmt.Errorf("number %d is %s but must be a finite number or empty%s", number, quote.String(text), numeral.Why(err))
+		return fmt.Errorf("number %d is %s but must be a finite number or empty%s", number, quote.String(text),
+			numeral.Why(err))
 	}
 	return nil
 }
@@ -72,7 +74,8 @@ func explainIndex(text string, category int, rows uint64) error {
 	case errors.Is(err, numeral.ErrRange) || err == nil && row >= rows:
 		return fmt.Errorf("category %d is %s but its table has the rows 0 to %d", category, quote.Text(text), rows-1)
 	case err != nil:
-		return fmt.Errorf("category %d is %s but must be a row of its table, 0 to %d%s", category, quote.String(text), rows-1, numeral.Why(err))
+		return fmt.Errorf("category %d is %s but must be a row of its table, 0 to %d%s", category, quote.String(text),
+			rows-1, numeral.Why(err))
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ func (r *Reader) enter() error {
 func (r *Reader) end() error {
 	if r.passed == nil {
 		if files := r.log.Files; r.sample == 0 && len(files) > 1 {
-			return fmt.Errorf("the %d data files from %s to %s hold no samples", len(files), files[0].Shown(), files[len(files)-1].Shown())
+			return fmt.Errorf("the %d data files from %s to %s hold no samples", len(files), files[0].Shown(),
+				files[len(files)-1].Shown())
 		}
 		r.log.pass(&pass{samples: r.sample, malformed: r.malformed, last: r.last, blank: r.lines.blank})
 	}

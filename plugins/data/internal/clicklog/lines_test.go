@@ -2,6 +2,7 @@ package clicklog
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -39,7 +40,8 @@ func TestLines(t *testing.T) {
 		for at := 0; ; {
 			if n := rapid.IntRange(0, 5).Draw(t, "skip"); n > 0 {
 				skipped, err := l.skip(int64(n), blank)
-				if left := len(want) - at; int(skipped) != min(n, left) || (err == nil) != (n <= left) || err != nil && !errors.Is(err, end) {
+				if left := len(want) - at; int(skipped) != min(n, left) || (err == nil) != (n <= left) ||
+					err != nil && !errors.Is(err, end) {
 					t.Fatalf("of %d lines %d were skipped and %v; there are %d", n, skipped, err, left)
 				}
 				at += int(skipped)
@@ -51,7 +53,8 @@ func TestLines(t *testing.T) {
 				}
 				return
 			}
-			if plain := strings.TrimSuffix(strings.TrimSuffix(want[at], "\n"), "\r"); err != nil || string(line) != plain || l.line != numbers[at] {
+			if plain := strings.TrimSuffix(strings.TrimSuffix(want[at], "\n"), "\r"); err != nil ||
+				string(line) != plain || l.line != numbers[at] {
 				t.Fatalf("line %d is %q and %v, want %d and %q", l.line, line, err, numbers[at], plain)
 			}
 			if rapid.Bool().Draw(t, "unread") {
@@ -65,13 +68,17 @@ func TestLines(t *testing.T) {
 
 func TestLineThatIsTooLong(t *testing.T) {
 	for length, fits := range map[int]bool{maxLine: true, maxLine + 1: false} {
-		l := lines{in: strings.NewReader("ab\n" + strings.Repeat("x", length) + "\n"), block: make([]byte, maxLine+1)}
-		if _, err := l.next(); err != nil {
-			t.Fatal(err)
-		}
-		line, err := l.next()
-		if fits && (err != nil || len(line) != length) || !fits && (err == nil || err.Error() != "the next line is longer than 1048576 bytes") {
-			t.Errorf("a line of %d bytes is read as %d with %v", length, len(line), err)
-		}
+		t.Run(fmt.Sprint(length), func(t *testing.T) {
+			l := lines{in: strings.NewReader("ab\n" + strings.Repeat("x", length) + "\n"),
+				block: make([]byte, maxLine+1)}
+			if _, err := l.next(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := l.next()
+			if fits && (err != nil || len(line) != length) ||
+				!fits && (err == nil || err.Error() != "the next line is longer than 1048576 bytes") {
+				t.Errorf("a line of %d bytes is read as %d with %v", length, len(line), err)
+			}
+		})
 	}
 }

@@ -52,7 +52,8 @@ func (l *Log) Open() *Reader { return l.open(l.Split) }
 func (l *Log) open(s split.Split) *Reader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &Reader{log: l, split: s, passed: l.passed, lines: lines{block: make([]byte, maxLine+1)}, parser: parser{log: l.LogNumbers, index: l.IndexRows}}
+	r := &Reader{log: l, split: s, passed: l.passed, lines: lines{block: make([]byte, maxLine+1)},
+		parser: parser{log: l.LogNumbers, index: l.IndexRows}}
 	for k, rows := range l.Rows {
 		r.parser.rows[k] = uint64(rows) // #nosec G115 -- a table has rows
 	}

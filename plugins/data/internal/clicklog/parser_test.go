@@ -2,6 +2,7 @@ package clicklog
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -20,39 +21,46 @@ import (
 // The hash is the public one: test vectors of XXH64 with seed 0, and the row that its
 // definition gives with numbers of any length.
 func TestHash(t *testing.T) {
-	for text, want := range map[string]uint64{"": 0xEF46DB3751D8E999, "a": 0xD24EC4F1A98C6E5B, "abc": 0x44BC2CF5AD770999} {
-		if got := xxhash.Sum64String(text); got != want {
-			t.Errorf("XXH64 of %q is %#x, want %#x", text, got, want)
-		}
+	for text, want := range map[string]uint64{"": 0xEF46DB3751D8E999, "a": 0xD24EC4F1A98C6E5B,
+		"abc": 0x44BC2CF5AD770999} {
+		t.Run(text, func(t *testing.T) {
+			if got := xxhash.Sum64String(text); got != want {
+				t.Errorf("XXH64 of %q is %#x, want %#x", text, got, want)
+			}
+		})
 	}
 	two64 := new(big.Int).Lsh(big.NewInt(1), 64)
 	for _, c := range []struct {
 		text        string
 		table, rows int64
 	}{{"", 0, 1}, {"", 25, 1000}, {"68fd1e64", 3, 1 << 40}, {"68fd1e64", 4, 1 << 40}, {"abc", 7, 3}} {
-		h := new(big.Int).SetUint64(xxhash.Sum64String(c.text))
-		h.Mul(h, new(big.Int).SetUint64(0x9E3779B97F4A7C15))
-		h.Mul(h, big.NewInt(2*c.table+1)).Mod(h, two64)
-		want := h.Mul(h, big.NewInt(c.rows)).Div(h, two64).Int64()
-		if got := hash([]byte(c.text), int(c.table), uint64(c.rows)); got != want {
-			t.Errorf("%q is row %d of table %d with %d rows, want %d", c.text, got, c.table, c.rows, want)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			h := new(big.Int).SetUint64(xxhash.Sum64String(c.text))
+			h.Mul(h, new(big.Int).SetUint64(0x9E3779B97F4A7C15))
+			h.Mul(h, big.NewInt(2*c.table+1)).Mod(h, two64)
+			want := h.Mul(h, big.NewInt(c.rows)).Div(h, two64).Int64()
+			if got := hash([]byte(c.text), int(c.table), uint64(c.rows)); got != want {
+				t.Errorf("%q is row %d of table %d with %d rows, want %d", c.text, got, c.table, c.rows, want)
+			}
+		})
 	}
 }
 
 // Each row of a table gets its share of the texts.
 func TestHashSpreads(t *testing.T) {
 	for _, table := range []int{0, 1, 25} {
-		const rows, texts = 100, 100_000
-		var counts [rows]int
-		for i := range texts {
-			counts[hash([]byte(strconv.FormatInt(int64(i)*7919, 16)), table, rows)]++
-		}
-		for row, n := range counts {
-			if n < texts/rows-200 || n > texts/rows+200 { // six standard deviations
-				t.Errorf("row %d of table %d has %d texts of %d", row, table, n, texts)
+		t.Run(fmt.Sprint(table), func(t *testing.T) {
+			const rows, texts = 100, 100_000
+			var counts [rows]int
+			for i := range texts {
+				counts[hash([]byte(strconv.FormatInt(int64(i)*7919, 16)), table, rows)]++
 			}
-		}
+			for row, n := range counts {
+				if n < texts/rows-200 || n > texts/rows+200 { // six standard deviations
+					t.Errorf("row %d of table %d has %d texts of %d", row, table, n, texts)
+				}
+			}
+		})
 	}
 }
 
@@ -108,7 +116,8 @@ func FuzzLine(f *testing.F) {
 	f.Add("0"+strings.Repeat("\t1", Numbers)+strings.Repeat("\t68fd1e64", Categories), false, false)
 	f.Add("1"+strings.Repeat("\t-2.5e3", Numbers)+strings.Repeat("\t7", Categories), true, true)
 	f.Add("1"+strings.Repeat("\t", Numbers+Categories), true, false)
-	f.Add("0"+strings.Repeat("\t1234567890123456789012", Numbers)+strings.Repeat("\t000000000000000000000001", Categories), false, true)
+	f.Add("0"+strings.Repeat("\t1234567890123456789012", Numbers)+strings.Repeat("\t000000000000000000000001",
+		Categories), false, true)
 	f.Add("0"+strings.Repeat("\t-", Numbers)+strings.Repeat("\tx", Categories), true, false)
 	f.Add("0"+strings.Repeat("\tInf", Numbers)+strings.Repeat("\t9", Categories+1), false, true)
 	f.Add("0"+strings.Repeat("\t0."+strings.Repeat("1", 80), Numbers)+strings.Repeat("\tx", Categories), true, false)
@@ -149,7 +158,8 @@ func TestRoundTrip(t *testing.T) {
 			want.Targets = append(want.Targets, label)
 			text = strconv.AppendInt(text, label, 10)
 			for range Numbers {
-				x := rapid.OneOf(rapid.Float32Range(-1e30, 1e30), rapid.Map(rapid.Int32(), func(i int32) float32 { return float32(i) })).Draw(t, "number")
+				x := rapid.OneOf(rapid.Float32Range(-1e30, 1e30),
+					rapid.Map(rapid.Int32(), func(i int32) float32 { return float32(i) })).Draw(t, "number")
 				want.Features = append(want.Features, x)
 				text = strconv.AppendFloat(append(text, separator), float64(x), 'g', -1, 32)
 			}

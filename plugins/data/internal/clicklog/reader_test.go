@@ -63,7 +63,8 @@ func TestReadAndSkip(t *testing.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "samples")
 		l, malformed := numbered(t, n)
 		var err error
-		l.Split, err = split.New(rapid.SampledFrom([]float64{0, 0.5, 0.3, 0.1}).Draw(t, "held out"), rapid.IntRange(0, 9).Draw(t, "at most"))
+		l.Split, err = split.New(rapid.SampledFrom([]float64{0, 0.5, 0.3, 0.1}).Draw(t, "held out"),
+			rapid.IntRange(0, 9).Draw(t, "at most"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +109,10 @@ func checkReadAndSkip(t *rapid.T, r *Reader, want []float32) {
 			return
 		}
 		expected := want[at:min(at+read, len(want))]
-		if err != nil || b.Size() != len(expected) || len(b.Features) != Numbers*b.Size() || len(b.Targets) != b.Size() {
-			t.Fatalf("there are %d samples, %d numbers and %v, want %d samples", b.Size(), len(b.Features), err, len(expected))
+		if err != nil || b.Size() != len(expected) || len(b.Features) != Numbers*b.Size() ||
+			len(b.Targets) != b.Size() {
+			t.Fatalf("there are %d samples, %d numbers and %v, want %d samples", b.Size(), len(b.Features), err,
+				len(expected))
 		}
 		for i, n := range expected {
 			if b.Features[i*Numbers] != n || b.Targets[i] != int64(n)%2 || len(b.Bag(i)) != Categories {
@@ -154,27 +157,31 @@ func TestForms(t *testing.T) {
 	header := []byte("label" + strings.Repeat(",name", columns-1) + "\n")
 	half := bytes.LastIndexByte(text[:len(text)/2], '\n') + 1
 	for name, files := range map[string][]datafile.File{
-		"gzip":           {datafile.InMemory("log", pack(t, text, "gzip"))},
-		"zstd":           {datafile.InMemory("log", pack(t, text, "zstd"))},
-		"commas":         {datafile.InMemory("log", commas)},
-		"header":         {datafile.InMemory("log", append(bytes.Clone(header), commas...))},
-		"byte mark":      {datafile.InMemory("log", append([]byte("\uFEFF"), text...))},
-		"mark, header":   {datafile.InMemory("log", append(append([]byte("\uFEFF"), header...), commas...))},
-		"no last end":    {datafile.InMemory("log", text[:len(text)-1])},
-		"returns":        {datafile.InMemory("log", bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))},
-		"two files":      {datafile.InMemory("a", text[:half]), datafile.InMemory("b", pack(t, text[half:], "gzip"))},
-		"members":        {datafile.InMemory("log", append(pack(t, text[:half], "gzip"), pack(t, text[half:], "gzip")...))},
-		"frames":         {datafile.InMemory("log", append(pack(t, text[:half], "zstd"), pack(t, text[half:], "zstd")...))},
+		"gzip":         {datafile.InMemory("log", pack(t, text, "gzip"))},
+		"zstd":         {datafile.InMemory("log", pack(t, text, "zstd"))},
+		"commas":       {datafile.InMemory("log", commas)},
+		"header":       {datafile.InMemory("log", append(bytes.Clone(header), commas...))},
+		"byte mark":    {datafile.InMemory("log", append([]byte("\uFEFF"), text...))},
+		"mark, header": {datafile.InMemory("log", append(append([]byte("\uFEFF"), header...), commas...))},
+		"no last end":  {datafile.InMemory("log", text[:len(text)-1])},
+		"returns":      {datafile.InMemory("log", bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))},
+		"two files":    {datafile.InMemory("a", text[:half]), datafile.InMemory("b", pack(t, text[half:], "gzip"))},
+		"members": {datafile.InMemory("log",
+			append(pack(t, text[:half], "gzip"), pack(t, text[half:], "gzip")...))},
+		"frames": {datafile.InMemory("log",
+			append(pack(t, text[:half], "zstd"), pack(t, text[half:], "zstd")...))},
 		"commas and tab": {datafile.InMemory("a", text[:half]), datafile.InMemory("b", commas[half:])},
 	} {
-		var got sdk.Batch
-		if err := newLog(files...).Open().Read(&got, 5000); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if !reflect.DeepEqual(want, got) {
-			t.Errorf("%s: the %d samples differ", name, got.Size())
-		}
+		t.Run(name, func(t *testing.T) {
+			var got sdk.Batch
+			if err := newLog(files...).Open().Read(&got, 5000); err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			if !reflect.DeepEqual(want, got) {
+				t.Errorf("%s: the %d samples differ", name, got.Size())
+			}
+		})
 	}
 }
 
@@ -220,7 +227,8 @@ func TestReadAllocatesNothing(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
-	text := strings.Repeat("name,", columns-1) + "name\n" + strings.ReplaceAll(sampleLine(0)+"\nx\n"+sampleLine(1)+"\n", "\t", ",")
+	text := strings.Repeat("name,", columns-1) + "name\n" + strings.ReplaceAll(sampleLine(0)+"\nx\n"+sampleLine(1)+"\n",
+		"\t", ",")
 	l := newLog(datafile.InMemory("a", []byte(text)), datafile.InMemory("b", []byte(text)))
 	l.MaxMalformed = 2
 	r := l.Open()
@@ -237,8 +245,10 @@ func TestOrigin(t *testing.T) {
 		{3, 26, "b, line 4, number 1"},
 		{3, 38, "b, line 4, number 13"},
 	} {
-		if got := r.Origin(c.sample, c.position); got != c.want {
-			t.Errorf("position %d of sample %d comes from %s, want %s", c.position, c.sample, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.sample), func(t *testing.T) {
+			if got := r.Origin(c.sample, c.position); got != c.want {
+				t.Errorf("position %d of sample %d comes from %s, want %s", c.position, c.sample, got, c.want)
+			}
+		})
 	}
 }

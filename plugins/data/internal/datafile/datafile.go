@@ -114,7 +114,9 @@ func openRaw(path string, patience time.Duration) (io.ReadCloser, error) {
 		return openInput(path, patience)
 	}
 	if slices.Contains(taken, path) {
-		return nil, fmt.Errorf("data file %s is a descriptor that psbench has for itself: give it another number, or standard input", quote.Word(path))
+		return nil, fmt.Errorf(
+			"data file %s is a descriptor that psbench has for itself: give it another number, or standard input",
+			quote.Word(path))
 	}
 	info, err := stat(path)
 	if err != nil {
@@ -204,11 +206,16 @@ func List(path string, timeout time.Duration) ([]File, error) {
 	}
 	switch {
 	case unfinished && !finished:
-		return nil, fmt.Errorf("data folder %s is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended", quote.Word(path))
+		return nil,
+			fmt.Errorf("data folder %s is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended",
+				quote.Word(path))
 	case len(files) == 0 && folders:
-		return nil, fmt.Errorf("data folder %s holds folders alone, whose files are not read: give the path of one of them", quote.Word(path))
+		return nil, fmt.Errorf(
+			"data folder %s holds folders alone, whose files are not read: give the path of one of them",
+			quote.Word(path))
 	case len(files) == 0 && hidden > 0:
-		return nil, fmt.Errorf("data folder %s holds no files but %d whose names begin with . or _, which are left out", quote.Word(path), hidden)
+		return nil, fmt.Errorf("data folder %s holds no files but %d whose names begin with . or _, which are left out",
+			quote.Word(path), hidden)
 	case len(files) == 0:
 		return nil, fmt.Errorf("data folder %s holds no files", quote.Word(path))
 	}

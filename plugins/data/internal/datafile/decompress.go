@@ -74,7 +74,8 @@ func decompress(r io.Reader, form string) (io.ReadCloser, error) {
 		form = formOf(start)
 	}
 	if want := magic[form]; !bytes.HasPrefix(start, want) {
-		return nil, fmt.Errorf("a %s stream begins with the bytes % x but the file with %q", form, want, start[:min(4, len(start))])
+		return nil, fmt.Errorf("a %s stream begins with the bytes % x but the file with %q", form, want,
+			start[:min(4, len(start))])
 	}
 	switch form {
 	case "none":
@@ -86,7 +87,8 @@ func decompress(r io.Reader, form string) (io.ReadCloser, error) {
 		}
 		return &decoder{out, form}, nil
 	case "zstd":
-		out, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		out, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, broken(form, err)
 		}

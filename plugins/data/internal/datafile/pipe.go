@@ -106,7 +106,8 @@ func openInput(path string, patience time.Duration) (io.ReadCloser, error) {
 		at, err := os.Stdin.Seek(0, io.SeekCurrent)
 		return io.NopCloser(io.NewSectionReader(os.Stdin, at, math.MaxInt64-at)), err
 	case mode&os.ModeCharDevice != 0:
-		return nil, fmt.Errorf("%s is a device: give psbench a file or a pipe there; the runs of a sweep and processes of other hosts do not have it", shown)
+		return nil,
+			fmt.Errorf("%s is a device: give psbench a file or a pipe there; the runs of a sweep and processes of other hosts do not have it", shown)
 	}
 	return io.NopCloser(os.Stdin), nil
 }

@@ -100,7 +100,8 @@ func TestStandardInput(t *testing.T) {
 	}{
 		{r, "text", "data file - is standard input, a pipe, which can be read only once"},
 		{file, "text", ""},
-		{null, "data file -, standard input, is a device: give psbench a file or a pipe there; the runs of a sweep and processes of other hosts do not have it", ""},
+		{null,
+			"data file -, standard input, is a device: give psbench a file or a pipe there; the runs of a sweep and processes of other hosts do not have it", ""},
 	} {
 		os.Stdin = c.input
 		again := ""

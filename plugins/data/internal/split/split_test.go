@@ -1,6 +1,7 @@
 package split
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -58,8 +59,10 @@ func TestNewErrors(t *testing.T) {
 		{math.NaN(), 1, "setting held_out is NaN but must be from 0 to 0.5"},
 		{0.1, -1, "setting held_out_samples is -1 but must be 0 or more"},
 	} {
-		if _, err := New(c.share, c.most); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("a share of %v and at most %d give %v, want %s", c.share, c.most, err, c.want)
-		}
+		t.Run(fmt.Sprint(c.share), func(t *testing.T) {
+			if _, err := New(c.share, c.most); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("a share of %v and at most %d give %v, want %s", c.share, c.most, err, c.want)
+			}
+		})
 	}
 }

@@ -26,7 +26,8 @@ func TestGemmStaysInside(t *testing.T) {
 				for l, k := range sizes {
 					for transposes := range 4 {
 						last := (i+j+l)%2 == 0
-						inside(t, e, operands{transA: transposes&1 != 0, transB: transposes&2 != 0, m: m, n: n, k: k, alpha: 1, beta: float32(transposes & 1)},
+						inside(t, e, operands{transA: transposes&1 != 0, transB: transposes&2 != 0, m: m, n: n, k: k,
+							alpha: 1, beta: float32(transposes & 1)},
 							part(a, m*k, last), part(b, k*n, last), part(c, m*n, last))
 					}
 				}

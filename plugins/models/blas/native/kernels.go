@@ -12,7 +12,8 @@ type kernels struct {
 	rows, columns int
 	// dot computes c = alpha*a*bᵀ + beta*c for up to dotRows rows of a and 1 or
 	// dotColumns rows of b.
-	dot     func(rows, columns, k int, a *float32, lda int, b *float32, ldb int, alpha, beta float32, c *float32, ldc int)
+	dot func(rows, columns, k int, a *float32, lda int, b *float32, ldb int, alpha, beta float32, c *float32,
+		ldc int)
 	dotRows int
 	// transpose writes n columns of 4 rows of src to dst, where they are rows of 4; n is
 	// a multiple of 8. It may be nil.

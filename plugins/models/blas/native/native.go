@@ -60,7 +60,8 @@ func (e *Engine) Threads() int { return len(e.workers) }
 // flag of that name is set. op(a) is [m, k], op(b) is [k, n] and c is [m, n]; all are
 // row-major, and lda, ldb and ldc are the elements from one stored row to the next. m, n
 // and k are at least 1, and each slice holds its matrix. With beta 0, c is only written.
-func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
 	e.product = product{transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc}
 	workers := min(len(e.workers), 1+int(float64(m)*float64(n)*float64(k)/e.share))
 	e.grid = gridOf(m, n, workers, e.workers[0].columns)
@@ -82,6 +83,7 @@ func (e *Engine) work(w *worker) {
 			return
 		}
 		top, left := i/e.grid.across*e.grid.height, i%e.grid.across*e.grid.width
-		w.multiply(e.product.rectangle(top, min(top+e.grid.height, e.product.m), left, min(left+e.grid.width, e.product.n)))
+		w.multiply(e.product.rectangle(top, min(top+e.grid.height, e.product.m), left,
+			min(left+e.grid.width, e.product.n)))
 	}
 }

@@ -157,10 +157,12 @@ func check(t rapid.TB, engines []*Engine, o operands) {
 	}
 	for _, e := range engines {
 		got := slices.Clone(c.memory)
-		e.Gemm(o.transA, o.transB, o.m, o.n, o.k, o.alpha, a.elements(), a.ld, b.elements(), b.ld, o.beta, got[c.shift:], c.ld)
+		e.Gemm(o.transA, o.transB, o.m, o.n, o.k, o.alpha, a.elements(), a.ld, b.elements(), b.ld, o.beta,
+			got[c.shift:], c.ld)
 		for i, x := range got {
 			if x != want[i] && !(math.IsNaN(float64(x)) && math.IsNaN(float64(want[i]))) {
-				t.Fatalf("%s with %d threads, %+v: c[%d,%d] is %g, want %g", e.Level(), e.Threads(), o, (i-c.shift)/c.ld, (i-c.shift)%c.ld, x, want[i])
+				t.Fatalf("%s with %d threads, %+v: c[%d,%d] is %g, want %g", e.Level(), e.Threads(), o,
+					(i-c.shift)/c.ld, (i-c.shift)%c.ld, x, want[i])
 			}
 		}
 	}
@@ -176,7 +178,9 @@ func TestGemmAllocatesNothing(t *testing.T) {
 					e.Gemm(false, transB, m, n, n, 1, x, n, x, n, 0, c, n)
 				})
 				if allocs > 0 {
-					t.Errorf("%s with %d threads: a product of %d rows, b transposed %t, makes %g allocations, want none", e.Level(), e.Threads(), m, transB, allocs)
+					t.Errorf(
+						"%s with %d threads: a product of %d rows, b transposed %t, makes %g allocations, want none",
+						e.Level(), e.Threads(), m, transB, allocs)
 				}
 			}
 		}
@@ -187,7 +191,8 @@ func TestGemmAllocatesNothing(t *testing.T) {
 func TestGrid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, n := rapid.IntRange(1, 3000).Draw(t, "m"), rapid.IntRange(1, 3000).Draw(t, "n")
-		workers, columns := rapid.IntRange(1, 100).Draw(t, "workers"), rapid.SampledFrom([]int{4, 16, 32}).Draw(t, "columns")
+		workers, columns := rapid.IntRange(1, 100).Draw(t, "workers"), rapid.SampledFrom([]int{4, 16, 32}).Draw(t,
+			"columns")
 		g := gridOf(m, n, workers, columns)
 		if g.height*g.down < m || g.height*(g.down-1) >= m || g.width*g.across < n || g.width*(g.across-1) >= n {
 			t.Fatalf("%+v does not cover %d x %d elements without empty rectangles", g, m, n)

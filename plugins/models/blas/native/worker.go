@@ -98,7 +98,8 @@ func (w *worker) inPlace(p product) {
 		rows := w.packA(s)
 		for j := 0; j < whole; j += w.columns {
 			for i := 0; i < s.m; i += rows {
-				w.tile(min(rows, s.m-i), s.k, &w.packedA[i*s.k], &s.b[j], s.ldb, s.alpha, s.beta, &s.c[i*s.ldc+j], s.ldc)
+				w.tile(min(rows, s.m-i), s.k, &w.packedA[i*s.k], &s.b[j], s.ldb, s.alpha, s.beta, &s.c[i*s.ldc+j],
+					s.ldc)
 			}
 		}
 		if whole < s.n {
@@ -118,7 +119,8 @@ func (w *worker) dots(p product) {
 				columns = 1
 			}
 			for i := 0; i < s.m; i += rows {
-				w.dot(min(rows, s.m-i), columns, s.k, &s.a[i*s.lda], s.lda, &s.b[j*s.ldb], s.ldb, s.alpha, s.beta, &s.c[i*s.ldc+j], s.ldc)
+				w.dot(min(rows, s.m-i), columns, s.k, &s.a[i*s.lda], s.lda, &s.b[j*s.ldb], s.ldb, s.alpha, s.beta,
+					&s.c[i*s.ldc+j], s.ldc)
 			}
 		}
 	}
@@ -140,7 +142,8 @@ func (w *worker) packedColumns(p product, rows int) {
 	w.pack(w.packedB, w.columns, p.b, p.ldb, p.n, p.k, p.transB)
 	for i := 0; i < p.m; i += rows {
 		for j := 0; j < p.n; j += w.columns {
-			w.compute(min(rows, p.m-i), min(w.columns, p.n-j), p.k, &w.packedA[i*p.k], &w.packedB[j*p.k], p.alpha, p.beta, p.c[i*p.ldc+j:], p.ldc)
+			w.compute(min(rows, p.m-i), min(w.columns, p.n-j), p.k, &w.packedA[i*p.k], &w.packedB[j*p.k], p.alpha,
+				p.beta, p.c[i*p.ldc+j:], p.ldc)
 		}
 	}
 }

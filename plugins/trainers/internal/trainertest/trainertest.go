@@ -25,14 +25,17 @@ func Parts(t testing.TB, trainer sdk.Trainer, model sdk.Model) sdk.TrainerParts 
 		t.Fatal(err)
 	}
 	parts := sdk.TrainerParts{
-		Engine: engine.Host, Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets, Gradients: make([]*tensor.Gradient, len(specs)),
+		Engine: engine.Host, Model: model, Recorder: &sdk.Recorder{}, Buckets: comm.NewStore(plan).Buckets,
+		Gradients: make([]*tensor.Gradient, len(specs)),
 	}
 	for _, p := range specs {
 		parts.Values = append(parts.Values, tensor.New(p.Shape...))
 	}
 	for _, b := range parts.Buckets {
 		for _, span := range b.Parameters {
-			parts.Gradients[span.Parameter] = &tensor.Gradient{Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements]}
+			parts.Gradients[span.Parameter] = &tensor.Gradient{
+				Values: b.Gradient.Values[span.Offset : span.Offset+span.Elements],
+			}
 		}
 	}
 	if err := model.Bind(parts.Values, parts.Gradients); err != nil {
@@ -149,8 +152,10 @@ func (tol Tolerance) RequireTensor(t testing.TB, name string, initial, final []f
 	for i, v := range final {
 		delta := float64(v) - float64(initial[i])
 		sumsq += delta * delta
-		if i < len(want.Head) && (math.Abs(delta-want.DeltaHead[i]) > tol.DeltaHead || math.Abs(float64(v)-want.Head[i]) > tol.DeltaHead) {
-			t.Errorf("%s, element %d: moved by %g to %g, in PyTorch by %g to %g", name, i, delta, v, want.DeltaHead[i], want.Head[i])
+		if i < len(want.Head) &&
+			(math.Abs(delta-want.DeltaHead[i]) > tol.DeltaHead || math.Abs(float64(v)-want.Head[i]) > tol.DeltaHead) {
+			t.Errorf("%s, element %d: moved by %g to %g, in PyTorch by %g to %g", name, i, delta, v, want.DeltaHead[i],
+				want.Head[i])
 		}
 	}
 	if math.Abs(sumsq-want.DeltaSumsq) > tol.DeltaSumsq*want.DeltaSumsq {

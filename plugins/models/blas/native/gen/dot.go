@@ -11,8 +11,11 @@ import (
 // dot writes the kernel of a product with a transposed matrix: vectors go along k, and
 // each sum has a vector of its own, which is added up at the end.
 func dot(s isa) {
-	TEXT("dot"+s.name, NOSPLIT, "func(rows, columns, k int, a *float32, lda int, b *float32, ldb int, alpha, beta float32, c *float32, ldc int)")
-	Doc(fmt.Sprintf("dot%s computes c = alpha*a*bᵀ + beta*c for 1 to %d rows of a and 1 or %d rows of b, all of k numbers.", s.name, s.dotRows, dotColumns))
+	TEXT("dot"+s.name, NOSPLIT,
+		"func(rows, columns, k int, a *float32, lda int, b *float32, ldb int, alpha, beta float32, c *float32, ldc int)")
+	Doc(fmt.Sprintf(
+		"dot%s computes c = alpha*a*bᵀ + beta*c for 1 to %d rows of a and 1 or %d rows of b, all of k numbers.",
+		s.name, s.dotRows, dotColumns))
 	Pragma("noescape")
 	rows, columns := Load(Param("rows"), GP64()), Load(Param("columns"), GP64())
 	d := dotRegisters{

@@ -14,7 +14,8 @@ const prefetchRows = 16 // how far ahead of its use a row of b is asked for
 // by, and each step is two vectors of b times one number of each row of a.
 func tile(s isa) {
 	TEXT("tile"+s.name, NOSPLIT, "func(rows, k int, a, b *float32, ldb int, alpha, beta float32, c *float32, ldc int)")
-	Doc(fmt.Sprintf("tile%s computes c = alpha*a*b + beta*c for 1 to %d rows of c and %d columns. a is packed:", s.name, s.tileRows, tileVectors*s.bytes/float),
+	Doc(fmt.Sprintf("tile%s computes c = alpha*a*b + beta*c for 1 to %d rows of c and %d columns. a is packed:", s.name,
+		s.tileRows, tileVectors*s.bytes/float),
 		"one number of each row after the other, k times. k is at least 1.")
 	Pragma("noescape")
 	rows := Load(Param("rows"), GP64())
