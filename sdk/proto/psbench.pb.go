@@ -196,8 +196,7 @@ const (
 	MeasureRequest_EXPECT_ANY  MeasureRequest_Expect = 0 // what comes out is not checked
 	MeasureRequest_EXPECT_MEAN MeasureRequest_Expect = 1
 	MeasureRequest_EXPECT_SUM  MeasureRequest_Expect = 2
-	// what the server or the hook itself says, in the process that measures
-	MeasureRequest_EXPECT_PART MeasureRequest_Expect = 3
+	MeasureRequest_EXPECT_PART MeasureRequest_Expect = 3 // what the server or the hook itself says, in the process that measures
 )
 
 // Enum value maps for MeasureRequest_Expect.
@@ -373,38 +372,27 @@ func (x *DescribeReply) GetParts() []*PartDescription {
 }
 
 type PartDescription struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Kind     string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Key      string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Settings []*SettingDescription  `protobuf:"bytes,3,rep,name=settings,proto3" json:"settings,omitempty"`
-	// servers: gradients, tables or parameters
-	Serves string `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"`
-	// trainers: the same
-	Needs string `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`
-	// hooks: server, group, default
-	Links []string `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`
-	// elementwise servers
-	Timing Timing `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"`
-	// the same: what they work out, as their metric names it
-	Computes string `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`
-	// servers: they answer before all trainers have come
-	Asynchronous bool `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`
-	// the same: the setting that says for how many they wait
-	Quorum string `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Kind         string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Key          string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Settings     []*SettingDescription  `protobuf:"bytes,3,rep,name=settings,proto3" json:"settings,omitempty"`
+	Serves       string                 `protobuf:"bytes,4,opt,name=serves,proto3" json:"serves,omitempty"`                         // servers: gradients, tables or parameters
+	Needs        string                 `protobuf:"bytes,5,opt,name=needs,proto3" json:"needs,omitempty"`                           // trainers: the same
+	Links        []string               `protobuf:"bytes,6,rep,name=links,proto3" json:"links,omitempty"`                           // hooks: server, group, default
+	Timing       Timing                 `protobuf:"varint,7,opt,name=timing,proto3,enum=psbench.v1.Timing" json:"timing,omitempty"` // elementwise servers
+	Computes     string                 `protobuf:"bytes,8,opt,name=computes,proto3" json:"computes,omitempty"`                     // the same: what they work out, as their metric names it
+	Asynchronous bool                   `protobuf:"varint,9,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`            // servers: they answer before all trainers have come
+	Quorum       string                 `protobuf:"bytes,10,opt,name=quorum,proto3" json:"quorum,omitempty"`                        // the same: the setting that says for how many they wait
 	// It is called by the frames of docs/protocol.md, in a process of its own beside one of psbench.
-	Protocol bool `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// elementwise servers: what they combine they add
-	Adds bool `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`
-	// hooks, servers, trainers and models: trainers may end with unequal parameters
-	RanksDiffer bool `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"`
-	// criteria: classes, numbers, shares or probabilities; empty: classes
-	Targets string `protobuf:"bytes,14,opt,name=targets,proto3" json:"targets,omitempty"`
+	Protocol    bool   `protobuf:"varint,11,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Adds        bool   `protobuf:"varint,12,opt,name=adds,proto3" json:"adds,omitempty"`                                  // elementwise servers: what they combine they add
+	RanksDiffer bool   `protobuf:"varint,13,opt,name=ranks_differ,json=ranksDiffer,proto3" json:"ranks_differ,omitempty"` // hooks, servers, trainers and models: trainers may end with unequal parameters
+	Targets     string `protobuf:"bytes,14,opt,name=targets,proto3" json:"targets,omitempty"`                             // criteria: classes, numbers, shares or probabilities; empty: classes
 	// Hooks, and servers of gradients: what is left in a bucket, or answered: mean, sum, own (the part
 	// says it itself) or "as KEY", a built-in part; empty where the part does not say.
-	Answers string `protobuf:"bytes,15,opt,name=answers,proto3" json:"answers,omitempty"`
-	// models: a batch has other outputs each time
-	Stochastic    bool  `protobuf:"varint,16,opt,name=stochastic,proto3" json:"stochastic,omitempty"`
-	SmallestBatch int64 `protobuf:"varint,17,opt,name=smallest_batch,json=smallestBatch,proto3" json:"smallest_batch,omitempty"` // models: samples of the smallest batch that they train on; 0 counts as 1
+	Answers       string `protobuf:"bytes,15,opt,name=answers,proto3" json:"answers,omitempty"`
+	Stochastic    bool   `protobuf:"varint,16,opt,name=stochastic,proto3" json:"stochastic,omitempty"`                            // models: a batch has other outputs each time
+	SmallestBatch int64  `protobuf:"varint,17,opt,name=smallest_batch,json=smallestBatch,proto3" json:"smallest_batch,omitempty"` // models: samples of the smallest batch that they train on; 0 counts as 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -559,12 +547,11 @@ func (x *PartDescription) GetSmallestBatch() int64 {
 }
 
 type SettingDescription struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// bool, integer, number, string, list or object
-	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	DefaultJson   []byte `protobuf:"bytes,3,opt,name=default_json,json=defaultJson,proto3" json:"default_json,omitempty"`
-	Doc           string `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // bool, integer, number, string, list or object
+	DefaultJson   []byte                 `protobuf:"bytes,3,opt,name=default_json,json=defaultJson,proto3" json:"default_json,omitempty"`
+	Doc           string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -690,23 +677,15 @@ func (x *PartChoice) GetSettings() []byte {
 
 // ConfigureRequest says who a process is, where, in which run, and what it is to do there.
 type ConfigureRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// trainer0, server2, data, trainer0.hook
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// of the rank that the process belongs to; -1 for data
-	Rank int32 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
-	// none of bench processes
-	Part *PartChoice `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
-	// of every wait
-	TimeoutNs int64 `protobuf:"varint,4,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
-	// proves that a peer belongs to this run
-	Secret []byte `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
-	// for sockets, 0700, gone when the run ends
-	Directory string `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"`
-	// of the run's links
-	Transport string `protobuf:"bytes,7,opt,name=transport,proto3" json:"transport,omitempty"`
-	// IP address to listen on where the transport uses one
-	Listen string `protobuf:"bytes,8,opt,name=listen,proto3" json:"listen,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                             // trainer0, server2, data, trainer0.hook
+	Rank      int32                  `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`                            // of the rank that the process belongs to; -1 for data
+	Part      *PartChoice            `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`                             // none of bench processes
+	TimeoutNs int64                  `protobuf:"varint,4,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"` // of every wait
+	Secret    []byte                 `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`                         // proves that a peer belongs to this run
+	Directory string                 `protobuf:"bytes,6,opt,name=directory,proto3" json:"directory,omitempty"`                   // for sockets, 0700, gone when the run ends
+	Transport string                 `protobuf:"bytes,7,opt,name=transport,proto3" json:"transport,omitempty"`                   // of the run's links
+	Listen    string                 `protobuf:"bytes,8,opt,name=listen,proto3" json:"listen,omitempty"`                         // IP address to listen on where the transport uses one
 	// Types that are valid to be assigned to Role:
 	//
 	//	*ConfigureRequest_Trainer
@@ -715,10 +694,9 @@ type ConfigureRequest struct {
 	//	*ConfigureRequest_Data
 	//	*ConfigureRequest_Companion
 	//	*ConfigureRequest_Bench
-	Role isConfigureRequest_Role `protobuf_oneof:"role"`
-	// if the process is to keep slices of what its links exchange
-	Check           *Check `protobuf:"bytes,15,opt,name=check,proto3" json:"check,omitempty"`
-	InsecureNetwork bool   `protobuf:"varint,16,opt,name=insecure_network,json=insecureNetwork,proto3" json:"insecure_network,omitempty"` // links on addresses that other hosts reach are not inside TLS
+	Role            isConfigureRequest_Role `protobuf_oneof:"role"`
+	Check           *Check                  `protobuf:"bytes,15,opt,name=check,proto3" json:"check,omitempty"`                                             // if the process is to keep slices of what its links exchange
+	InsecureNetwork bool                    `protobuf:"varint,16,opt,name=insecure_network,json=insecureNetwork,proto3" json:"insecure_network,omitempty"` // links on addresses that other hosts reach are not inside TLS
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -970,24 +948,18 @@ func (x *Check) GetSeed() uint64 {
 }
 
 type TrainerRole struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// hook, criterion and model held in the same process
-	Local []*PartChoice     `protobuf:"bytes,1,rep,name=local,proto3" json:"local,omitempty"`
-	Maps  map[string]string `protobuf:"bytes,2,rep,name=maps,proto3" json:"maps,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // in-trainer kind -> key
-	// of the run
-	Trainers int32 `protobuf:"varint,3,opt,name=trainers,proto3" json:"trainers,omitempty"`
-	// that no pass exceeds
-	Epochs int32  `protobuf:"varint,4,opt,name=epochs,proto3" json:"epochs,omitempty"`
-	Seed   uint64 `protobuf:"varint,5,opt,name=seed,proto3" json:"seed,omitempty"`
-	// key of the run's server, or empty
-	Server string    `protobuf:"bytes,6,opt,name=server,proto3" json:"server,omitempty"`
-	Model  *ModelEnv `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
-	// Collect also returns parameter summaries
-	Summarize bool `protobuf:"varint,8,opt,name=summarize,proto3" json:"summarize,omitempty"`
-	// a loss or a parameter that is not finite ends the pass
-	FailOnNan      bool   `protobuf:"varint,9,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`
-	ParametersBack bool   `protobuf:"varint,10,opt,name=parameters_back,json=parametersBack,proto3" json:"parameters_back,omitempty"` // the server puts parameters in the place of gradients
-	HookAnswers    string `protobuf:"bytes,11,opt,name=hook_answers,json=hookAnswers,proto3" json:"hook_answers,omitempty"`           // mean or sum, where what the hook leaves is to be checked
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Local          []*PartChoice          `protobuf:"bytes,1,rep,name=local,proto3" json:"local,omitempty"`                                                                         // hook, criterion and model held in the same process
+	Maps           map[string]string      `protobuf:"bytes,2,rep,name=maps,proto3" json:"maps,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // in-trainer kind -> key
+	Trainers       int32                  `protobuf:"varint,3,opt,name=trainers,proto3" json:"trainers,omitempty"`                                                                  // of the run
+	Epochs         int32                  `protobuf:"varint,4,opt,name=epochs,proto3" json:"epochs,omitempty"`                                                                      // that no pass exceeds
+	Seed           uint64                 `protobuf:"varint,5,opt,name=seed,proto3" json:"seed,omitempty"`
+	Server         string                 `protobuf:"bytes,6,opt,name=server,proto3" json:"server,omitempty"` // key of the run's server, or empty
+	Model          *ModelEnv              `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
+	Summarize      bool                   `protobuf:"varint,8,opt,name=summarize,proto3" json:"summarize,omitempty"`                                  // Collect also returns parameter summaries
+	FailOnNan      bool                   `protobuf:"varint,9,opt,name=fail_on_nan,json=failOnNan,proto3" json:"fail_on_nan,omitempty"`               // a loss or a parameter that is not finite ends the pass
+	ParametersBack bool                   `protobuf:"varint,10,opt,name=parameters_back,json=parametersBack,proto3" json:"parameters_back,omitempty"` // the server puts parameters in the place of gradients
+	HookAnswers    string                 `protobuf:"bytes,11,opt,name=hook_answers,json=hookAnswers,proto3" json:"hook_answers,omitempty"`           // mean or sum, where what the hook leaves is to be checked
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1100,18 +1072,13 @@ func (x *TrainerRole) GetHookAnswers() string {
 }
 
 type ServerRole struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Seed  uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
-	// as of a trainer, if the server holds parameters
-	Summarize bool `protobuf:"varint,2,opt,name=summarize,proto3" json:"summarize,omitempty"`
-	// servers of parameters
-	Model *PartChoice `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// of that model
-	ModelEnv *ModelEnv `protobuf:"bytes,4,opt,name=model_env,json=modelEnv,proto3" json:"model_env,omitempty"`
-	// by its declaration and its settings
-	Asynchronous bool `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`
-	// the part is in a companion, called by frames
-	Protocol      bool `protobuf:"varint,6,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seed          uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
+	Summarize     bool                   `protobuf:"varint,2,opt,name=summarize,proto3" json:"summarize,omitempty"`              // as of a trainer, if the server holds parameters
+	Model         *PartChoice            `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`                       // servers of parameters
+	ModelEnv      *ModelEnv              `protobuf:"bytes,4,opt,name=model_env,json=modelEnv,proto3" json:"model_env,omitempty"` // of that model
+	Asynchronous  bool                   `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`        // by its declaration and its settings
+	Protocol      bool                   `protobuf:"varint,6,opt,name=protocol,proto3" json:"protocol,omitempty"`                // the part is in a companion, called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1189,13 +1156,11 @@ func (x *ServerRole) GetProtocol() bool {
 }
 
 type TableRole struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Seed      uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
-	Summarize bool                   `protobuf:"varint,2,opt,name=summarize,proto3" json:"summarize,omitempty"`
-	// among the servers
-	Position int32 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
-	// of the run
-	Trainers      int32 `protobuf:"varint,4,opt,name=trainers,proto3" json:"trainers,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seed          uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
+	Summarize     bool                   `protobuf:"varint,2,opt,name=summarize,proto3" json:"summarize,omitempty"`
+	Position      int32                  `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"` // among the servers
+	Trainers      int32                  `protobuf:"varint,4,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1259,14 +1224,12 @@ func (x *TableRole) GetTrainers() int32 {
 }
 
 type DataRole struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Seed  uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
-	// of the run
-	Trainers  int32 `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"`
-	BatchSize int32 `protobuf:"varint,3,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
-	// the part is in a companion, called by frames
-	Protocol      bool    `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	Wanted        *Wanted `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seed          uint64                 `protobuf:"varint,1,opt,name=seed,proto3" json:"seed,omitempty"`
+	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
+	BatchSize     int32                  `protobuf:"varint,3,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
+	Protocol      bool                   `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // the part is in a companion, called by frames
+	Wanted        *Wanted                `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1338,11 +1301,9 @@ func (x *DataRole) GetWanted() *Wanted {
 
 // Wanted says what the run's criterion takes as targets.
 type Wanted struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// its key
-	Criterion string `protobuf:"bytes,1,opt,name=criterion,proto3" json:"criterion,omitempty"`
-	// as PartDescription says
-	Targets       string `protobuf:"bytes,2,opt,name=targets,proto3" json:"targets,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Criterion     string                 `protobuf:"bytes,1,opt,name=criterion,proto3" json:"criterion,omitempty"` // its key
+	Targets       string                 `protobuf:"bytes,2,opt,name=targets,proto3" json:"targets,omitempty"`     // as PartDescription says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1392,15 +1353,12 @@ func (x *Wanted) GetTargets() string {
 }
 
 type CompanionRole struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the run; of a server those that push to it
-	Trainers int32     `protobuf:"varint,1,opt,name=trainers,proto3" json:"trainers,omitempty"`
-	Model    *ModelEnv `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	Seed     uint64    `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
-	// data
-	BatchSize int32 `protobuf:"varint,4,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
-	// the same
-	Wanted        *Wanted `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Trainers      int32                  `protobuf:"varint,1,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run; of a server those that push to it
+	Model         *ModelEnv              `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	BatchSize     int32                  `protobuf:"varint,4,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"` // data
+	Wanted        *Wanted                `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`                         // the same
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1471,16 +1429,12 @@ func (x *CompanionRole) GetWanted() *Wanted {
 }
 
 type BenchRole struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// if it measures one
-	Hook *PartChoice `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`
-	// of the run
-	Trainers int32  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"`
-	Seed     uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
-	// the hook is in a companion, called by frames
-	Protocol bool `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// of that hook
-	Links         []string `protobuf:"bytes,5,rep,name=links,proto3" json:"links,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hook          *PartChoice            `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`          // if it measures one
+	Trainers      int32                  `protobuf:"varint,2,opt,name=trainers,proto3" json:"trainers,omitempty"` // of the run
+	Seed          uint64                 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	Protocol      bool                   `protobuf:"varint,4,opt,name=protocol,proto3" json:"protocol,omitempty"` // the hook is in a companion, called by frames
+	Links         []string               `protobuf:"bytes,5,rep,name=links,proto3" json:"links,omitempty"`        // of that hook
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1552,11 +1506,10 @@ func (x *BenchRole) GetLinks() []string {
 
 // ModelEnv is what a model knows of its run; of a criterion the batch.
 type ModelEnv struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	MaxBatch int32                  `protobuf:"varint,1,opt,name=max_batch,json=maxBatch,proto3" json:"max_batch,omitempty"`
-	// for compute
-	Threads       int32 `protobuf:"varint,2,opt,name=threads,proto3" json:"threads,omitempty"`
-	FirstTensor   int32 `protobuf:"varint,3,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"` // number of its first parameter among the run's tensors
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MaxBatch      int32                  `protobuf:"varint,1,opt,name=max_batch,json=maxBatch,proto3" json:"max_batch,omitempty"`
+	Threads       int32                  `protobuf:"varint,2,opt,name=threads,proto3" json:"threads,omitempty"`                            // for compute
+	FirstTensor   int32                  `protobuf:"varint,3,opt,name=first_tensor,json=firstTensor,proto3" json:"first_tensor,omitempty"` // number of its first parameter among the run's tensors
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1613,11 +1566,9 @@ func (x *ModelEnv) GetFirstTensor() int32 {
 }
 
 type ConfigureReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the process's Unix socket
-	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// where it takes the links of the run's transport
-	LinkAddress string `protobuf:"bytes,2,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Address     string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`                            // of the process's Unix socket
+	LinkAddress string                 `protobuf:"bytes,2,opt,name=link_address,json=linkAddress,proto3" json:"link_address,omitempty"` // where it takes the links of the run's transport
 	// Types that are valid to be assigned to Holds:
 	//
 	//	*ConfigureReply_Model
@@ -1769,12 +1720,10 @@ type ModelDescription struct {
 	Parameters      []*Parameter           `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	Inputs          *Inputs                `protobuf:"bytes,4,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	FeatureGradient bool                   `protobuf:"varint,5,opt,name=feature_gradient,json=featureGradient,proto3" json:"feature_gradient,omitempty"` // the model is a FeatureModel
-	// the model steps its parameters itself
-	Steps bool `protobuf:"varint,6,opt,name=steps,proto3" json:"steps,omitempty"`
-	// it computes the outputs of held-out samples in a way of its own
-	Evaluates     bool `protobuf:"varint,7,opt,name=evaluates,proto3" json:"evaluates,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Steps           bool                   `protobuf:"varint,6,opt,name=steps,proto3" json:"steps,omitempty"`                                            // the model steps its parameters itself
+	Evaluates       bool                   `protobuf:"varint,7,opt,name=evaluates,proto3" json:"evaluates,omitempty"`                                    // it computes the outputs of held-out samples in a way of its own
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ModelDescription) Reset() {
@@ -1844,23 +1793,15 @@ func (x *ModelDescription) GetEvaluates() bool {
 
 // Inputs are the limits of a batch.
 type Inputs struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// bound of the indices; 0 without bags
-	Rows int64 `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
-	// bound of the targets
-	Classes int64 `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`
-	// numbers of a sample
-	Features int64 `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`
-	// of a sample
-	Targets int64 `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`
-	// rows of each table where there are several: bounds of a bag's indices
-	Tables []int64 `protobuf:"varint,5,rep,packed,name=tables,proto3" json:"tables,omitempty"`
-	// of the features, the last ones: rows that a trainer looks up
-	LookedUp int64 `protobuf:"varint,6,opt,name=looked_up,json=lookedUp,proto3" json:"looked_up,omitempty"`
-	// columns of the model's output; 0: not said
-	Outputs int64 `protobuf:"varint,7,opt,name=outputs,proto3" json:"outputs,omitempty"`
-	// indices of every bag; 0: any number, below 0: as many as other bags of the batch
-	BagLength     int64 `protobuf:"varint,8,opt,name=bag_length,json=bagLength,proto3" json:"bag_length,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`                            // bound of the indices; 0 without bags
+	Classes       int64                  `protobuf:"varint,2,opt,name=classes,proto3" json:"classes,omitempty"`                      // bound of the targets
+	Features      int64                  `protobuf:"varint,3,opt,name=features,proto3" json:"features,omitempty"`                    // numbers of a sample
+	Targets       int64                  `protobuf:"varint,4,opt,name=targets,proto3" json:"targets,omitempty"`                      // of a sample
+	Tables        []int64                `protobuf:"varint,5,rep,packed,name=tables,proto3" json:"tables,omitempty"`                 // rows of each table where there are several: bounds of a bag's indices
+	LookedUp      int64                  `protobuf:"varint,6,opt,name=looked_up,json=lookedUp,proto3" json:"looked_up,omitempty"`    // of the features, the last ones: rows that a trainer looks up
+	Outputs       int64                  `protobuf:"varint,7,opt,name=outputs,proto3" json:"outputs,omitempty"`                      // columns of the model's output; 0: not said
+	BagLength     int64                  `protobuf:"varint,8,opt,name=bag_length,json=bagLength,proto3" json:"bag_length,omitempty"` // indices of every bag; 0: any number, below 0: as many as other bags of the batch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2012,10 +1953,9 @@ func (x *Parameter) GetSparse() bool {
 }
 
 type PlanRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Model *ModelDescription      `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// of the servers, in their order
-	Tables        []*Table `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         *ModelDescription      `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Tables        []*Table               `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"` // of the servers, in their order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2065,10 +2005,9 @@ func (x *PlanRequest) GetTables() []*Table {
 }
 
 type PlanReply struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Buckets []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	// what the data must hold
-	Inputs        *Inputs `protobuf:"bytes,2,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Inputs        *Inputs                `protobuf:"bytes,2,opt,name=inputs,proto3" json:"inputs,omitempty"` // what the data must hold
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2118,14 +2057,13 @@ func (x *PlanReply) GetInputs() *Inputs {
 }
 
 type Bucket struct {
-	state      protoimpl.MessageState `protogen:"open.v1"`
-	Parameters []*Span                `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
-	Elements   int64                  `protobuf:"varint,2,opt,name=elements,proto3" json:"elements,omitempty"`
-	Sparse     bool                   `protobuf:"varint,3,opt,name=sparse,proto3" json:"sparse,omitempty"`
-	TableRows  int64                  `protobuf:"varint,4,opt,name=table_rows,json=tableRows,proto3" json:"table_rows,omitempty"`
-	Width      int64                  `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
-	// rows
-	Capacity      int64 `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Parameters    []*Span                `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
+	Elements      int64                  `protobuf:"varint,2,opt,name=elements,proto3" json:"elements,omitempty"`
+	Sparse        bool                   `protobuf:"varint,3,opt,name=sparse,proto3" json:"sparse,omitempty"`
+	TableRows     int64                  `protobuf:"varint,4,opt,name=table_rows,json=tableRows,proto3" json:"table_rows,omitempty"`
+	Width         int64                  `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
+	Capacity      int64                  `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"` // rows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2263,13 +2201,11 @@ func (x *Span) GetElements() int64 {
 }
 
 type PartitionRequest struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Inputs    *Inputs                `protobuf:"bytes,1,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	BatchSize int32                  `protobuf:"varint,2,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
-	// trainers that the hook connects
-	Sets []*TrainerSet `protobuf:"bytes,3,rep,name=sets,proto3" json:"sets,omitempty"`
-	// with the part, if that is called by frames
-	Companion     *Peer `protobuf:"bytes,4,opt,name=companion,proto3" json:"companion,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Inputs        *Inputs                `protobuf:"bytes,1,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	BatchSize     int32                  `protobuf:"varint,2,opt,name=batch_size,json=batchSize,proto3" json:"batch_size,omitempty"`
+	Sets          []*TrainerSet          `protobuf:"bytes,3,rep,name=sets,proto3" json:"sets,omitempty"`           // trainers that the hook connects
+	Companion     *Peer                  `protobuf:"bytes,4,opt,name=companion,proto3" json:"companion,omitempty"` // with the part, if that is called by frames
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2377,18 +2313,14 @@ func (x *TrainerSet) GetTrainers() []int32 {
 }
 
 type PartitionReply struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Samples int64                  `protobuf:"varint,1,opt,name=samples,proto3" json:"samples,omitempty"`
-	Batches int64                  `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
-	Dropped int64                  `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`
-	// by trainer
-	Shares []*Share `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`
-	// the data cut them itself
-	OwnBatches bool `protobuf:"varint,5,opt,name=own_batches,json=ownBatches,proto3" json:"own_batches,omitempty"`
-	// the batches are read anew in every epoch
-	Streamed bool `protobuf:"varint,6,opt,name=streamed,proto3" json:"streamed,omitempty"`
-	// samples that are evaluated, not trained on
-	HeldOut       int64 `protobuf:"varint,7,opt,name=held_out,json=heldOut,proto3" json:"held_out,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Samples       int64                  `protobuf:"varint,1,opt,name=samples,proto3" json:"samples,omitempty"`
+	Batches       int64                  `protobuf:"varint,2,opt,name=batches,proto3" json:"batches,omitempty"`
+	Dropped       int64                  `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Shares        []*Share               `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`                            // by trainer
+	OwnBatches    bool                   `protobuf:"varint,5,opt,name=own_batches,json=ownBatches,proto3" json:"own_batches,omitempty"` // the data cut them itself
+	Streamed      bool                   `protobuf:"varint,6,opt,name=streamed,proto3" json:"streamed,omitempty"`                       // the batches are read anew in every epoch
+	HeldOut       int64                  `protobuf:"varint,7,opt,name=held_out,json=heldOut,proto3" json:"held_out,omitempty"`          // samples that are evaluated, not trained on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2473,16 +2405,14 @@ func (x *PartitionReply) GetHeldOut() int64 {
 }
 
 type Share struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// in one epoch
-	Batches int64 `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`
-	// in one epoch
-	Samples        int64 `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
-	DistinctRows   int64 `protobuf:"varint,3,opt,name=distinct_rows,json=distinctRows,proto3" json:"distinct_rows,omitempty"` // the largest count of distinct indices in a batch
-	BatchSamples   int64 `protobuf:"varint,4,opt,name=batch_samples,json=batchSamples,proto3" json:"batch_samples,omitempty"` // samples of the largest batch
-	BatchIndices   int64 `protobuf:"varint,5,opt,name=batch_indices,json=batchIndices,proto3" json:"batch_indices,omitempty"` // indices of the batch with most of them
-	HeldOutBatches int64 `protobuf:"varint,6,opt,name=held_out_batches,json=heldOutBatches,proto3" json:"held_out_batches,omitempty"`
-	TargetWidth    int64 `protobuf:"varint,7,opt,name=target_width,json=targetWidth,proto3" json:"target_width,omitempty"` // numbers of a sample's target, which are float32; 0: targets are classes
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Batches        int64                  `protobuf:"varint,1,opt,name=batches,proto3" json:"batches,omitempty"`                               // in one epoch
+	Samples        int64                  `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`                               // in one epoch
+	DistinctRows   int64                  `protobuf:"varint,3,opt,name=distinct_rows,json=distinctRows,proto3" json:"distinct_rows,omitempty"` // the largest count of distinct indices in a batch
+	BatchSamples   int64                  `protobuf:"varint,4,opt,name=batch_samples,json=batchSamples,proto3" json:"batch_samples,omitempty"` // samples of the largest batch
+	BatchIndices   int64                  `protobuf:"varint,5,opt,name=batch_indices,json=batchIndices,proto3" json:"batch_indices,omitempty"` // indices of the batch with most of them
+	HeldOutBatches int64                  `protobuf:"varint,6,opt,name=held_out_batches,json=heldOutBatches,proto3" json:"held_out_batches,omitempty"`
+	TargetWidth    int64                  `protobuf:"varint,7,opt,name=target_width,json=targetWidth,proto3" json:"target_width,omitempty"` // numbers of a sample's target, which are float32; 0: targets are classes
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2568,11 +2498,10 @@ func (x *Share) GetTargetWidth() int64 {
 
 // Peer is a process to join or to be joined by.
 type Peer struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Address string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// it is called by the frames of docs/protocol.md
-	Protocol      bool `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Protocol      bool                   `protobuf:"varint,3,opt,name=protocol,proto3" json:"protocol,omitempty"` // it is called by the frames of docs/protocol.md
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2630,12 +2559,11 @@ func (x *Peer) GetProtocol() bool {
 
 // Group is the members of a collective, in rank order, and the place of the process.
 type Group struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Members  []*Peer                `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
-	Position int32                  `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// a number for the host of each member; empty: all share one
-	Hosts         []int32 `protobuf:"varint,3,rep,packed,name=hosts,proto3" json:"hosts,omitempty"`
-	AcrossDevices bool    `protobuf:"varint,4,opt,name=across_devices,json=acrossDevices,proto3" json:"across_devices,omitempty"` // the members are on devices of their own, which a library of the devices joins
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Members       []*Peer                `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	Position      int32                  `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Hosts         []int32                `protobuf:"varint,3,rep,packed,name=hosts,proto3" json:"hosts,omitempty"`                               // a number for the host of each member; empty: all share one
+	AcrossDevices bool                   `protobuf:"varint,4,opt,name=across_devices,json=acrossDevices,proto3" json:"across_devices,omitempty"` // the members are on devices of their own, which a library of the devices joins
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2846,20 +2774,16 @@ func (*ConnectRequest_Companion) isConnectRequest_Role() {}
 func (*ConnectRequest_Bench) isConnectRequest_Role() {}
 
 type TrainerLinks struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Buckets []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Model   *ModelDescription      `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	Data    *Peer                  `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	// what the data process sends
-	Share *Share `protobuf:"bytes,4,opt,name=share,proto3" json:"share,omitempty"`
-	// the batches come during the pass
-	Streamed bool `protobuf:"varint,5,opt,name=streamed,proto3" json:"streamed,omitempty"`
-	// if the process holds the hook
-	Hook       *HookLinks       `protobuf:"bytes,6,opt,name=hook,proto3" json:"hook,omitempty"`
-	Companions map[string]*Peer `protobuf:"bytes,7,rep,name=companions,proto3" json:"companions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // kind -> process
-	// where servers hold tables
-	Lookup        *Lookup `protobuf:"bytes,8,opt,name=lookup,proto3" json:"lookup,omitempty"`
-	TableServers  []*Peer `protobuf:"bytes,9,rep,name=table_servers,json=tableServers,proto3" json:"table_servers,omitempty"` // in order
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Model         *ModelDescription      `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	Data          *Peer                  `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	Share         *Share                 `protobuf:"bytes,4,opt,name=share,proto3" json:"share,omitempty"`                                                                                     // what the data process sends
+	Streamed      bool                   `protobuf:"varint,5,opt,name=streamed,proto3" json:"streamed,omitempty"`                                                                              // the batches come during the pass
+	Hook          *HookLinks             `protobuf:"bytes,6,opt,name=hook,proto3" json:"hook,omitempty"`                                                                                       // if the process holds the hook
+	Companions    map[string]*Peer       `protobuf:"bytes,7,rep,name=companions,proto3" json:"companions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // kind -> process
+	Lookup        *Lookup                `protobuf:"bytes,8,opt,name=lookup,proto3" json:"lookup,omitempty"`                                                                                   // where servers hold tables
+	TableServers  []*Peer                `protobuf:"bytes,9,rep,name=table_servers,json=tableServers,proto3" json:"table_servers,omitempty"`                                                   // in order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2959,11 +2883,10 @@ func (x *TrainerLinks) GetTableServers() []*Peer {
 
 // HookLinks are the links that a hook uses; each may be missing.
 type HookLinks struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Server *Peer                  `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
-	Group  *Group                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
-	// a second group of the same members
-	Default *Group `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Server  *Peer                  `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Group   *Group                 `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	Default *Group                 `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"` // a second group of the same members
 	// The trainers of this host that push to the server as one; the first of them joins it, for all. Missing: the
 	// trainer pushes for itself.
 	Together      *Group `protobuf:"bytes,4,opt,name=together,proto3" json:"together,omitempty"`
@@ -3030,14 +2953,11 @@ func (x *HookLinks) GetTogether() *Group {
 }
 
 type ServerLinks struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Buckets []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	// the hook processes that will push
-	Trainers []*Peer `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"`
-	// with the part, if that is called by frames
-	Companion *Peer `protobuf:"bytes,3,opt,name=companion,proto3" json:"companion,omitempty"`
-	// for how many trainers these push; 0: for as many as they are
-	PushedFor     int32 `protobuf:"varint,4,opt,name=pushed_for,json=pushedFor,proto3" json:"pushed_for,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Trainers      []*Peer                `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"`                     // the hook processes that will push
+	Companion     *Peer                  `protobuf:"bytes,3,opt,name=companion,proto3" json:"companion,omitempty"`                   // with the part, if that is called by frames
+	PushedFor     int32                  `protobuf:"varint,4,opt,name=pushed_for,json=pushedFor,proto3" json:"pushed_for,omitempty"` // for how many trainers these push; 0: for as many as they are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3257,22 +3177,15 @@ func (x *CompanionLinks) GetHook() *HookLinks {
 }
 
 type BenchLinks struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Buckets []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	// if it measures with one
-	Server *Peer `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`
-	// if it measures collectives, or a hook that uses it
-	Group *Group `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`
-	// all bench processes at their Unix sockets: lines up the rounds
-	Sync *Group `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`
-	// a second group, if it measures a hook that uses it
-	Default *Group `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"`
-	// with the hook, if that is called by frames
-	Companion *Peer `protobuf:"bytes,6,opt,name=companion,proto3" json:"companion,omitempty"`
-	// as that of HookLinks
-	Together *Group `protobuf:"bytes,7,opt,name=together,proto3" json:"together,omitempty"`
-	// a companion with the server, called by frames, that says what that must answer; if it is asked
-	Asked         *Peer `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Server        *Peer                  `protobuf:"bytes,2,opt,name=server,proto3" json:"server,omitempty"`       // if it measures with one
+	Group         *Group                 `protobuf:"bytes,3,opt,name=group,proto3" json:"group,omitempty"`         // if it measures collectives, or a hook that uses it
+	Sync          *Group                 `protobuf:"bytes,4,opt,name=sync,proto3" json:"sync,omitempty"`           // all bench processes at their Unix sockets: lines up the rounds
+	Default       *Group                 `protobuf:"bytes,5,opt,name=default,proto3" json:"default,omitempty"`     // a second group, if it measures a hook that uses it
+	Companion     *Peer                  `protobuf:"bytes,6,opt,name=companion,proto3" json:"companion,omitempty"` // with the hook, if that is called by frames
+	Together      *Group                 `protobuf:"bytes,7,opt,name=together,proto3" json:"together,omitempty"`   // as that of HookLinks
+	Asked         *Peer                  `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`         // a companion with the server, called by frames, that says what that must answer; if it is asked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3365,12 +3278,10 @@ func (x *BenchLinks) GetAsked() *Peer {
 
 // Lookup is what trainers look up in the tables of all servers.
 type Lookup struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Tables []*Table               `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
-	// in the largest batch of any trainer
-	Bags int64 `protobuf:"varint,2,opt,name=bags,proto3" json:"bags,omitempty"`
-	// in the batch of any trainer with most of them
-	Indices       int64 `protobuf:"varint,3,opt,name=indices,proto3" json:"indices,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tables        []*Table               `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	Bags          int64                  `protobuf:"varint,2,opt,name=bags,proto3" json:"bags,omitempty"`       // in the largest batch of any trainer
+	Indices       int64                  `protobuf:"varint,3,opt,name=indices,proto3" json:"indices,omitempty"` // in the batch of any trainer with most of them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3480,10 +3391,9 @@ func (x *ConnectReply) GetFacts() map[string]string {
 
 // TrainRequest says how long a pass is; without either number it goes on until End.
 type TrainRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// at most those of TrainerRole
-	Epochs        *int32 `protobuf:"varint,1,opt,name=epochs,proto3,oneof" json:"epochs,omitempty"`
-	Iterations    *int64 `protobuf:"varint,2,opt,name=iterations,proto3,oneof" json:"iterations,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epochs        *int32                 `protobuf:"varint,1,opt,name=epochs,proto3,oneof" json:"epochs,omitempty"` // at most those of TrainerRole
+	Iterations    *int64                 `protobuf:"varint,2,opt,name=iterations,proto3,oneof" json:"iterations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3621,9 +3531,8 @@ func (x *BoundRequest) GetAheadNs() int64 {
 }
 
 type BoundReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the pass, which the trainer will not exceed until End
-	Iterations    int64 `protobuf:"varint,1,opt,name=iterations,proto3" json:"iterations,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Iterations    int64                  `protobuf:"varint,1,opt,name=iterations,proto3" json:"iterations,omitempty"` // of the pass, which the trainer will not exceed until End
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3666,9 +3575,8 @@ func (x *BoundReply) GetIterations() int64 {
 }
 
 type EndRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the whole pass
-	Iterations    int64 `protobuf:"varint,1,opt,name=iterations,proto3" json:"iterations,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Iterations    int64                  `protobuf:"varint,1,opt,name=iterations,proto3" json:"iterations,omitempty"` // of the whole pass
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3829,15 +3737,11 @@ func (*ExpectReply) Descriptor() ([]byte, []int) {
 
 // Work is what a trainer did in a pass so far.
 type Work struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// of the first iteration
-	StartNs int64 `protobuf:"varint,1,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"`
-	// of the pass, or of the last iteration that ended in it
-	EndNs int64 `protobuf:"varint,2,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`
-	// of the time between, spent on held-out samples
-	EvaluatedNs int64 `protobuf:"varint,3,opt,name=evaluated_ns,json=evaluatedNs,proto3" json:"evaluated_ns,omitempty"`
-	// of the iterations that ended
-	Samples       int64 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StartNs       int64                  `protobuf:"varint,1,opt,name=start_ns,json=startNs,proto3" json:"start_ns,omitempty"`             // of the first iteration
+	EndNs         int64                  `protobuf:"varint,2,opt,name=end_ns,json=endNs,proto3" json:"end_ns,omitempty"`                   // of the pass, or of the last iteration that ended in it
+	EvaluatedNs   int64                  `protobuf:"varint,3,opt,name=evaluated_ns,json=evaluatedNs,proto3" json:"evaluated_ns,omitempty"` // of the time between, spent on held-out samples
+	Samples       int64                  `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`                            // of the iterations that ended
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4322,13 +4226,11 @@ type CollectReply_Evaluation struct {
 }
 
 type CollectReply_NonFinite struct {
-	// trainers and servers that hold parameters, if there is such a value
-	NonFinite *NonFinite `protobuf:"bytes,5,opt,name=non_finite,json=nonFinite,proto3,oneof"`
+	NonFinite *NonFinite `protobuf:"bytes,5,opt,name=non_finite,json=nonFinite,proto3,oneof"` // trainers and servers that hold parameters, if there is such a value
 }
 
 type CollectReply_Parameter struct {
-	// the same, one for each parameter if asked for
-	Parameter *ParameterSummary `protobuf:"bytes,6,opt,name=parameter,proto3,oneof"`
+	Parameter *ParameterSummary `protobuf:"bytes,6,opt,name=parameter,proto3,oneof"` // the same, one for each parameter if asked for
 }
 
 type CollectReply_PeakRssBytes struct {
@@ -4352,8 +4254,7 @@ type CollectReply_Facts struct {
 }
 
 type CollectReply_Exchange struct {
-	// if it was asked for: one for each that was kept
-	Exchange *Exchange `protobuf:"bytes,12,opt,name=exchange,proto3,oneof"`
+	Exchange *Exchange `protobuf:"bytes,12,opt,name=exchange,proto3,oneof"` // if it was asked for: one for each that was kept
 }
 
 type CollectReply_Checked struct {
@@ -4361,8 +4262,7 @@ type CollectReply_Checked struct {
 }
 
 type CollectReply_Replica struct {
-	// trainers, where there are several, once the pass has ended
-	Replica *Replica `protobuf:"bytes,14,opt,name=replica,proto3,oneof"`
+	Replica *Replica `protobuf:"bytes,14,opt,name=replica,proto3,oneof"` // trainers, where there are several, once the pass has ended
 }
 
 func (*CollectReply_Series) isCollectReply_Piece() {}
@@ -4485,17 +4385,13 @@ func (x *Losses) GetValues() []float64 {
 
 // NonFinite is what a process found of NaN and infinite values in a pass.
 type NonFinite struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// and batch: the iteration with the first such loss
-	Epoch int64   `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Batch int64   `protobuf:"varint,2,opt,name=batch,proto3" json:"batch,omitempty"`
-	Loss  float64 `protobuf:"fixed64,3,opt,name=loss,proto3" json:"loss,omitempty"`
-	// how many there are; 0: epoch, batch and loss mean nothing
-	Losses int64 `protobuf:"varint,4,opt,name=losses,proto3" json:"losses,omitempty"`
-	// the first with such a value, after that iteration or at the end
-	Parameter string `protobuf:"bytes,5,opt,name=parameter,proto3" json:"parameter,omitempty"`
-	// the first with such a value, after that iteration
-	Gradient      string `protobuf:"bytes,6,opt,name=gradient,proto3" json:"gradient,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"` // and batch: the iteration with the first such loss
+	Batch         int64                  `protobuf:"varint,2,opt,name=batch,proto3" json:"batch,omitempty"`
+	Loss          float64                `protobuf:"fixed64,3,opt,name=loss,proto3" json:"loss,omitempty"`
+	Losses        int64                  `protobuf:"varint,4,opt,name=losses,proto3" json:"losses,omitempty"`      // how many there are; 0: epoch, batch and loss mean nothing
+	Parameter     string                 `protobuf:"bytes,5,opt,name=parameter,proto3" json:"parameter,omitempty"` // the first with such a value, after that iteration or at the end
+	Gradient      string                 `protobuf:"bytes,6,opt,name=gradient,proto3" json:"gradient,omitempty"`   // the first with such a value, after that iteration
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4578,8 +4474,7 @@ type Evaluation struct {
 	Epoch   int32                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Samples int64                  `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
 	LossSum float64                `protobuf:"fixed64,3,opt,name=loss_sum,json=lossSum,proto3" json:"loss_sum,omitempty"` // over the samples
-	// classifiers: samples whose target has the largest output
-	Correct *int64 `protobuf:"varint,4,opt,name=correct,proto3,oneof" json:"correct,omitempty"`
+	Correct *int64                 `protobuf:"varint,4,opt,name=correct,proto3,oneof" json:"correct,omitempty"`           // classifiers: samples whose target has the largest output
 	// Binary classifiers: how many samples with target 1 and with target 0 have an output
 	// in each bin that is not empty; a larger bin has larger outputs.
 	Bins          []int32 `protobuf:"zigzag32,5,rep,packed,name=bins,proto3" json:"bins,omitempty"`
@@ -4670,11 +4565,10 @@ func (x *Evaluation) GetNegatives() []int64 {
 
 // Series is part of a metric series; a long one comes in several replies.
 type Series struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Type  string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// as internal/packed has them
-	Measurements  []byte `protobuf:"bytes,3,opt,name=measurements,proto3" json:"measurements,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Measurements  []byte                 `protobuf:"bytes,3,opt,name=measurements,proto3" json:"measurements,omitempty"` // as internal/packed has them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4846,10 +4740,9 @@ func (x *Counter) GetValue() int64 {
 
 // Gauge is part of the numbers that were observed; many come in several replies.
 type Gauge struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Head  *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
-	// as internal/packed has them
-	Observations  []byte `protobuf:"bytes,2,opt,name=observations,proto3" json:"observations,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Head          *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Observations  []byte                 `protobuf:"bytes,2,opt,name=observations,proto3" json:"observations,omitempty"` // as internal/packed has them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4900,14 +4793,11 @@ func (x *Gauge) GetObservations() []byte {
 
 // Histogram is how many values were in each bucket.
 type Histogram struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Head  *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
-	// ascending; a bucket ends with its bound
-	Bounds []float64 `protobuf:"fixed64,2,rep,packed,name=bounds,proto3" json:"bounds,omitempty"`
-	// one more: the last bucket is above all bounds
-	Counts []int64 `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"`
-	// in no bucket
-	Nan           int64 `protobuf:"varint,4,opt,name=nan,proto3" json:"nan,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Head          *Head                  `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"`
+	Bounds        []float64              `protobuf:"fixed64,2,rep,packed,name=bounds,proto3" json:"bounds,omitempty"` // ascending; a bucket ends with its bound
+	Counts        []int64                `protobuf:"varint,3,rep,packed,name=counts,proto3" json:"counts,omitempty"`  // one more: the last bucket is above all bounds
+	Nan           int64                  `protobuf:"varint,4,opt,name=nan,proto3" json:"nan,omitempty"`               // in no bucket
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5017,20 +4907,16 @@ func (x *Facts) GetValues() map[string]string {
 // Exchange is a slice of a payload as a process gave it to a link, and of what that left in its place.
 // Where it lies follows from Check.seed, batch and bucket.
 type Exchange struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// server, group or default; or hook, all that the hook does to a bucket
-	Link      string             `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"`
-	Operation Exchange_Operation `protobuf:"varint,2,opt,name=operation,proto3,enum=psbench.v1.Exchange_Operation" json:"operation,omitempty"`
-	Batch     int64              `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
-	Bucket    int32              `protobuf:"varint,4,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	// among the operations of the link on the bucket in the pass, from 0
-	Number int32 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
-	// of a broadcast
-	Root int32  `protobuf:"varint,6,opt,name=root,proto3" json:"root,omitempty"`
-	Sent *Slice `protobuf:"bytes,7,opt,name=sent,proto3" json:"sent,omitempty"`
-	Got  *Slice `protobuf:"bytes,8,opt,name=got,proto3" json:"got,omitempty"`
-	// the slices have the first and the last elements of the bucket, too
-	Edges         bool `protobuf:"varint,9,opt,name=edges,proto3" json:"edges,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Link          string                 `protobuf:"bytes,1,opt,name=link,proto3" json:"link,omitempty"` // server, group or default; or hook, all that the hook does to a bucket
+	Operation     Exchange_Operation     `protobuf:"varint,2,opt,name=operation,proto3,enum=psbench.v1.Exchange_Operation" json:"operation,omitempty"`
+	Batch         int64                  `protobuf:"varint,3,opt,name=batch,proto3" json:"batch,omitempty"`
+	Bucket        int32                  `protobuf:"varint,4,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Number        int32                  `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"` // among the operations of the link on the bucket in the pass, from 0
+	Root          int32                  `protobuf:"varint,6,opt,name=root,proto3" json:"root,omitempty"`     // of a broadcast
+	Sent          *Slice                 `protobuf:"bytes,7,opt,name=sent,proto3" json:"sent,omitempty"`
+	Got           *Slice                 `protobuf:"bytes,8,opt,name=got,proto3" json:"got,omitempty"`
+	Edges         bool                   `protobuf:"varint,9,opt,name=edges,proto3" json:"edges,omitempty"` // the slices have the first and the last elements of the bucket, too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5130,13 +5016,10 @@ func (x *Exchange) GetEdges() bool {
 
 // Slice is a part of a gradient.
 type Slice struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// float32, little-endian
-	Values []byte `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
-	// of a sparse one, from the slice's first row of the table on and round to it
-	Rows []int32 `protobuf:"varint,2,rep,packed,name=rows,proto3" json:"rows,omitempty"`
-	// rows of the table, in that order, of which none is missing
-	Until         int64 `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []byte                 `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`     // float32, little-endian
+	Rows          []int32                `protobuf:"varint,2,rep,packed,name=rows,proto3" json:"rows,omitempty"` // of a sparse one, from the slice's first row of the table on and round to it
+	Until         int64                  `protobuf:"varint,3,opt,name=until,proto3" json:"until,omitempty"`      // rows of the table, in that order, of which none is missing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5194,11 +5077,9 @@ func (x *Slice) GetUntil() int64 {
 
 // Checked is what it cost to keep exchanges.
 type Checked struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// in the pass
-	SpentNs int64 `protobuf:"varint,1,opt,name=spent_ns,json=spentNs,proto3" json:"spent_ns,omitempty"`
-	// of the links in the pass
-	Operations    int64 `protobuf:"varint,2,opt,name=operations,proto3" json:"operations,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SpentNs       int64                  `protobuf:"varint,1,opt,name=spent_ns,json=spentNs,proto3" json:"spent_ns,omitempty"` // in the pass
+	Operations    int64                  `protobuf:"varint,2,opt,name=operations,proto3" json:"operations,omitempty"`          // of the links in the pass
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5337,11 +5218,9 @@ func (x *Gradients) GetGradients() [][]byte {
 }
 
 type CombineReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// one for each list
-	Answers [][]byte `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
-	// why the server cannot be asked; there are no answers then
-	Unknown       string `protobuf:"bytes,2,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       [][]byte               `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"` // one for each list
+	Unknown       string                 `protobuf:"bytes,2,opt,name=unknown,proto3" json:"unknown,omitempty"` // why the server cannot be asked; there are no answers then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5475,25 +5354,18 @@ func (x *ParameterSummary) GetHead() []float64 {
 }
 
 type MeasureRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// its name in psbench comm
-	Operation string `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
-	Bucket    int32  `protobuf:"varint,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
-	// number of the first round: batches of a bucket rise
-	First  int64 `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
-	Rounds int32 `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	// new values and a barrier before each round, untimed
-	Fresh bool `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`
-	// the gradient lives outside the store
-	Copy   bool                  `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`
-	Expect MeasureRequest_Expect `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"` // of what a server answers or a hook leaves
-	// ranks that push to the same server as this one, in order
-	Partners []int32 `protobuf:"varint,8,rep,packed,name=partners,proto3" json:"partners,omitempty"`
-	// share of a table's rows that a rank pushes in a round
-	Density float64               `protobuf:"fixed64,9,opt,name=density,proto3" json:"density,omitempty"`
-	Server  MeasureRequest_Expect `protobuf:"varint,10,opt,name=server,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"server,omitempty"` // of what a server answers a hook that is asked
-	// a mean may be rounded as the sum of what was divided
-	Rounded       bool `protobuf:"varint,11,opt,name=rounded,proto3" json:"rounded,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operation     string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"` // its name in psbench comm
+	Bucket        int32                  `protobuf:"varint,2,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	First         int64                  `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"` // number of the first round: batches of a bucket rise
+	Rounds        int32                  `protobuf:"varint,4,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Fresh         bool                   `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`                                          // new values and a barrier before each round, untimed
+	Copy          bool                   `protobuf:"varint,6,opt,name=copy,proto3" json:"copy,omitempty"`                                            // the gradient lives outside the store
+	Expect        MeasureRequest_Expect  `protobuf:"varint,7,opt,name=expect,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"expect,omitempty"`  // of what a server answers or a hook leaves
+	Partners      []int32                `protobuf:"varint,8,rep,packed,name=partners,proto3" json:"partners,omitempty"`                             // ranks that push to the same server as this one, in order
+	Density       float64                `protobuf:"fixed64,9,opt,name=density,proto3" json:"density,omitempty"`                                     // share of a table's rows that a rank pushes in a round
+	Server        MeasureRequest_Expect  `protobuf:"varint,10,opt,name=server,proto3,enum=psbench.v1.MeasureRequest_Expect" json:"server,omitempty"` // of what a server answers a hook that is asked
+	Rounded       bool                   `protobuf:"varint,11,opt,name=rounded,proto3" json:"rounded,omitempty"`                                     // a mean may be rounded as the sum of what was divided
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5606,12 +5478,10 @@ func (x *MeasureRequest) GetRounded() bool {
 }
 
 type MeasureReply struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	LatencyNs []int64                `protobuf:"varint,1,rep,packed,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"` // one per round
-	// the first value that is not what it should be
-	Mismatch string `protobuf:"bytes,2,opt,name=mismatch,proto3" json:"mismatch,omitempty"`
-	// why no value was compared, where the part did not say what it must be
-	Unchecked     string `protobuf:"bytes,3,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LatencyNs     []int64                `protobuf:"varint,1,rep,packed,name=latency_ns,json=latencyNs,proto3" json:"latency_ns,omitempty"` // one per round
+	Mismatch      string                 `protobuf:"bytes,2,opt,name=mismatch,proto3" json:"mismatch,omitempty"`                            // the first value that is not what it should be
+	Unchecked     string                 `protobuf:"bytes,3,opt,name=unchecked,proto3" json:"unchecked,omitempty"`                          // why no value was compared, where the part did not say what it must be
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5870,11 +5740,9 @@ func (*Heartbeat) Descriptor() ([]byte, []int) {
 }
 
 type Progress struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// that begins, from 0
-	Epoch int32 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// in which it is
-	Pass          Pass `protobuf:"varint,2,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         int32                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`                    // that begins, from 0
+	Pass          Pass                   `protobuf:"varint,2,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"` // in which it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5925,11 +5793,10 @@ func (x *Progress) GetPass() Pass {
 
 // Iterations are those that a trainer has done in a pass.
 type Iterations struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Done  int64                  `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
-	// of the last one
-	Loss          float64 `protobuf:"fixed64,2,opt,name=loss,proto3" json:"loss,omitempty"`
-	Pass          Pass    `protobuf:"varint,3,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Done          int64                  `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
+	Loss          float64                `protobuf:"fixed64,2,opt,name=loss,proto3" json:"loss,omitempty"` // of the last one
+	Pass          Pass                   `protobuf:"varint,3,opt,name=pass,proto3,enum=psbench.v1.Pass" json:"pass,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5987,11 +5854,10 @@ func (x *Iterations) GetPass() Pass {
 
 // Failure is also the detail of a failed call's status.
 type Failure struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Cause   Failure_Cause          `protobuf:"varint,1,opt,name=cause,proto3,enum=psbench.v1.Failure_Cause" json:"cause,omitempty"`
-	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// of neither, the process to blame for the error, where another one tells of it
-	About         []string `protobuf:"bytes,3,rep,name=about,proto3" json:"about,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cause         Failure_Cause          `protobuf:"varint,1,opt,name=cause,proto3,enum=psbench.v1.Failure_Cause" json:"cause,omitempty"`
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	About         []string               `protobuf:"bytes,3,rep,name=about,proto3" json:"about,omitempty"` // of neither, the process to blame for the error, where another one tells of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6560,8 +6426,7 @@ var (
 
 func file_psbench_proto_rawDescGZIP() []byte {
 	file_psbench_proto_rawDescOnce.Do(func() {
-		file_psbench_proto_rawDescData = protoimpl.X.CompressGZIP(
-			unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)))
+		file_psbench_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)))
 	})
 	return file_psbench_proto_rawDescData
 }

@@ -44,8 +44,7 @@ const (
 
 // PartClient is the client API for Part service.
 //
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to
-// https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type PartClient interface {
 	// Describe lists the parts that the plugin provides.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
@@ -70,8 +69,7 @@ type PartClient interface {
 	Reset(ctx context.Context, in *ResetRequest, opts ...grpc.CallOption) (*ResetReply, error)
 	// Collect returns what the process recorded in a pass, also while the pass runs;
 	// of any other pass than its last one the process has nothing.
-	Collect(ctx context.Context, in *CollectRequest,
-		opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error)
+	Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error)
 	// Close closes the parts of the process and returns once they are, or will not be.
 	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error)
 	// Combine asks an elementwise server, once a pass is over, what it makes of gradients.
@@ -91,8 +89,7 @@ func NewPartClient(cc grpc.ClientConnInterface) PartClient {
 	return &partClient{cc}
 }
 
-func (c *partClient) Describe(ctx context.Context, in *DescribeRequest,
-	opts ...grpc.CallOption) (*DescribeReply, error) {
+func (c *partClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DescribeReply)
 	err := c.cc.Invoke(ctx, Part_Describe_FullMethodName, in, out, cOpts...)
@@ -102,8 +99,7 @@ func (c *partClient) Describe(ctx context.Context, in *DescribeRequest,
 	return out, nil
 }
 
-func (c *partClient) Configure(ctx context.Context, in *ConfigureRequest,
-	opts ...grpc.CallOption) (*ConfigureReply, error) {
+func (c *partClient) Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ConfigureReply)
 	err := c.cc.Invoke(ctx, Part_Configure_FullMethodName, in, out, cOpts...)
@@ -123,8 +119,7 @@ func (c *partClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.Cal
 	return out, nil
 }
 
-func (c *partClient) Partition(ctx context.Context, in *PartitionRequest,
-	opts ...grpc.CallOption) (*PartitionReply, error) {
+func (c *partClient) Partition(ctx context.Context, in *PartitionRequest, opts ...grpc.CallOption) (*PartitionReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PartitionReply)
 	err := c.cc.Invoke(ctx, Part_Partition_FullMethodName, in, out, cOpts...)
@@ -194,8 +189,7 @@ func (c *partClient) Reset(ctx context.Context, in *ResetRequest, opts ...grpc.C
 	return out, nil
 }
 
-func (c *partClient) Collect(ctx context.Context, in *CollectRequest,
-	opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error) {
+func (c *partClient) Collect(ctx context.Context, in *CollectRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CollectReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Part_ServiceDesc.Streams[0], Part_Collect_FullMethodName, cOpts...)
 	if err != nil {
@@ -211,8 +205,7 @@ func (c *partClient) Collect(ctx context.Context, in *CollectRequest,
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
-// stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Part_CollectClient = grpc.ServerStreamingClient[CollectReply]
 
 func (c *partClient) Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseReply, error) {
@@ -245,8 +238,7 @@ func (c *partClient) Measure(ctx context.Context, in *MeasureRequest, opts ...gr
 	return out, nil
 }
 
-func (c *partClient) Watch(ctx context.Context, in *WatchRequest,
-	opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error) {
+func (c *partClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Part_ServiceDesc.Streams[1], Part_Watch_FullMethodName, cOpts...)
 	if err != nil {
@@ -262,8 +254,7 @@ func (c *partClient) Watch(ctx context.Context, in *WatchRequest,
 	return x, nil
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
-// stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Part_WatchClient = grpc.ServerStreamingClient[Event]
 
 // PartServer is the server API for Part service.
@@ -379,8 +370,7 @@ func RegisterPartServer(s grpc.ServiceRegistrar, srv PartServer) {
 	s.RegisterService(&Part_ServiceDesc, srv)
 }
 
-func _Part_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DescribeRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -398,8 +388,7 @@ func _Part_Describe_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Configure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Configure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ConfigureRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -417,8 +406,7 @@ func _Part_Configure_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PlanRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -436,8 +424,7 @@ func _Part_Plan_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Partition_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Partition_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PartitionRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -455,8 +442,7 @@ func _Part_Partition_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Connect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Connect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ConnectRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -474,8 +460,7 @@ func _Part_Connect_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Train_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Train_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TrainRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -493,8 +478,7 @@ func _Part_Train_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Bound_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Bound_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(BoundRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -512,8 +496,7 @@ func _Part_Bound_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_End_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_End_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EndRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -531,8 +514,7 @@ func _Part_End_Handler(srv interface{}, ctx context.Context, dec func(interface{
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Expect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Expect_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExpectRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -550,8 +532,7 @@ func _Part_Expect_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Reset_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResetRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -577,12 +558,10 @@ func _Part_Collect_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(PartServer).Collect(m, &grpc.GenericServerStream[CollectRequest, CollectReply]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
-// stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Part_CollectServer = grpc.ServerStreamingServer[CollectReply]
 
-func _Part_Close_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Close_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CloseRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -600,8 +579,7 @@ func _Part_Close_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Combine_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Combine_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CombineRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -619,8 +597,7 @@ func _Part_Combine_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Part_Measure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error,
-	interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _Part_Measure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MeasureRequest)
 	if err := dec(in); err != nil {
 		return nil, err
@@ -646,8 +623,7 @@ func _Part_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(PartServer).Watch(m, &grpc.GenericServerStream[WatchRequest, Event]{ServerStream: stream})
 }
 
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic
-// stream type by name.
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Part_WatchServer = grpc.ServerStreamingServer[Event]
 
 // Part_ServiceDesc is the grpc.ServiceDesc for Part service.
