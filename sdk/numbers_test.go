@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -158,13 +159,15 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 			r.Series("a", long)
 		},
 	} {
-		r := &Recorder{}
-		declare(r)
-		if err := r.Err(); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		r.Reset()
-		r.All()
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			r := &Recorder{}
+			declare(r)
+			if err := r.Err(); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			r.Reset()
+			r.All()
+		})
 	}
 	for _, name := range []string{"x", strings.Repeat("ä", 100), "rows of a push", "bytes/s (95 %)"} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 )
 
@@ -28,7 +29,7 @@ func TestElementwiseServersHaveATiming(t *testing.T) {
 // Only a server that is handed pushes can answer some of them before others.
 func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 	pushes := func(struct{}, ServerEnv) (Server, error) { return nil, nil }
-	for _, c := range []struct {
+	for i, c := range []struct {
 		part Part
 		want bool
 	}{
@@ -40,19 +41,21 @@ func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 		{NewTableServer("s", struct{}{}, func(struct{}, TableEnv) (TableServer, error) { return nil, nil }), false},
 		{NewHook("h", struct{}{}, func(struct{}, HookEnv) (Hook, error) { return nil, nil }), false},
 	} {
-		declared := func() (ok bool) {
-			defer func() { ok = recover() == nil }()
-			return Asynchronous(c.part).Asynchronous
-		}()
-		if declared != c.want || c.part.Asynchronous {
-			t.Errorf("%s %s of %q is taken: %v", c.part.Kind, c.part.Key, c.part.Serves, declared)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			declared := func() (ok bool) {
+				defer func() { ok = recover() == nil }()
+				return Asynchronous(c.part).Asynchronous
+			}()
+			if declared != c.want || c.part.Asynchronous {
+				t.Errorf("%s %s of %q is taken: %v", c.part.Kind, c.part.Key, c.part.Serves, declared)
+			}
+		})
 	}
 }
 
 // Only an elementwise server combines, and so adds.
 func TestAddingIsForElementwiseServers(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		part Part
 		want bool
 	}{
@@ -62,13 +65,15 @@ func TestAddingIsForElementwiseServers(t *testing.T) {
 		{NewServer("s", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return nil, nil }), false},
 		{NewTableServer("s", struct{}{}, func(struct{}, TableEnv) (TableServer, error) { return nil, nil }), false},
 	} {
-		declared := func() (ok bool) {
-			defer func() { ok = recover() == nil }()
-			return Adding(c.part).Adds
-		}()
-		if declared != c.want || c.part.Adds {
-			t.Errorf("a server of %s is taken: %v", c.part.Serves, declared)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			declared := func() (ok bool) {
+				defer func() { ok = recover() == nil }()
+				return Adding(c.part).Adds
+			}()
+			if declared != c.want || c.part.Adds {
+				t.Errorf("a server of %s is taken: %v", c.part.Serves, declared)
+			}
+		})
 	}
 }
 

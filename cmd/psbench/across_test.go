@@ -166,26 +166,28 @@ func TestTrainingAcrossHostsIsThatOfOne(t *testing.T) {
 		"--ntrainer 4 --nserver 2 --isolate hook " + smallModel,
 		"--trainer hybrid --ntrainer 4 --nserver 2 --set server.embedding_dim=256",
 	} {
-		e := resolved(t, strings.Fields(flags+" --epochs 2 --check")...)
-		two, err := run.Run(t.Context(), e, acrossHosts())
-		if err != nil {
-			t.Errorf("%s: %v", flags, err)
-			continue
-		}
-		one, err := run.Run(t.Context(), e, run.Options{Progress: run.Silent})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if two.Transport != "shm+tcp" || one.Transport != "shm" {
-			t.Errorf("%s: the transports are %s and %s", flags, two.Transport, one.Transport)
-		}
-		for i, losses := range two.Losses {
-			for k, loss := range losses {
-				if want := one.Losses[i][k]; math.Abs(loss-want) > 1e-5*math.Abs(want) {
-					t.Errorf("%s: loss %d of trainer%d is %v instead of %v", flags, k, i, loss, want)
+		t.Run(fmt.Sprintf("%.60s", flags), func(t *testing.T) {
+			e := resolved(t, strings.Fields(flags+" --epochs 2 --check")...)
+			two, err := run.Run(t.Context(), e, acrossHosts())
+			if err != nil {
+				t.Errorf("%s: %v", flags, err)
+				return
+			}
+			one, err := run.Run(t.Context(), e, run.Options{Progress: run.Silent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if two.Transport != "shm+tcp" || one.Transport != "shm" {
+				t.Errorf("%s: the transports are %s and %s", flags, two.Transport, one.Transport)
+			}
+			for i, losses := range two.Losses {
+				for k, loss := range losses {
+					if want := one.Losses[i][k]; math.Abs(loss-want) > 1e-5*math.Abs(want) {
+						t.Errorf("%s: loss %d of trainer%d is %v instead of %v", flags, k, i, loss, want)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

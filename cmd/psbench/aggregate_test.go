@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -72,26 +73,28 @@ func TestAggregatedTrainingIsThatOfOneHost(t *testing.T) {
 		{"--ntrainer 4 --nserver 2 --isolate hook --server average_batch " + smallModel, serversApart()},
 		{"--ntrainer 3 --nserver 1 --ddp-hook sparse_rpc --set model.sparse=true " + smallModel, serversApart()},
 	} {
-		flags := strings.Fields(c.flags + " --epochs 2 --check")
-		two, err := run.Run(t.Context(), resolved(t, append(flags, "--aggregate", "host")...), c.hosts)
-		if err != nil {
-			t.Errorf("%s: %v", c.flags, err)
-			continue
-		}
-		one, err := run.Run(t.Context(), resolved(t, flags...), run.Options{Progress: run.Silent})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Contains(two.Warnings, cluster.NothingTogether) {
-			t.Errorf("%s: %v", c.flags, two.Warnings)
-		}
-		for i, losses := range two.Losses {
-			for k, loss := range losses {
-				if want := one.Losses[i][k]; math.Abs(loss-want) > 1e-5*math.Abs(want) {
-					t.Errorf("%s: loss %d of trainer%d is %v instead of %v", c.flags, k, i, loss, want)
+		t.Run(fmt.Sprintf("%.60s", c.flags), func(t *testing.T) {
+			flags := strings.Fields(c.flags + " --epochs 2 --check")
+			two, err := run.Run(t.Context(), resolved(t, append(flags, "--aggregate", "host")...), c.hosts)
+			if err != nil {
+				t.Errorf("%s: %v", c.flags, err)
+				return
+			}
+			one, err := run.Run(t.Context(), resolved(t, flags...), run.Options{Progress: run.Silent})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.Contains(two.Warnings, cluster.NothingTogether) {
+				t.Errorf("%s: %v", c.flags, two.Warnings)
+			}
+			for i, losses := range two.Losses {
+				for k, loss := range losses {
+					if want := one.Losses[i][k]; math.Abs(loss-want) > 1e-5*math.Abs(want) {
+						t.Errorf("%s: loss %d of trainer%d is %v instead of %v", c.flags, k, i, loss, want)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,9 +53,11 @@ func TestCommNoticesAFlippedBit(t *testing.T) {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
 	for _, want := range []string{`4KiB \| +4 \| +VOID \|`, `\nVOID: 4KiB over shm, fresh, inplace: ` + mismatch} {
-		if !regexp.MustCompile(want).MatchString(stdout) {
-			t.Errorf("the tables do not say %q:\n%s", want, stdout)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if !regexp.MustCompile(want).MatchString(stdout) {
+				t.Errorf("the tables do not say %q:\n%s", want, stdout)
+			}
+		})
 	}
 	r := readComm(t, file)
 	if len(r.Rows) != 2 || !r.Complete {

@@ -245,8 +245,10 @@ func TestWhatAPageShows(t *testing.T) {
 		"trainer ddp\n": false, "...\nlast\n": false, "...\ntrainers\n...\n": false, "trainer rpc\n...\n": false,
 		"...\nlast 3\ntrainer ddp\n...\n": false, "": false,
 	} {
-		if got := prints(shown, printed); got != want {
-			t.Errorf("%q shows it: %v", shown, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", shown), func(t *testing.T) {
+			if got := prints(shown, printed); got != want {
+				t.Errorf("%q shows it: %v", shown, got)
+			}
+		})
 	}
 }

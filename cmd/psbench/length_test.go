@@ -211,10 +211,12 @@ func TestDefaultLength(t *testing.T) {
 		"--ntrainer 4 --nserver 0 --ddp-hook noop --set data.sample_count=90" + small: {20,
 			"10, default: 20 iterations per trainer"}, // of shares 3, 2, 2, 2
 	} {
-		res := lasting(t, flags)
-		if got := iterations(res); slices.Min(got) != want.iterations || setting(res, "epochs") != want.epochs {
-			t.Errorf("%s: %d iterations, epochs %s, want %+v", flags, got, setting(res, "epochs"), want)
-		}
+		t.Run(fmt.Sprintf("%.60s", flags), func(t *testing.T) {
+			res := lasting(t, flags)
+			if got := iterations(res); slices.Min(got) != want.iterations || setting(res, "epochs") != want.epochs {
+				t.Errorf("%s: %d iterations, epochs %s, want %+v", flags, got, setting(res, "epochs"), want)
+			}
+		})
 	}
 	res := lasting(t, "--epochs 1 --warmup none"+small)
 	const want = "each trainer measured 5 iterations, fewer than 20, so that a slow one changes the means: give --iterations 20 or more"

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -13,16 +14,18 @@ func TestPluginOutput(t *testing.T) {
 	small := []string{"--epochs", "1", "--batch-size", "1", "--quiet", "--set", "model.dense_layers_count=2"}
 	logs := t.TempDir()
 	args := append(withActor(t, script{Say: "loading", Times: 2}), small...)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		args []string
 		want string
 	}{
 		{nil, "data: loading 0\ndata: loading 1\n"},
 		{[]string{"--plugin-output", "quiet", "--log-dir", logs}, ""},
 	} {
-		if status, _, stderr := psbenchMain(t, append(c.args, args...)...); status != 0 || stderr != c.want {
-			t.Errorf("psbench %v ends with %d and prints %q, want %q", c.args, status, stderr, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if status, _, stderr := psbenchMain(t, append(c.args, args...)...); status != 0 || stderr != c.want {
+				t.Errorf("psbench %v ends with %d and prints %q, want %q", c.args, status, stderr, c.want)
+			}
+		})
 	}
 	if text, err := os.ReadFile(filepath.Join(logs, "data.log")); err != nil ||
 		string(text) != "loading 0\nloading 1\n" {

@@ -23,13 +23,15 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 		"list", "list trainer", "config", "--help", "comm --help", small,
 		"comm pushpull allreduce barrier --transport shm,tcp --sizes 4K --rounds 20 --repeat 1 --quiet",
 	} {
-		for _, columns := range []int{80, 100} {
-			for line := range strings.Lines(onTerminal(t, columns, args)) {
-				if n := utf8.RuneCountInString(strings.TrimRight(line, "\r\n")); n > columns {
-					t.Errorf("psbench %s prints %d columns on a terminal of %d: %s", args, n, columns, line)
+		t.Run(fmt.Sprintf("%.60s", args), func(t *testing.T) {
+			for _, columns := range []int{80, 100} {
+				for line := range strings.Lines(onTerminal(t, columns, args)) {
+					if n := utf8.RuneCountInString(strings.TrimRight(line, "\r\n")); n > columns {
+						t.Errorf("psbench %s prints %d columns on a terminal of %d: %s", args, n, columns, line)
+					}
 				}
 			}
-		}
+		})
 	}
 	_, piped, _ := psbenchMain(t, "list")
 	if full := strings.ReplaceAll(onTerminal(t, 0, "list"), "\r\n", "\n"); full != piped {

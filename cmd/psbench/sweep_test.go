@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -205,20 +206,22 @@ func TestSweepMakesParts(t *testing.T) {
 			skipped: "trainer ddp: momentum is 0.9 but the optimizer adam has none: its settings are lr, weight_decay, beta1, beta2, eps",
 		},
 	} {
-		p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, test.axes...))
-		switch {
-		case test.want != "":
-			if err == nil || err.Error() != test.want {
-				t.Errorf("%v\n got %v\nwant %s", test.axes, err, test.want)
+		t.Run(fmt.Sprintf("%.60s", test.skipped), func(t *testing.T) {
+			p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, test.axes...))
+			switch {
+			case test.want != "":
+				if err == nil || err.Error() != test.want {
+					t.Errorf("%v\n got %v\nwant %s", test.axes, err, test.want)
+				}
+			case err != nil:
+				t.Errorf("%v: %v", test.axes, err)
+			default:
+				if last := p.Cells[len(p.Cells)-1]; last.Skipped != test.skipped || len(p.Running()) != len(p.Cells)-1 {
+					t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells),
+						last.Name, last.Skipped)
+				}
 			}
-		case err != nil:
-			t.Errorf("%v: %v", test.axes, err)
-		default:
-			if last := p.Cells[len(p.Cells)-1]; last.Skipped != test.skipped || len(p.Running()) != len(p.Cells)-1 {
-				t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells),
-					last.Name, last.Skipped)
-			}
-		}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -8,7 +9,7 @@ import (
 
 func TestCheckRows(t *testing.T) {
 	const right = ": rows must rise and lie in a table of 10"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		rows []int32
 		want string
 	}{
@@ -20,12 +21,14 @@ func TestCheckRows(t *testing.T) {
 		{[]int32{3, 2}, "row 2 at place 1, which is not above row 3 before it" + right},
 		{[]int32{3, 10}, "row 10 at place 1, which is beyond the last row" + right},
 	} {
-		got := ""
-		if err := tensor.CheckRows(c.rows, 10); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%v: got %q, want %q", c.rows, got, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			got := ""
+			if err := tensor.CheckRows(c.rows, 10); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%v: got %q, want %q", c.rows, got, c.want)
+			}
+		})
 	}
 }

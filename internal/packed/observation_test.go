@@ -1,8 +1,10 @@
 package packed
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,11 +58,13 @@ func TestObservationsRoundTrip(t *testing.T) {
 // Small whole numbers take 2 to 4 bytes, any others 9.
 func TestBytesOfAnObservation(t *testing.T) {
 	for value, want := range map[float64]int{0: 1, 1: 3, -2: 2, 3: 3, 255: 4, 0.1: 9, 1e300: 9} {
-		var l List[Observation]
-		l.Add(Observation{0, 1, value})
-		if got := len(l.Chunks()[0].Bytes()); got != want {
-			t.Errorf("%g takes %d bytes, want %d", value, got, want)
-		}
+		t.Run(fmt.Sprint(value), func(t *testing.T) {
+			var l List[Observation]
+			l.Add(Observation{0, 1, value})
+			if got := len(l.Chunks()[0].Bytes()); got != want {
+				t.Errorf("%g takes %d bytes, want %d", value, got, want)
+			}
+		})
 	}
 }
 
@@ -90,7 +94,7 @@ func FuzzObservationsOf(f *testing.F) {
 }
 
 func TestObservationsThatCannotBe(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		data []byte
 		want string
 	}{
@@ -100,8 +104,10 @@ func TestObservationsThatCannotBe(t *testing.T) {
 		{[]byte{anyKey, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0},
 			"measurement 0 has a number beyond 2^61"},
 	} {
-		if _, err := ChunkOf[Observation](c.data); err == nil || err.Error() != c.want {
-			t.Errorf("% x: %v, want %s", c.data, err, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := ChunkOf[Observation](c.data); err == nil || err.Error() != c.want {
+				t.Errorf("% x: %v, want %s", c.data, err, c.want)
+			}
+		})
 	}
 }

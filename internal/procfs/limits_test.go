@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"strings"
@@ -196,9 +197,11 @@ func TestMemTotal(t *testing.T) {
 		memory: 24684084 << 10, "MemTotal:        8192 kB\nMemFree: 1 kB\n": 8 << 20, "MemTotal:\n": 0,
 		"MemTotal: many kB\n": 0, "": 0,
 	} {
-		if got := MemTotal(tree(map[string]string{"proc/meminfo": text})); got != want {
-			t.Errorf("%q has %d bytes, want %d", text, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if got := MemTotal(tree(map[string]string{"proc/meminfo": text})); got != want {
+				t.Errorf("%q has %d bytes, want %d", text, got, want)
+			}
+		})
 	}
 }
 

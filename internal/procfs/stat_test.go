@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -21,9 +22,11 @@ func TestParseStat(t *testing.T) {
 		"4000 (psbench) S 1 77 77 0 -1 4194560 9 8 7 6 100 -5 20 5":  false,
 		"": false,
 	} {
-		if got, told := parseStat(text); told != ok || ok && got != want {
-			t.Errorf("%q: %+v, %v", text, got, told)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if got, told := parseStat(text); told != ok || ok && got != want {
+				t.Errorf("%q: %+v, %v", text, got, told)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package criteria
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -60,19 +61,21 @@ func TestBatchBeyondTheRunsSize(t *testing.T) {
 	}
 	criterion := newCriterion(t, 2)
 	wide := tensor.New(2, 37*6) // room for as many exponentials, but for fewer rows
-	for _, c := range []struct {
+	for i, c := range []struct {
 		output  tensor.Tensor
 		targets []int64
 	}{{wide, targets[:2]}, {output, targets}} {
-		got, err := criterion.Forward(c.output, c.targets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := criterion.Backward(tensor.New(c.output.Shape...)); err != nil {
-			t.Fatal(err)
-		}
-		if len(c.targets) == 6 && got != want {
-			t.Errorf("the loss of a larger batch is %g, want %g", got, want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			got, err := criterion.Forward(c.output, c.targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := criterion.Backward(tensor.New(c.output.Shape...)); err != nil {
+				t.Fatal(err)
+			}
+			if len(c.targets) == 6 && got != want {
+				t.Errorf("the loss of a larger batch is %g, want %g", got, want)
+			}
+		})
 	}
 }

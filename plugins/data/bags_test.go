@@ -93,11 +93,13 @@ func TestBagsErrors(t *testing.T) {
 			s.Batches = 1e8
 		},
 	} {
-		s := DefaultBags
-		change(&s)
-		if _, err := NewBags(s, sdk.DataEnv{Trainers: 2}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", s, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			s := DefaultBags
+			change(&s)
+			if _, err := NewBags(s, sdk.DataEnv{Trainers: 2}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", s, err, want)
+			}
+		})
 	}
 }
 

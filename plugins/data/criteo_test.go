@@ -3,10 +3,12 @@ package data
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -232,11 +234,13 @@ func TestCriteoSettingsErrors(t *testing.T) {
 			s.MaxBadLines = -1
 		},
 	} {
-		s := DefaultCriteo
-		change(&s)
-		if _, err := NewCriteo(s, sdk.DataEnv{}); err == nil || err.Error() != want {
-			t.Errorf("settings %+v give %v, want %s", s, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			s := DefaultCriteo
+			change(&s)
+			if _, err := NewCriteo(s, sdk.DataEnv{}); err == nil || err.Error() != want {
+				t.Errorf("settings %+v give %v, want %s", s, err, want)
+			}
+		})
 	}
 }
 
@@ -248,7 +252,7 @@ func TestCriteoFits(t *testing.T) {
 	fewTables := fits
 	fewTables.Tables = fewTables.Tables[:25]
 	const has = "a click log has 13 numbers and 26 categories but the model takes "
-	for _, c := range []struct {
+	for i, c := range []struct {
 		in   sdk.InputSpec
 		want string
 	}{
@@ -258,21 +262,23 @@ func TestCriteoFits(t *testing.T) {
 		{sdk.InputSpec{Rows: 1024}, has + "0 numbers and the rows of 0 tables"},
 		{sdk.InputSpec{Features: 100, Tables: fits.Tables}, has + "100 numbers and the rows of 26 tables"},
 	} {
-		d, err := NewCriteo(DefaultCriteo, sdk.DataEnv{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d.(sdk.FittedData).Fit(c.in)
-		_, load := d.Load()
-		r, open := d.(sdk.StreamedData).Open()
-		if open == nil {
-			_ = r.Close()
-		}
-		for _, err := range []error{load, open} {
-			if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
-				t.Errorf("%+v gives %v, want %s", c.in, err, c.want)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			d, err := NewCriteo(DefaultCriteo, sdk.DataEnv{})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			d.(sdk.FittedData).Fit(c.in)
+			_, load := d.Load()
+			r, open := d.(sdk.StreamedData).Open()
+			if open == nil {
+				_ = r.Close()
+			}
+			for _, err := range []error{load, open} {
+				if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+					t.Errorf("%+v gives %v, want %s", c.in, err, c.want)
+				}
+			}
+		})
 	}
 }
 

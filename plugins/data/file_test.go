@@ -151,20 +151,22 @@ func TestFileWithFeaturesAndSeveralTargets(t *testing.T) {
 				Targets: []int64{1, 3}}, "column 32", "column 46",
 		},
 	} {
-		samples, err := load(t, "a.jsonl", content)
-		if err != nil {
-			t.Errorf("%s: %v", content, err)
-			continue
-		}
-		if d := cmp.Diff(c.want, samples.Batch); d != "" {
-			t.Errorf("%s: %s", content, d)
-		}
-		if got, want := samples.Origin(1, 1), "a.jsonl, line 2, "+c.input; got != want {
-			t.Errorf("%s: the second input comes from %s, want %s", content, got, want)
-		}
-		if got, want := samples.Origin(1, -1), "a.jsonl, line 2, "+c.target; got != want {
-			t.Errorf("%s: the target comes from %s, want %s", content, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", content), func(t *testing.T) {
+			samples, err := load(t, "a.jsonl", content)
+			if err != nil {
+				t.Errorf("%s: %v", content, err)
+				return
+			}
+			if d := cmp.Diff(c.want, samples.Batch); d != "" {
+				t.Errorf("%s: %s", content, d)
+			}
+			if got, want := samples.Origin(1, 1), "a.jsonl, line 2, "+c.input; got != want {
+				t.Errorf("%s: the second input comes from %s, want %s", content, got, want)
+			}
+			if got, want := samples.Origin(1, -1), "a.jsonl, line 2, "+c.target; got != want {
+				t.Errorf("%s: the target comes from %s, want %s", content, got, want)
+			}
+		})
 	}
 }
 

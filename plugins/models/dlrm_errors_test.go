@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -25,12 +26,14 @@ func TestDLRMErrors(t *testing.T) {
 		"a batch of 1 samples has 0 indices but must have one for each of 3 tables":   numbered(1, 3, 0),
 		"index 2 of sample 0 lies outside table 1: it must be at least 0 and below 2": beyond,
 	} {
-		if _, err := r.Forward(b); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-		if err := r.Backward(upstream, r.emit); err == nil {
-			t.Errorf("after %q the model went backward", want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if _, err := r.Forward(b); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			if err := r.Backward(upstream, r.emit); err == nil {
+				t.Errorf("after %q the model went backward", want)
+			}
+		})
 	}
 	if _, err := r.Forward(clicks(smallDLRM, 1, 0)); err != nil {
 		t.Fatal(err)
@@ -104,13 +107,15 @@ func TestDLRMSettingsThatDoNotFit(t *testing.T) {
 			s.BLAS = "quick"
 		},
 	} {
-		s, env := DefaultDLRM, sdk.ModelEnv{MaxBatch: 10, Engine: engine.Host}
-		change(&s)
-		if strings.Contains(want, "batch") {
-			env.MaxBatch = 100_000_000
-		}
-		if _, err := NewDLRM(s, env); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			s, env := DefaultDLRM, sdk.ModelEnv{MaxBatch: 10, Engine: engine.Host}
+			change(&s)
+			if strings.Contains(want, "batch") {
+				env.MaxBatch = 100_000_000
+			}
+			if _, err := NewDLRM(s, env); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 }

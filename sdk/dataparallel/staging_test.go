@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -176,14 +177,16 @@ func TestStagingOverlapsWithBackward(t *testing.T) {
 	start := comm.Now()
 	s.Begin()
 	for bucket, parameters := range [][]int{{3, 2}, {1}, {0}} {
-		for end := time.Now().Add(patience); arrived() < bucket; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("bucket %d is not back while backward goes on", bucket-1)
+		t.Run(strconv.Itoa(bucket), func(t *testing.T) {
+			for end := time.Now().Add(patience); arrived() < bucket; time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("bucket %d is not back while backward goes on", bucket-1)
+				}
 			}
-		}
-		for _, k := range parameters {
-			s.compute(t, k)
-		}
+			for _, k := range parameters {
+				s.compute(t, k)
+			}
+		})
 	}
 	must(t, s.Wait(nil))
 	backwardEnd, _ := s.Waited()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,28 +44,30 @@ func TestHostHasOrdinaryMemory(t *testing.T) {
 }
 
 func TestCopiesAreMade(t *testing.T) {
-	for _, e := range []Engine{Host, &apart{}} {
-		x, err := Floats(e, 3)
-		must(t, err)
-		must(t, In(e, x, []float32{1, 2, 3}))
-		got := make([]float32, 3)
-		must(t, Out(e, got, x))
-		if got[2] != 3 {
-			t.Errorf("%s: %v came back", e.Name(), got)
-		}
-		must(t, Clear(e, x))
-		var room []float32
-		seen, err := View(e, &room, x)
-		must(t, err)
-		if seen[2] != 0 || !e.Addressable() && &seen[0] == &x[0] {
-			t.Errorf("%s: the view is %v", e.Name(), seen)
-		}
-		for _, err := range []error{In(e, x, got[:2]), Out(e, got[:2], x)} {
-			if want := "2 elements of the host and 3 of engine " + e.Name() +
-				" cannot be copied: there must be equally many"; err == nil || err.Error() != want {
-				t.Errorf("a copy of another length gives %v", err)
+	for i, e := range []Engine{Host, &apart{}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			x, err := Floats(e, 3)
+			must(t, err)
+			must(t, In(e, x, []float32{1, 2, 3}))
+			got := make([]float32, 3)
+			must(t, Out(e, got, x))
+			if got[2] != 3 {
+				t.Errorf("%s: %v came back", e.Name(), got)
 			}
-		}
+			must(t, Clear(e, x))
+			var room []float32
+			seen, err := View(e, &room, x)
+			must(t, err)
+			if seen[2] != 0 || !e.Addressable() && &seen[0] == &x[0] {
+				t.Errorf("%s: the view is %v", e.Name(), seen)
+			}
+			for _, err := range []error{In(e, x, got[:2]), Out(e, got[:2], x)} {
+				if want := "2 elements of the host and 3 of engine " + e.Name() +
+					" cannot be copied: there must be equally many"; err == nil || err.Error() != want {
+					t.Errorf("a copy of another length gives %v", err)
+				}
+			}
+		})
 	}
 }
 

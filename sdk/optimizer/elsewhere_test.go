@@ -1,6 +1,7 @@
 package optimizer
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -39,9 +40,11 @@ func TestEngineMakesItsOwnSteps(t *testing.T) {
 		"engine apart has no optimizer adagrad: it has sgd, adam":                                              errorOf(New(e, with(Adagrad), nil, nil)),
 		"engine apart has no optimizers, and Go cannot step parameters in its memory: sgd cannot be had there": errorOf(New(apart{engine.Host}, with(SGD), nil, nil)),
 	} {
-		if err == nil || err.Error() != want {
-			t.Errorf("it gives %v, want %s", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if err == nil || err.Error() != want {
+				t.Errorf("it gives %v, want %s", err, want)
+			}
+		})
 	}
 }
 

@@ -249,11 +249,13 @@ func TestCheck(t *testing.T) {
 		},
 		"eps is 0.1 but the optimizer sgd has none: its settings are": func(s *Settings) { s.Epsilon = 0.1 },
 	} {
-		s := Defaults(0.1, 0)
-		change(&s)
-		if err := s.Check(Defaults(0.1, 0)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", s, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			s := Defaults(0.1, 0)
+			change(&s)
+			if err := s.Check(Defaults(0.1, 0)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", s, err, want)
+			}
+		})
 	}
 	for name, change := range map[string]func(*Settings){
 		"the part's default":   func(s *Settings) { s.Optimizer = Adam },

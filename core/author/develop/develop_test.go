@@ -3,6 +3,7 @@ package develop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -146,11 +147,13 @@ func TestProgram(t *testing.T) {
 		`{"plugins": {"a": {"command": ["./a"]}, "b": {"command": ["./b"]}}}`: "y",
 		`{"plugins": `: "y",
 	} {
-		write(t, dir, "go.mod", "module x/y")
-		write(t, dir, "registry.json", text)
-		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
-			t.Errorf("%s gives %s, %v", text, got, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			write(t, dir, "go.mod", "module x/y")
+			write(t, dir, "registry.json", text)
+			if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
+				t.Errorf("%s gives %s, %v", text, got, err)
+			}
+		})
 	}
 }
 

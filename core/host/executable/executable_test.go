@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -209,10 +210,12 @@ func TestAccessLists(t *testing.T) {
 			}
 		})
 	}
-	for _, raw := range [][]byte{nil, {1, 0, 0, 0}, append(list(), 1)} {
-		if _, err := listWritable(raw, 0); err == nil {
-			t.Errorf("%v is a list", raw)
-		}
+	for i, raw := range [][]byte{nil, {1, 0, 0, 0}, append(list(), 1)} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := listWritable(raw, 0); err == nil {
+				t.Errorf("%v is a list", raw)
+			}
+		})
 	}
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -1,6 +1,7 @@
 package noise
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -42,9 +43,11 @@ func TestParseSwitches(t *testing.T) {
 		"\nvoluntary_ctxt_switches:\t-1\nnonvoluntary_ctxt_switches:\t3\n":         false,
 		"": false,
 	} {
-		if got, told := parseSwitches(text); told != ok || ok && got != (switches{12, 3}) {
-			t.Errorf("%q: %+v, %v", text, got, told)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if got, told := parseSwitches(text); told != ok || ok && got != (switches{12, 3}) {
+				t.Errorf("%q: %+v, %v", text, got, told)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package micro
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/psbench/psbench/internal/bytesize"
@@ -49,9 +50,11 @@ func TestSizesBetween(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range [][3]int{{8, 4, 2}, {4, 8, 1}, {4, 8, 0}, {4, 8, -2}} {
-		if got, err := SizesBetween(c[0], c[1], c[2]); err == nil {
-			t.Errorf("from %d to %d by %d: %v", c[0], c[1], c[2], got)
-		}
+	for i, c := range [][3]int{{8, 4, 2}, {4, 8, 1}, {4, 8, 0}, {4, 8, -2}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if got, err := SizesBetween(c[0], c[1], c[2]); err == nil {
+				t.Errorf("from %d to %d by %d: %v", c[0], c[1], c[2], got)
+			}
+		})
 	}
 }

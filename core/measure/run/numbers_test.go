@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +28,7 @@ func histogram(h metric.Head, bounds ...float64) *record.Histogram {
 // A process that sends a type and name as two things, or a sum twice, ends the run with a
 // sentence. What comes in pieces comes as often as it likes.
 func TestWhatIsSentAsTwoThings(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		pieces []record.Piece
 		want   string
 	}{
@@ -47,12 +48,14 @@ func TestWhatIsSentAsTwoThings(t *testing.T) {
 			&record.Counter{Head: metric.Head{Type: "b", Name: "b", Unit: "1"}},
 		}, ""},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			_, _, err := collecting((*run).collect, &recorded{end: io.EOF},
-				&recorded{pieces: c.pieces, pause: time.Millisecond, end: io.EOF})
-			if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-				t.Errorf("got %v, want %s", err, c.want)
-			}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, _, err := collecting((*run).collect, &recorded{end: io.EOF},
+					&recorded{pieces: c.pieces, pause: time.Millisecond, end: io.EOF})
+				if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+					t.Errorf("got %v, want %s", err, c.want)
+				}
+			})
 		})
 	}
 }

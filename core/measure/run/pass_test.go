@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -123,7 +124,7 @@ func TestDecidedEpochs(t *testing.T) {
 
 func TestWarningOfFewIterations(t *testing.T) {
 	const rest = ", fewer than 20, so that a slow one changes the means: give --iterations 20 or more"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		losses []int
 		want   string
 	}{
@@ -133,17 +134,19 @@ func TestWarningOfFewIterations(t *testing.T) {
 		{[]int{1, 1}, "each trainer measured 1 iteration" + rest},
 		{[]int{3, 2, 0}, "trainer2 measured 0 iterations" + rest},
 	} {
-		r := settled(laidOut(&run{e: experiment(len(c.losses), 0, registry.Links{})}))
-		for _, n := range c.losses {
-			r.result.Losses = append(r.result.Losses, make([]float64, n))
-		}
-		r.warnIterations()
-		got := ""
-		for _, w := range r.result.Warnings {
-			got += w
-		}
-		if got != c.want {
-			t.Errorf("%v: %q, want %q", c.losses, got, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			r := settled(laidOut(&run{e: experiment(len(c.losses), 0, registry.Links{})}))
+			for _, n := range c.losses {
+				r.result.Losses = append(r.result.Losses, make([]float64, n))
+			}
+			r.warnIterations()
+			got := ""
+			for _, w := range r.result.Warnings {
+				got += w
+			}
+			if got != c.want {
+				t.Errorf("%v: %q, want %q", c.losses, got, c.want)
+			}
+		})
 	}
 }

@@ -36,15 +36,17 @@ func TestOneNumberSizesBoth(t *testing.T) {
 		"--data bags --set data.num_embeddings=1000": {"1000 flag --set",
 			"1024 configs/models.json, DummyModel"},
 	} {
-		var got []string
-		for _, v := range mustResolve(t, nil, strings.Fields(flags)).Values {
-			if strings.HasSuffix(v.Key, ".num_embeddings") {
-				got = append(got, fmt.Sprintf("%v %s", v.Value, v.Origin))
+		t.Run(fmt.Sprintf("%.60s", flags), func(t *testing.T) {
+			var got []string
+			for _, v := range mustResolve(t, nil, strings.Fields(flags)).Values {
+				if strings.HasSuffix(v.Key, ".num_embeddings") {
+					got = append(got, fmt.Sprintf("%v %s", v.Value, v.Origin))
+				}
 			}
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s: %s", flags, d)
-		}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s: %s", flags, d)
+			}
+		})
 	}
 	const flags = "--trainer hybrid --set server.num_embeddings=100 --data-config-path sized.json --data Sized --set data.num_embeddings=101"
 	const refused = "data.num_embeddings is 101 (flag --set) but must be at most server.num_embeddings, which is 100 (flag --set)"

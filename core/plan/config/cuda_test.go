@@ -258,15 +258,17 @@ func TestCUDASeedIsRecorded(t *testing.T) {
 		{"--ntrainer 0 --nserver 0 --ncudatrainer 1 --torch-seed 7 --cuda-seed 0", "flag --cuda-seed", 0, true},
 		{"--torch-seed 7", "default", 0, false},
 	} {
-		e, err := resolveCUDA(t, cards(1), c.flags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := value(e, "cuda_seed")
-		if _, pinned := File(e.Values)["cuda_seed"]; text(v.Value) != text(c.want) || v.Origin != c.origin ||
-			pinned != c.pinned {
-			t.Errorf("%s: %v of %q, pinned %v", c.flags, v.Value, v.Origin, pinned)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.flags), func(t *testing.T) {
+			e, err := resolveCUDA(t, cards(1), c.flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := value(e, "cuda_seed")
+			if _, pinned := File(e.Values)["cuda_seed"]; text(v.Value) != text(c.want) || v.Origin != c.origin ||
+				pinned != c.pinned {
+				t.Errorf("%s: %v of %q, pinned %v", c.flags, v.Value, v.Origin, pinned)
+			}
+		})
 	}
 }
 

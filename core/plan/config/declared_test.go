@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 // A server that is asynchronous connects none of its trainers, which a group still does.
 func TestConnected(t *testing.T) {
 	world := World{Trainers: 4, Servers: 2}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		links        registry.Links
 		asynchronous bool
 		want         [][]int
@@ -30,11 +31,13 @@ func TestConnected(t *testing.T) {
 		{registry.Links{Default: true}, true, [][]int{{0, 1, 2, 3}}},
 		{registry.Links{}, false, [][]int{{0}, {1}, {2}, {3}}},
 	} {
-		e := &Experiment{World: world, Links: c.links,
-			Parts: map[sdk.Kind]Part{sdk.KindServer: {Asynchronous: c.asynchronous}}}
-		if d := cmp.Diff(c.want, e.Connected()); d != "" {
-			t.Errorf("%+v: %s", c, d)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			e := &Experiment{World: world, Links: c.links,
+				Parts: map[sdk.Kind]Part{sdk.KindServer: {Asynchronous: c.asynchronous}}}
+			if d := cmp.Diff(c.want, e.Connected()); d != "" {
+				t.Errorf("%+v: %s", c, d)
+			}
+		})
 	}
 }
 
@@ -45,7 +48,7 @@ func TestAsynchronousIsChecked(t *testing.T) {
 	whole := sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients}
 	declared := func(p sdk.Part) sdk.Part { p.Asynchronous = true; return p }
 	const impossible = "server s of plugin p is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		said *bool
 		part sdk.Part
 		want string
@@ -66,18 +69,20 @@ func TestAsynchronousIsChecked(t *testing.T) {
 		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}),
 			impossible},
 	} {
-		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"},
-			File: "FILE", Asynchronous: c.said}, c.part)
-		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
-			t.Errorf("%v, %+v: %s\nwant %s", c.said, c.part, got, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"},
+				File: "FILE", Asynchronous: c.said}, c.part)
+			if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+				t.Errorf("%v, %+v: %s\nwant %s", c.said, c.part, got, c.want)
+			}
+		})
 	}
 }
 
 // The protocol for parts in other languages has servers that take whole gradients, and no trainers.
 func TestWhatSpeaksTheProtocol(t *testing.T) {
 	const served = "server s of plugin p speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve gradients and have no timing"
-	for _, c := range []struct {
+	for i, c := range []struct {
 		part sdk.Part
 		want string
 	}{
@@ -89,11 +94,13 @@ func TestWhatSpeaksTheProtocol(t *testing.T) {
 		{sdk.Part{Kind: sdk.KindTrainer, Needs: sdk.ServiceGradients},
 			"trainer s of plugin p speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go"},
 	} {
-		c.part.Protocol = true
-		err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"}}, c.part)
-		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
-			t.Errorf("%+v: %s\nwant %s", c.part, got, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			c.part.Protocol = true
+			err := CheckDeclared(registry.Item{Kind: c.part.Kind, Key: "s", Plugin: registry.Plugin{Name: "p"}}, c.part)
+			if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+				t.Errorf("%+v: %s\nwant %s", c.part, got, c.want)
+			}
+		})
 	}
 }
 

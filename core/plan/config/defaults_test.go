@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,7 +51,7 @@ func TestTrainerDefaults(t *testing.T) {
 // the model is chosen.
 func TestModelDefaults(t *testing.T) {
 	inFolder(t, map[string]string{"run.json": `{"model": "DLRM", "batch_size": 7}`})
-	for _, c := range []struct {
+	for i, c := range []struct {
 		flags []string
 		want  []result.Value
 	}{
@@ -67,12 +68,14 @@ func TestModelDefaults(t *testing.T) {
 			{Key: "batch_size", Value: json.Number("20"), Origin: "default of trainer batch_update"},
 		}},
 	} {
-		exp := mustResolve(t, nil, c.flags)
-		for _, want := range c.want {
-			if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
-				t.Errorf("%q: %s", c.flags, diff)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			exp := mustResolve(t, nil, c.flags)
+			for _, want := range c.want {
+				if diff := cmp.Diff(want, value(exp, want.Key)); diff != "" {
+					t.Errorf("%q: %s", c.flags, diff)
+				}
 			}
-		}
+		})
 	}
 	if exp := mustResolve(t, nil, []string{"--model", "DLRM"}); exp.Parts[sdk.KindData].Key != "criteo" {
 		t.Errorf("the data of DLRM is %s", exp.Parts[sdk.KindData].Key)

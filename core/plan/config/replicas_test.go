@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,29 +34,31 @@ func TestReplicasAndTheOrderOfArrival(t *testing.T) {
 			"server embedding applies updates of its tables as they arrive"},
 		"--trainer hybrid --ntrainer 1": {[][]int{{0}}, "", ""},
 	} {
-		e, err := resolve(t, nil, strings.Fields(flags))
-		if err != nil {
-			t.Errorf("%s: %v", flags, err)
-			continue
-		}
-		most := 0
-		for _, s := range e.World.ServerRanks() {
-			most = max(most, len(e.World.TrainersOf(s)))
-		}
-		sets, differ := e.Replicas()
-		if d := cmp.Diff(want.sets, sets); d != "" || differ != want.differ || e.ArrivalOrder(most) != want.order {
-			t.Errorf("%s: differ %q, order %q, sets %s", flags, differ, e.ArrivalOrder(most), d)
-		}
-		for _, kind := range []sdk.Kind{sdk.KindHook, sdk.KindTrainer, sdk.KindModel} {
-			part := e.Parts[kind]
-			declared := part
-			declared.RanksDiffer = true
-			e.Parts[kind] = declared
-			if sets, differ := e.Replicas(); differ == "" || len(sets) != len(e.World.TrainerRanks()) {
-				t.Errorf("%s, %s %s is declared: differ %q, sets %v", flags, kind, part.Key, differ, sets)
+		t.Run(fmt.Sprintf("%.60s", flags), func(t *testing.T) {
+			e, err := resolve(t, nil, strings.Fields(flags))
+			if err != nil {
+				t.Errorf("%s: %v", flags, err)
+				return
 			}
-			e.Parts[kind] = part
-		}
+			most := 0
+			for _, s := range e.World.ServerRanks() {
+				most = max(most, len(e.World.TrainersOf(s)))
+			}
+			sets, differ := e.Replicas()
+			if d := cmp.Diff(want.sets, sets); d != "" || differ != want.differ || e.ArrivalOrder(most) != want.order {
+				t.Errorf("%s: differ %q, order %q, sets %s", flags, differ, e.ArrivalOrder(most), d)
+			}
+			for _, kind := range []sdk.Kind{sdk.KindHook, sdk.KindTrainer, sdk.KindModel} {
+				part := e.Parts[kind]
+				declared := part
+				declared.RanksDiffer = true
+				e.Parts[kind] = declared
+				if sets, differ := e.Replicas(); differ == "" || len(sets) != len(e.World.TrainerRanks()) {
+					t.Errorf("%s, %s %s is declared: differ %q, sets %v", flags, kind, part.Key, differ, sets)
+				}
+				e.Parts[kind] = part
+			}
+		})
 	}
 	e, err := resolve(t, nil, []string{"--trainer", "batch_update", "--server", "batch_update"})
 	if err != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,7 +20,7 @@ func everyServer(trainers, servers int) World {
 }
 
 func TestCheck(t *testing.T) {
-	for _, test := range []struct {
+	for i, test := range []struct {
 		world World
 		want  string
 	}{
@@ -51,19 +52,21 @@ func TestCheck(t *testing.T) {
 		{counts(0, 3, 0, 2),
 			"--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
 	} {
-		got := ""
-		if err := test.world.Check(); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("%+v\n got %q\nwant %q", test.world, got, test.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			got := ""
+			if err := test.world.Check(); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("%+v\n got %q\nwant %q", test.world, got, test.want)
+			}
+		})
 	}
 }
 
 func TestRanks(t *testing.T) {
 	const none = -1
-	for _, test := range []struct {
+	for i, test := range []struct {
 		world    World
 		names    []string
 		cuda     []int // the ranks on CUDA devices
@@ -84,37 +87,39 @@ func TestRanks(t *testing.T) {
 		},
 		{counts(0, 2, 0, 1), []string{"trainer0", "trainer1", "server2", "master"}, []int{0, 1, 2}, []int{2, 2}},
 	} {
-		w := test.world
-		var names []string
-		var cuda []int
-		for rank := range w.Master() + 1 {
-			names = append(names, w.Name(rank))
-			if w.CUDA(rank) {
-				cuda = append(cuda, rank)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			w := test.world
+			var names []string
+			var cuda []int
+			for rank := range w.Master() + 1 {
+				names = append(names, w.Name(rank))
+				if w.CUDA(rank) {
+					cuda = append(cuda, rank)
+				}
 			}
-		}
-		var serverOf []int
-		trainersOf := map[int][]int{}
-		for _, trainer := range w.TrainerRanks() {
-			server, ok := w.ServerOf(trainer)
-			if !ok {
-				server = none
-			} else {
-				trainersOf[server] = append(trainersOf[server], trainer)
+			var serverOf []int
+			trainersOf := map[int][]int{}
+			for _, trainer := range w.TrainerRanks() {
+				server, ok := w.ServerOf(trainer)
+				if !ok {
+					server = none
+				} else {
+					trainersOf[server] = append(trainersOf[server], trainer)
+				}
+				serverOf = append(serverOf, server)
 			}
-			serverOf = append(serverOf, server)
-		}
-		for _, d := range []string{cmp.Diff(test.names, names), cmp.Diff(test.cuda, cuda),
-			cmp.Diff(test.serverOf, serverOf)} {
-			if d != "" {
-				t.Errorf("%+v: %s", w, d)
+			for _, d := range []string{cmp.Diff(test.names, names), cmp.Diff(test.cuda, cuda),
+				cmp.Diff(test.serverOf, serverOf)} {
+				if d != "" {
+					t.Errorf("%+v: %s", w, d)
+				}
 			}
-		}
-		for _, server := range w.ServerRanks() {
-			if diff := cmp.Diff(trainersOf[server], w.TrainersOf(server)); diff != "" {
-				t.Errorf("%+v: trainers of %d: %s", w, server, diff)
+			for _, server := range w.ServerRanks() {
+				if diff := cmp.Diff(trainersOf[server], w.TrainersOf(server)); diff != "" {
+					t.Errorf("%+v: trainers of %d: %s", w, server, diff)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -162,7 +167,7 @@ func TestRanksOutsideTheWorld(t *testing.T) {
 func TestSets(t *testing.T) {
 	world := counts(4, 0, 2, 0)
 	all, byServer := [][]int{{0, 1, 2, 3}}, [][]int{{0, 1}, {2, 3}}
-	for _, test := range []struct {
+	for i, test := range []struct {
 		links registry.Links
 		want  [][]int
 	}{
@@ -173,8 +178,10 @@ func TestSets(t *testing.T) {
 		{registry.Links{Group: true, Default: true}, all},
 		{registry.Links{Server: true, Group: true}, all},
 	} {
-		if diff := cmp.Diff(test.want, world.Sets(test.links)); diff != "" {
-			t.Errorf("%+v: %s", test.links, diff)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if diff := cmp.Diff(test.want, world.Sets(test.links)); diff != "" {
+				t.Errorf("%+v: %s", test.links, diff)
+			}
+		})
 	}
 }

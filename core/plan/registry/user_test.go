@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,10 +182,12 @@ func TestUserFilesThatAreRefused(t *testing.T) {
 			": give it another name, or --no-user-registry",
 		`{"plugins": {"p": {"command": ["/p"]}}, "server_map": {"mine": {"plugin": "p"}}}`: `the server name "mine" is already in server_map.mine of ` + path,
 	} {
-		if _, err := Load(psbench.Registry, path, write(t, "other.json", text)); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s beside the user's gives %v, want %q", text, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if _, err := Load(psbench.Registry, path, write(t, "other.json", text)); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%s beside the user's gives %v, want %q", text, err, want)
+			}
+		})
 	}
 	if _, err := Load(psbench.Registry, path,
 		write(t, "more.json", `{"server_map": {"other": {"plugin": "good"}}}`)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -326,7 +327,7 @@ func TestRefusals(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil { // #nosec G306 -- a program
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		spec launch.Spec
 		want string
 	}{
@@ -338,9 +339,11 @@ func TestRefusals(t *testing.T) {
 			Env: []string{"LD_PRELOAD=/tmp/x.so"}},
 			`on node2 the variable "LD_PRELOAD" is none that a core gives to a process`},
 	} {
-		if _, err := s.Start(t.Context(), c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("it said %v, want %s", err, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := s.Start(t.Context(), c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("it said %v, want %s", err, c.want)
+			}
+		})
 	}
 	if err := s.Close(true); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,10 +109,12 @@ func TestLostBeforeARunBegins(t *testing.T) {
 		t.Error("it waits on")
 	}
 	_ = s.Close(false)
-	for _, host := range []*Host{next, h, core} {
-		if err := host.Leave(false); err != nil {
-			t.Error(err)
-		}
+	for i, host := range []*Host{next, h, core} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if err := host.Leave(false); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	if err := agent.end(t); err != nil {
 		t.Error(err)

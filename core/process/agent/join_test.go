@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -135,7 +136,7 @@ func TestAnotherSecretDoesNotJoin(t *testing.T) {
 // Who could not join says what it met, and not that in the end nobody was there or no time was left.
 func TestTellsMore(t *testing.T) {
 	refused, stranger := fmt.Errorf("dial: %w", syscall.ECONNREFUSED), errors.New("the peer does not know the secret")
-	for _, test := range []struct {
+	for i, test := range []struct {
 		again, before error
 		want          bool
 	}{
@@ -143,9 +144,11 @@ func TestTellsMore(t *testing.T) {
 		{refused, stranger, false}, {context.DeadlineExceeded, refused, false},
 		{context.DeadlineExceeded, stranger, false},
 	} {
-		if got := tellsMore(test.again, test.before); got != test.want {
-			t.Errorf("%v after %v tells more: %t", test.again, test.before, got)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if got := tellsMore(test.again, test.before); got != test.want {
+				t.Errorf("%v after %v tells more: %t", test.again, test.before, got)
+			}
+		})
 	}
 }
 

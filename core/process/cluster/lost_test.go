@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,16 +30,19 @@ func (l *lost) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (
 
 // A process that is lost while its parts close is what is told, unless there is a failure to tell of already.
 func TestLostWhileClosing(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		failure error
 		want    string
 	}{
 		{nil, "node2 is gone"},
 		{errors.New("trainer0 failed"), "trainer0 failed"},
 	} {
-		cluster := New(time.Second, []*Member{{Name: "trainer1", Process: &lost{gone: make(chan struct{})}}}, Options{})
-		if _, err := cluster.closeParts(c.failure); err == nil || err.Error() != c.want {
-			t.Errorf("after %v it says %v, want %s", c.failure, err, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			cluster := New(time.Second, []*Member{{Name: "trainer1", Process: &lost{gone: make(chan struct{})}}},
+				Options{})
+			if _, err := cluster.closeParts(c.failure); err == nil || err.Error() != c.want {
+				t.Errorf("after %v it says %v, want %s", c.failure, err, c.want)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,14 +105,16 @@ func TestWantOfMemory(t *testing.T) {
 		{"fatal error: runtime: out of memory\n", end{Status: failed, Counted: true}, false},
 		{"no more\n", end{Status: failed, Counted: true, Exceeded: true}, true},
 	} {
-		words, err := newWords("trainer0", Output{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = words.stream().Write([]byte(c.said))
-		p := &child{memory: 64 << 20, words: words, ended: &c.ended}
-		if got := p.exceeded(); got != c.want {
-			t.Errorf("%q of %+v: exceeded is %v", c.said, c.ended, got)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.said), func(t *testing.T) {
+			words, err := newWords("trainer0", Output{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = words.stream().Write([]byte(c.said))
+			p := &child{memory: 64 << 20, words: words, ended: &c.ended}
+			if got := p.exceeded(); got != c.want {
+				t.Errorf("%q of %+v: exceeded is %v", c.said, c.ended, got)
+			}
+		})
 	}
 }

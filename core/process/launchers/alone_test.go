@@ -56,14 +56,16 @@ func TestSignsOfOthers(t *testing.T) {
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1":                  "",
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1 PSBENCH_SECRET=x": "by Kubernetes Job this process is rank 0 of tasks that it does not count (JOB_COMPLETION_INDEX=0)",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here",
-			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
-		err := f.Refusal()
-		if strings.Contains(told(f), "SECRET=x") || strings.Contains(fmt.Sprint(f.Views), "{PSBENCH_SECRET") {
-			t.Errorf("%s: the secret is shown:\n%s", environ, told(f))
-		}
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", environ, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", environ), func(t *testing.T) {
+			f := Look(System{Environ: strings.Fields(environ), Host: "here",
+				ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+			err := f.Refusal()
+			if strings.Contains(told(f), "SECRET=x") || strings.Contains(fmt.Sprint(f.Views), "{PSBENCH_SECRET") {
+				t.Errorf("%s: the secret is shown:\n%s", environ, told(f))
+			}
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: %v, want %q", environ, err, want)
+			}
+		})
 	}
 }

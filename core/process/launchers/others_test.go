@@ -1,6 +1,7 @@
 package launchers
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -43,11 +44,13 @@ func TestOthers(t *testing.T) {
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1":                 "by JOB_COMPLETION_INDEX=0 (Kubernetes) it is one of several tasks: its manifest can say by PSBENCH_TASKS how many there are, or",
 		"JOB_COMPLETION_INDEX=0 KUBERNETES_SERVICE_HOST=10.0.0.1 PSBENCH_TASKS=1": "",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here",
-			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
-		if err := f.Refusal(); err != nil || (f.Lone == "") != (want == "") || !strings.Contains(f.Lone, want) {
-			t.Errorf("%s: %v, warns %q, want %q", environ, err, f.Lone, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", environ), func(t *testing.T) {
+			f := Look(System{Environ: strings.Fields(environ), Host: "here",
+				ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+			if err := f.Refusal(); err != nil || (f.Lone == "") != (want == "") || !strings.Contains(f.Lone, want) {
+				t.Errorf("%s: %v, warns %q, want %q", environ, err, f.Lone, want)
+			}
+		})
 	}
 }
 
@@ -64,15 +67,17 @@ func TestWhatToType(t *testing.T) {
 		"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a KUBERNETES_SERVICE_HOST=10.0.0.1":        "the manifest must give all pods a secret by PSBENCH_SECRET, as deploy/job.yaml does;",
 		"PMI_RANK=0 PMI_SIZE=2": "start them by a launcher with PMI-1, as srun --mpi=pmi2, or give all a secret",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here",
-			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
-		err := f.Crowded()
-		if err == nil {
-			err = f.Stranded()
-		}
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", environ, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", environ), func(t *testing.T) {
+			f := Look(System{Environ: strings.Fields(environ), Host: "here",
+				ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+			err := f.Crowded()
+			if err == nil {
+				err = f.Stranded()
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", environ, err, want)
+			}
+		})
 	}
 }
 
@@ -93,11 +98,13 @@ func TestTorchDistributed(t *testing.T) {
 		"TORCHELASTIC_RUN_ID=a RANK=1 WORLD_SIZE=4 LOCAL_RANK=1 " +
 			torch: "torchrun: rank 1 of 4, local rank 1, on here",
 	} {
-		f := Look(System{Environ: strings.Fields(environ), Host: "here",
-			ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
-		if said := told(f); f.Err != nil || !strings.Contains(said, "decides: "+want) ||
-			strings.Contains(said, "SECRET=x") {
-			t.Errorf("%s: %v, want %s\n%s", environ, f.Err, want, said)
-		}
+		t.Run(fmt.Sprintf("%.60s", environ), func(t *testing.T) {
+			f := Look(System{Environ: strings.Fields(environ), Host: "here",
+				ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist }})
+			if said := told(f); f.Err != nil || !strings.Contains(said, "decides: "+want) ||
+				strings.Contains(said, "SECRET=x") {
+				t.Errorf("%s: %v, want %s\n%s", environ, f.Err, want, said)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,7 @@ func still() {}
 
 func TestWriteAndRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.json")
-	for _, change := range []func(*Result){
+	for i, change := range []func(*Result){
 		func(*Result) {},
 		func(r *Result) { r.Losses[0][1] = math.NaN() },
 		func(r *Result) { r.Parameters[0][0].DeltaSumSq = math.NaN() },
@@ -114,18 +115,20 @@ func TestWriteAndRead(t *testing.T) {
 		func(r *Result) { r.Evaluation[0].AUC, r.Evaluation[0].Trainers[0].Accuracy = nil, nil },
 		func(r *Result) { r.ServerParameters[0][0].DeltaSum = math.NaN() },
 	} {
-		want := example()
-		change(want)
-		if err := Write(path, want, still); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Read(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
-			t.Errorf("written and read (-want +got):\n%s", diff)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			want := example()
+			change(want)
+			if err := Write(path, want, still); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Read(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); diff != "" {
+				t.Errorf("written and read (-want +got):\n%s", diff)
+			}
+		})
 	}
 	onlyFile(t, path)
 }

@@ -20,8 +20,10 @@ func TestLinks(t *testing.T) {
 		},
 		"tcp trainer0-server10, trainer1-server10, trainer2-server10, trainer3-server10, trainer4-server10, trainer5-server10, trainer6-server10, trainer7-server10, 2 more": {{Transport: "tcp", Pairs: many}},
 	} {
-		if got := Links(all); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if got := Links(all); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
 	}
 }

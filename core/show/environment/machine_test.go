@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -22,12 +23,14 @@ func TestHeaderSaysWhatIsKnownOfTheMachine(t *testing.T) {
 			Governor: "powersave", Caches: []machine.Cache{{Level: 1, KiB: 48}, {Level: 2, KiB: 2048}},
 		},
 	} {
-		var page screen.Page
-		Information(&page, result.Environment{MemoryMiB: 4096, Facts: f})
-		_, got, _ := strings.Cut(page.String(), "kernels \n")
-		if got, _, _ = strings.Cut(got, "GPU "); got != want {
-			t.Errorf("it says %q, want %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			var page screen.Page
+			Information(&page, result.Environment{MemoryMiB: 4096, Facts: f})
+			_, got, _ := strings.Cut(page.String(), "kernels \n")
+			if got, _, _ = strings.Cut(got, "GPU "); got != want {
+				t.Errorf("it says %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -41,8 +44,10 @@ func TestPlugin(t *testing.T) {
 		},
 		"plugin mine: /m, named by r.json": {Name: "mine", Command: []string{"/m"}, Registry: "r.json"},
 	} {
-		if got := Plugin(p); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if got := Plugin(p); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }

@@ -58,9 +58,11 @@ func TestNoise(t *testing.T) {
 		"others 200.0 ± 15.0 % of CPU time, steal 10.0 %, load 1.25 on 2 cores":         loud, // which a warning says, too
 		"": unknown,
 	} {
-		if got := Noise(intervals); got != want {
-			t.Errorf("the noise is %q, want %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if got := Noise(intervals); got != want {
+				t.Errorf("the noise is %q, want %q", got, want)
+			}
+		})
 	}
 	page := &screen.Page{}
 	if err := NoiseTables(page, nil); err != nil || page.Len() > 0 {

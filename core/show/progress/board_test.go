@@ -221,14 +221,16 @@ func TestBoardAfterOthers(t *testing.T) {
 	p.Board(boardOf(2))
 	p.Phase("run 1 of 8")
 	p.out.wait(time.Minute)
-	for _, change := range []func(){p.Resumed, func() { columns = 70 }} {
-		out.Reset()
-		change()
-		p.tick()
-		p.out.wait(time.Minute)
-		if strings.Contains(out.String(), "A") {
-			t.Errorf("it goes up: %q", out.String())
-		}
+	for i, change := range []func(){p.Resumed, func() { columns = 70 }} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			out.Reset()
+			change()
+			p.tick()
+			p.out.wait(time.Minute)
+			if strings.Contains(out.String(), "A") {
+				t.Errorf("it goes up: %q", out.String())
+			}
+		})
 	}
 	p.Done()
 }

@@ -233,15 +233,17 @@ func TestLinesOfProcesses(t *testing.T) {
 		"warm-up\ndata: loaded \\x1b[2J    x\nmeasured pass\n":                                false,
 		"<clear>warm-up<clear>data: loaded \\x1b[2J    x\nwarm-up<clear>measured pass<clear>": true,
 	} {
-		var out bytes.Buffer
-		p, _ := on(&out, map[bool]int{true: 80}[terminal], false, false)
-		p.Phase("warm-up")
-		p.Line("data", "loaded \x1b[2J\tx\r")
-		p.Phase("measured pass")
-		p.Done()
-		if got := strings.ReplaceAll(out.String(), clearLine, "<clear>"); got != want {
-			t.Errorf("on a terminal (%v) it wrote %q, want %q", terminal, got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			var out bytes.Buffer
+			p, _ := on(&out, map[bool]int{true: 80}[terminal], false, false)
+			p.Phase("warm-up")
+			p.Line("data", "loaded \x1b[2J\tx\r")
+			p.Phase("measured pass")
+			p.Done()
+			if got := strings.ReplaceAll(out.String(), clearLine, "<clear>"); got != want {
+				t.Errorf("on a terminal (%v) it wrote %q, want %q", terminal, got, want)
+			}
+		})
 	}
 	var out bytes.Buffer
 	p, _ := on(&out, 80, false, true)

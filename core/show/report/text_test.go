@@ -259,9 +259,11 @@ func TestTimeSpentTraining(t *testing.T) {
 		"finish training\ntime spent training: 0.000245 s, and evaluating: 0.000025 s\n": evaluating,
 		"finish training\n\nwhat ran where\n":                                            unfinished,
 	} {
-		if got := text(t, r, Options{Report: Full}); !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, got[strings.Index(got, "timeline"):])
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if got := text(t, r, Options{Report: Full}); !strings.Contains(got, want) {
+				t.Errorf("%q is not in\n%s", want, got[strings.Index(got, "timeline"):])
+			}
+		})
 	}
 }
 

@@ -139,9 +139,11 @@ func TestWrite(t *testing.T) {
 		`"name":"push","cat":"flow","id":1,"ts":10000.000}`,
 		`"name":"push","cat":"flow","id":1,"bp":"e","ts":10010.000}`,
 	} {
-		if !strings.Contains(text, line) {
-			t.Errorf("there is no %s in\n%s", line, text)
-		}
+		t.Run(fmt.Sprintf("%.60s", line), func(t *testing.T) {
+			if !strings.Contains(text, line) {
+				t.Errorf("there is no %s in\n%s", line, text)
+			}
+		})
 	}
 }
 

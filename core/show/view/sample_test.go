@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -75,9 +76,11 @@ func TestRounded(t *testing.T) {
 		{0, 5, 0}, {1.2345678, 5, 1.2346}, {-0.000123456, 3, -0.000123}, {123456.7, 5, 123457}, {99999.6, 5, 100000},
 		{1e300, 5, 1e300}, {3e-320, 5, 0}, {math.Inf(1), 5, math.Inf(1)}, {12345678901234.4, 12, 12345678901234},
 	} {
-		if got := rounded(c.x, c.digits); got != c.want {
-			t.Errorf("%v with %d digits is %v, not %v", c.x, c.digits, got, c.want)
-		}
+		t.Run(fmt.Sprint(c.x), func(t *testing.T) {
+			if got := rounded(c.x, c.digits); got != c.want {
+				t.Errorf("%v with %d digits is %v, not %v", c.x, c.digits, got, c.want)
+			}
+		})
 	}
 }
 

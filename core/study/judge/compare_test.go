@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,10 +114,12 @@ func TestPIsExact(t *testing.T) {
 	})
 	// There are 220 ways to place three twos among twelve values, and 4 of them put all on the side of four.
 	ones := slices.Repeat([]float64{1}, 8)
-	for _, p := range []Pair{{Apart(ones), Apart([]float64{1, 2, 2, 2})}, {Apart([]float64{2, 1, 2, 2}), Apart(ones)}} {
-		if got, want := p.mannWhitney(), 4.0/220; math.Abs(got-want) > 1e-12 {
-			t.Errorf("p is %v, not %v", got, want)
-		}
+	for i, p := range []Pair{{Apart(ones), Apart([]float64{1, 2, 2, 2})}, {Apart([]float64{2, 1, 2, 2}), Apart(ones)}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if got, want := p.mannWhitney(), 4.0/220; math.Abs(got-want) > 1e-12 {
+				t.Errorf("p is %v, not %v", got, want)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -38,7 +39,7 @@ func TestFloorOfRounds(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		want            string
 		baseline, again Runs
 	}{
@@ -53,9 +54,11 @@ func TestFloorOfRounds(t *testing.T) {
 		{"the noise floor is relative to the median, which is 0 for the 8 runs of the baseline and its A/A cell",
 			inRounds(1, -1, 1, -1), inRounds(-1, 1, -1, 1)},
 	} {
-		if _, err := FloorOfRounds(c.baseline, c.again); err == nil || err.Error() != c.want {
-			t.Errorf("%v", err)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := FloorOfRounds(c.baseline, c.again); err == nil || err.Error() != c.want {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 

@@ -152,9 +152,11 @@ func TestFloor(t *testing.T) {
 		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median 1e-09, and the other half 1": {1e-9,
 			1e-9, 1, 1},
 	} {
-		if _, err := FloorOf(runs, 1); err == nil || err.Error() != want {
-			t.Errorf("of %v: %v", runs, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if _, err := FloorOf(runs, 1); err == nil || err.Error() != want {
+				t.Errorf("of %v: %v", runs, err)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/psbench/psbench/core/record/stats"
@@ -113,17 +114,19 @@ func TestNeededAboveFloor(t *testing.T) {
 func TestIntervalWithinRoundsHolds(t *testing.T) {
 	studies := fewer(3000, 800)
 	for i, n := range []noise{plain, noises[9], outliers} {
-		for _, rounds := range []int{4, 6, 10, 30} {
-			random := seeded(uint64(100*i + rounds))
-			s := sweep{cells: 1, rounds: rounds, noise: n, machine: machines[1], change: 0.1}
-			share := shareOf(studies, func() bool {
-				c := s.judged(random)[0]
-				return c.Low <= 0.1 && 0.1 <= c.High
-			})
-			t.Logf("%s, %d rounds: %.3f", n.name, rounds, share)
-			if share < 0.94-2*math.Sqrt(0.05/float64(studies)) {
-				t.Errorf("%s, %d rounds: %.3f of the intervals hold the change", n.name, rounds, share)
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			for _, rounds := range []int{4, 6, 10, 30} {
+				random := seeded(uint64(100*i + rounds))
+				s := sweep{cells: 1, rounds: rounds, noise: n, machine: machines[1], change: 0.1}
+				share := shareOf(studies, func() bool {
+					c := s.judged(random)[0]
+					return c.Low <= 0.1 && 0.1 <= c.High
+				})
+				t.Logf("%s, %d rounds: %.3f", n.name, rounds, share)
+				if share < 0.94-2*math.Sqrt(0.05/float64(studies)) {
+					t.Errorf("%s, %d rounds: %.3f of the intervals hold the change", n.name, rounds, share)
+				}
 			}
-		}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,10 +113,12 @@ func TestLoad(t *testing.T) {
 		s.Title != "good.json" {
 		t.Errorf("%v, %v", s, err)
 	}
-	for _, paths := range [][]string{nil, {path("torn.json")}, {path("none.json"), path("torn.json")}} {
-		if _, err := Load(paths); err == nil {
-			t.Errorf("%q can be loaded", paths)
-		}
+	for i, paths := range [][]string{nil, {path("torn.json")}, {path("none.json"), path("torn.json")}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := Load(paths); err == nil {
+				t.Errorf("%q can be loaded", paths)
+			}
+		})
 	}
 }
 
@@ -167,9 +170,11 @@ func TestRoundsOfSeveralHosts(t *testing.T) {
 			{Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
 		},
 	} {
-		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
-		if got := apart(events); got != want {
-			t.Errorf("it says %q, want %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
+			if got := apart(events); got != want {
+				t.Errorf("it says %q, want %q", got, want)
+			}
+		})
 	}
 }

@@ -1,7 +1,9 @@
 package sweep
 
 import (
+	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -224,10 +226,12 @@ func TestSpecErrors(t *testing.T) {
 		{`{"axes": [], "budget": {"hours": 1}}`,
 			`f, line 1, column 25: unknown key "hours" of budget; the keys are failures, time`},
 	} {
-		_, err := ParseSpec("f", []byte(test.text))
-		if err == nil || err.Error() != test.want {
-			t.Errorf("%s\n got %v\nwant %s", test.text, err, test.want)
-		}
+		t.Run(fmt.Sprintf("%.60s", test.text), func(t *testing.T) {
+			_, err := ParseSpec("f", []byte(test.text))
+			if err == nil || err.Error() != test.want {
+				t.Errorf("%s\n got %v\nwant %s", test.text, err, test.want)
+			}
+		})
 	}
 }
 
@@ -240,7 +244,7 @@ func TestRuleErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct {
+	for i, test := range []struct {
 		rule map[string]any
 		want string
 	}{
@@ -252,9 +256,12 @@ func TestRuleErrors(t *testing.T) {
 		{map[string]any{"ntrainer": "3..5"},
 			`f: rule 1 of exclude: axis ntrainer has no value "3"; there are 1, 2, 4, 6`},
 	} {
-		if _, err := s.rulesOf("exclude", axes, []map[string]any{test.rule}); err == nil || err.Error() != test.want {
-			t.Errorf("%v\n got %v\nwant %s", test.rule, err, test.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := s.rulesOf("exclude", axes, []map[string]any{test.rule}); err == nil ||
+				err.Error() != test.want {
+				t.Errorf("%v\n got %v\nwant %s", test.rule, err, test.want)
+			}
+		})
 	}
 }
 

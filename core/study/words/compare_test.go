@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestCompareRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		old, new *model.Study
 		metric   model.Metric
 		want     string
@@ -103,9 +104,11 @@ func TestCompareRefuses(t *testing.T) {
 		{a, builds, modeltest.Throughput(t),
 			"D has several cells with the configuration of server=a ntrainer=1: compare them with each other, by --axis"},
 	} {
-		if _, err := verdict.Compare(c.old, c.new, c.metric, fivePercent); err == nil || err.Error() != c.want {
-			t.Errorf("%s and %s: %v", c.old.Name, c.new.Name, err)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := verdict.Compare(c.old, c.new, c.metric, fivePercent); err == nil || err.Error() != c.want {
+				t.Errorf("%s and %s: %v", c.old.Name, c.new.Name, err)
+			}
+		})
 	}
 	for axis, want := range map[string]string{
 		"model":    `A has no axis "model"; the axes are server, ntrainer: name two studies, or one of these with --axis`,

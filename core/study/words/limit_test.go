@@ -32,11 +32,13 @@ func TestPercents(t *testing.T) {
 			t.Fatalf("%v are %v, which add up to %d", parts, out, whole)
 		}
 	})
-	for _, parts := range [][]float64{nil, {0}, {0, 0}, {math.NaN(), 1}, {math.Inf(1), 1},
+	for i, parts := range [][]float64{nil, {0}, {0, 0}, {math.NaN(), 1}, {math.Inf(1), 1},
 		{math.MaxFloat64, math.MaxFloat64}, {-1, 1}} {
-		if out := percents(parts); slices.ContainsFunc(out, func(n int) bool { return n != 0 }) {
-			t.Errorf("%v are %v", parts, out)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if out := percents(parts); slices.ContainsFunc(out, func(n int) bool { return n != 0 }) {
+				t.Errorf("%v are %v", parts, out)
+			}
+		})
 	}
 }
 

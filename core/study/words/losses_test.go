@@ -1,6 +1,7 @@
 package words
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,9 +27,11 @@ func TestLossTold(t *testing.T) {
 		"held-out loss 0.3000, beside a loss of the baseline that is not finite": {Median: 0.3,
 			Reference: nan, Compared: true, Change: judge.Change{Change: nan}},
 	} {
-		if got := describeLoss(o, l); got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if got := describeLoss(o, l); got != want {
+				t.Errorf("%q, not %q", got, want)
+			}
+		})
 	}
 	if text := lossText(o); !strings.HasPrefix(text, "not known") {
 		t.Errorf("before anything is judged it says %q", text)

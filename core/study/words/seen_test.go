@@ -2,6 +2,7 @@ package words
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -128,8 +129,10 @@ func TestComparedDataDiffers(t *testing.T) {
 		"ntrainer=2: the sides trained on different amounts of data in all: old on 1,620 samples, new on 3,240",
 		"ntrainer=4: the sides learn from different data: old left out nothing, new 30.9 % of the 81 samples (2 of 6 batches",
 	} {
-		if !strings.Contains(warnings, want) {
-			t.Errorf("the warnings are\n%s\nwithout %s", warnings, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if !strings.Contains(warnings, want) {
+				t.Errorf("the warnings are\n%s\nwithout %s", warnings, want)
+			}
+		})
 	}
 }

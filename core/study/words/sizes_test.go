@@ -3,6 +3,7 @@ package words
 import (
 	"bytes"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,9 +92,11 @@ func TestMetricThatNoRunHas(t *testing.T) {
 	}
 	// What the study is made for is told of in its sentences, and of what has no run nothing is known.
 	s.Metric = model.P99
-	for _, of := range []*model.Study{s, {Name: "none"}} {
-		if m, err := of.MetricOr(model.P99); err != nil || m.Name != model.P99 {
-			t.Errorf("%s: %v, %v", of.Name, m, err)
-		}
+	for i, of := range []*model.Study{s, {Name: "none"}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if m, err := of.MetricOr(model.P99); err != nil || m.Name != model.P99 {
+				t.Errorf("%s: %v, %v", of.Name, m, err)
+			}
+		})
 	}
 }

@@ -38,13 +38,15 @@ func TestNothingCanBeSaid(t *testing.T) {
 			Waiting: 1},
 		"nothing can be said: none of 1 run has a throughput": {Runs: make([]*model.Run, 1)},
 	} {
-		m, err := model.MetricOf(model.Throughput)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := nothing((&model.Study{Cells: []*model.Cell{c}}), m); got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			m, err := model.MetricOf(model.Throughput)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := nothing((&model.Study{Cells: []*model.Cell{c}}), m); got != want {
+				t.Errorf("%q, not %q", got, want)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,28 +93,32 @@ func TestWarmSparseVolumes(t *testing.T) {
 	in := Case{Trainers: 2, Servers: 1, Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
 	warm := in
 	warm.Warm = true
-	for _, o := range Operations {
-		if o.Empty || o.Dense {
-			continue
-		}
-		a, b := o.VolumeOf(in), o.VolumeOf(warm)
-		if grows := b.Bus > a.Bus && !math.IsInf(b.Bus, 0); grows != (o != Broadcast) {
-			t.Errorf("%s moves %+v in fresh rounds and %+v in warm ones", o.Name, a, b)
-		}
+	for i, o := range Operations {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if o.Empty || o.Dense {
+				return
+			}
+			a, b := o.VolumeOf(in), o.VolumeOf(warm)
+			if grows := b.Bus > a.Bus && !math.IsInf(b.Bus, 0); grows != (o != Broadcast) {
+				t.Errorf("%s moves %+v in fresh rounds and %+v in warm ones", o.Name, a, b)
+			}
+		})
 	}
 }
 
 // The harness relies on what an operation has.
 func TestOperationsAreWhole(t *testing.T) {
-	for _, o := range Operations {
-		if Find(o.Name) != o {
-			t.Errorf("%s is not found by its name", o.Name)
-		}
-		if o.Run == nil ||
-			!o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" != o.Hooked || o.Bandwidths[0] == "" ||
-				o.Dense != (o.Bandwidths[1] == "")) {
-			t.Errorf("%s is %+v", o.Name, o)
-		}
+	for i, o := range Operations {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if Find(o.Name) != o {
+				t.Errorf("%s is not found by its name", o.Name)
+			}
+			if o.Run == nil ||
+				!o.Empty && (o.Expect == nil || o.Volume == nil || o.Moves == "" != o.Hooked || o.Bandwidths[0] == "" ||
+					o.Dense != (o.Bandwidths[1] == "")) {
+				t.Errorf("%s is %+v", o.Name, o)
+			}
+		})
 	}
 	if Find("gather") != nil {
 		t.Error("an operation is found that does not exist")
@@ -123,33 +128,36 @@ func TestOperationsAreWhole(t *testing.T) {
 // What is expected of a dense bucket leaves no element out, but for those of a
 // reduce-scatter that belong to others, and names none twice.
 func TestExpectedPartsCoverTheBucket(t *testing.T) {
-	for _, o := range Operations {
-		if o.Empty {
-			continue
-		}
-		for _, elements := range []int{0, 1, 7, 4096} {
-			seen := make([]int, elements)
-			for rank := range 3 {
-				for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3,
-					Partners: []int{0, 1, 2}, Reduced: []int{0, 1, 2}}) {
-					if p.Source < 0 || p.Source+p.To-p.From > elements || len(p.Ranks) == 0 {
-						t.Errorf("%s of %d elements expects %+v", o.Name, elements, p)
+	for i, o := range Operations {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if o.Empty {
+				return
+			}
+			for _, elements := range []int{0, 1, 7, 4096} {
+				seen := make([]int, elements)
+				for rank := range 3 {
+					for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3,
+						Partners: []int{0, 1, 2}, Reduced: []int{0, 1, 2}}) {
+						if p.Source < 0 || p.Source+p.To-p.From > elements || len(p.Ranks) == 0 {
+							t.Errorf("%s of %d elements expects %+v", o.Name, elements, p)
+						}
+						for i := p.From; i < p.To; i++ {
+							seen[i]++
+						}
 					}
-					for i := p.From; i < p.To; i++ {
-						seen[i]++
+				}
+				want := 3
+				if o == ReduceScatter {
+					want = 1
+				}
+				for i, n := range seen {
+					if n != want {
+						t.Errorf("%s of %d elements expects element %d %d times on 3 ranks, want %d", o.Name, elements,
+							i,
+							n, want)
 					}
 				}
 			}
-			want := 3
-			if o == ReduceScatter {
-				want = 1
-			}
-			for i, n := range seen {
-				if n != want {
-					t.Errorf("%s of %d elements expects element %d %d times on 3 ranks, want %d", o.Name, elements, i,
-						n, want)
-				}
-			}
-		}
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -57,10 +58,12 @@ func TestGroupsAcrossHostsBroadcast(t *testing.T) {
 }
 
 func TestGroupsAcrossHostsLineUp(t *testing.T) {
-	for _, hosts := range pretended {
-		g := joinGroup(t, byHost, hosts, linktest.Patience, commtest.DenseSpec(0, 4))
-		linktest.RequireBarriers(t, g.links, int64(commtest.Rounds(100)),
-			func(member int) *tensor.Bucket { return g.stores[member].Buckets[0] })
+	for i, hosts := range pretended {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			g := joinGroup(t, byHost, hosts, linktest.Patience, commtest.DenseSpec(0, 4))
+			linktest.RequireBarriers(t, g.links, int64(commtest.Rounds(100)),
+				func(member int) *tensor.Bucket { return g.stores[member].Buckets[0] })
+		})
 	}
 }
 

@@ -28,9 +28,11 @@ func TestTablesThatDoNotFit(t *testing.T) {
 		"a batch of 1048576 bags with 0 indices needs a frame of 137438953472 bytes for table 0, more than the limit of 68719476736": portError(comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 1, Width: 1 << 15}}, Bags: 1 << 20}),
 		"there is no table 1 among 1": (&comm.LookupSpec{Tables: large[:1], Bags: 1}).CheckTable(1),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
 	}
 	commtest.Must(t, comm.ReserveTables(two, []comm.TableSpec{{Rows: 300, Width: 64}, {Rows: 300, Width: 64}},
 		comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 64}, {Rows: 300, Width: 64}}, Bags: 8, Indices: 80},

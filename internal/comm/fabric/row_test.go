@@ -3,6 +3,7 @@ package fabric
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -72,16 +73,18 @@ func TestProviderOfItsOwnIsARow(t *testing.T) {
 		t.Errorf("it maps no memory, but %s joins its companions", got.Name)
 	}
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 4)}
-	for _, stores := range []struct {
+	for i, stores := range []struct {
 		of        *Fabric
 		inSegment bool
 	}{{f, false}, {f.InSegments(), true}} {
-		store, err := stores.of.NewStore("trainer0", specs)
-		commtest.Must(t, err)
-		if got := store.Segment != nil; got != stores.inSegment {
-			t.Errorf("a store lies in a segment: %v, want %v", got, stores.inSegment)
-		}
-		commtest.Must(t, store.Close())
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			store, err := stores.of.NewStore("trainer0", specs)
+			commtest.Must(t, err)
+			if got := store.Segment != nil; got != stores.inSegment {
+				t.Errorf("a store lies in a segment: %v, want %v", got, stores.inSegment)
+			}
+			commtest.Must(t, store.Close())
+		})
 	}
 	link, err := f.On(memory{}).NewServerLink(nil, nil, linktest.Patience)
 	commtest.Must(t, err)

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,13 +64,15 @@ func TestTablesMustAgree(t *testing.T) {
 			return err
 		},
 	} {
-		near, far := linktest.Link(t, wire.Unix, "trainer0", "server9")
-		if err := join(near); err == nil || err.Error() != want {
-			t.Errorf("joining gave %v, want %q", err, want)
-		}
-		var peer *comm.PeerError
-		if err := far.ReadHeader(&wire.Header{}); !errors.As(err, &peer) {
-			t.Errorf("the connection was left open: %v", err)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			near, far := linktest.Link(t, wire.Unix, "trainer0", "server9")
+			if err := join(near); err == nil || err.Error() != want {
+				t.Errorf("joining gave %v, want %q", err, want)
+			}
+			var peer *comm.PeerError
+			if err := far.ReadHeader(&wire.Header{}); !errors.As(err, &peer) {
+				t.Errorf("the connection was left open: %v", err)
+			}
+		})
 	}
 }

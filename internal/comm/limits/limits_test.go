@@ -3,6 +3,7 @@ package limits
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,9 +137,11 @@ func TestBandwidth(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range [][2]int{{0, 1 << 20}, {-1, 1 << 20}, {1, 100}, {1 << 20, 1 << 20}} {
-		if _, err := Bandwidth(c[0], c[1], time.Millisecond); err == nil {
-			t.Errorf("%d cores copied %d bytes", c[0], c[1])
-		}
+	for i, c := range [][2]int{{0, 1 << 20}, {-1, 1 << 20}, {1, 100}, {1 << 20, 1 << 20}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := Bandwidth(c[0], c[1], time.Millisecond); err == nil {
+				t.Errorf("%d cores copied %d bytes", c[0], c[1])
+			}
+		})
 	}
 }

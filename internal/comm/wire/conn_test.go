@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -134,20 +135,22 @@ func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 			return append(frame(next), frame(next)...)
 		},
 	} {
-		a, b := linktest.Link(t, wire.Unix, "trainer0", "server1")
-		other, _ := linktest.Link(t, wire.Unix, "trainer0", "server1")
-		nc, next := a.Hijack()
-		next.Op = wire.OpUser
-		_, err := nc.Write(forge(next, other))
-		commtest.Must(t, err)
-		commtest.Must(t, a.Close())
-		var h wire.Header
-		for err = nil; err == nil; {
-			err = b.ReadHeader(&h)
-		}
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("a forged frame gave %v, want %q", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			a, b := linktest.Link(t, wire.Unix, "trainer0", "server1")
+			other, _ := linktest.Link(t, wire.Unix, "trainer0", "server1")
+			nc, next := a.Hijack()
+			next.Op = wire.OpUser
+			_, err := nc.Write(forge(next, other))
+			commtest.Must(t, err)
+			commtest.Must(t, a.Close())
+			var h wire.Header
+			for err = nil; err == nil; {
+				err = b.ReadHeader(&h)
+			}
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("a forged frame gave %v, want %q", err, want)
+			}
+		})
 	}
 	a, b := linktest.Link(t, wire.Unix, "trainer0", "server1")
 	commtest.Must(t, a.Send(&wire.Header{Op: wire.OpUser}))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -138,24 +139,26 @@ func TestWhatTheNetworkHears(t *testing.T) {
 	payload := bytes.Repeat([]byte("gradient"), 40_000)
 	secrets := [][]byte{linktest.TestSecret, []byte("trainer0"), []byte("server1"), []byte("push"), []byte("psbf"),
 		[]byte("gradient"), []byte("PRI * HTTP/2")}
-	for _, n := range []*wire.Network{linktest.TLS, linktest.GRPCOverTLS} {
-		l := linktest.Listen(t, n, "server1")
-		p := newTap(t, l, -1)
-		commtest.Must(t, p.converse(n, l, payload, linktest.Patience))
-		p.close()
-		for way, heard := range p.heard {
-			if heard[0] != recordHandshake {
-				t.Errorf("%s, way %d: the first byte is %#02x", n.Name(), way, heard[0])
-			}
-			for _, secret := range secrets {
-				if bytes.Contains(heard, secret) {
-					t.Errorf("%s, way %d: %q was heard", n.Name(), way, secret)
+	for i, n := range []*wire.Network{linktest.TLS, linktest.GRPCOverTLS} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			l := linktest.Listen(t, n, "server1")
+			p := newTap(t, l, -1)
+			commtest.Must(t, p.converse(n, l, payload, linktest.Patience))
+			p.close()
+			for way, heard := range p.heard {
+				if heard[0] != recordHandshake {
+					t.Errorf("%s, way %d: the first byte is %#02x", n.Name(), way, heard[0])
+				}
+				for _, secret := range secrets {
+					if bytes.Contains(heard, secret) {
+						t.Errorf("%s, way %d: %q was heard", n.Name(), way, secret)
+					}
+				}
+				if n == linktest.TLS {
+					requireFull(t, heard, wire.HeaderSize+len(payload))
 				}
 			}
-			if n == linktest.TLS {
-				requireFull(t, heard, wire.HeaderSize+len(payload))
-			}
-		}
+		})
 	}
 	plain := wire.TCP.Insecure()
 	l, err := plain.Listen(linktest.HostIP(t), "server1", linktest.TestSecret)

@@ -2,6 +2,7 @@ package batches
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,10 +32,13 @@ func TestPreprocessingMustKeepWhatWasCounted(t *testing.T) {
 		"trainer1, preprocessing its batches: no":                                                  {err: errors.New("no")},
 		"trainer1 made a batch with lists of [2 3 1 0 0] while preprocessing it":                   {out: []sdk.Batch{given[0], batch([]int64{2, 2, 2})}},
 	} {
-		r := &fetcher{p, m, in}
-		if _, err := r.preprocess(given, &Lengths{3, 2, 2, 0}); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			r := &fetcher{p, m, in}
+			if _, err := r.preprocess(given, &Lengths{3, 2, 2, 0}); err == nil ||
+				!strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
 	}
 	r := &fetcher{p, &making{}, in}
 	if got, err := r.preprocess(given, nil); err != nil || &got[0] != &given[0] {

@@ -3,6 +3,7 @@ package checked
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/psbench/psbench/comm"
@@ -86,10 +87,12 @@ func TestCountsTheOperationsOnABucket(t *testing.T) {
 	for _, x := range kept {
 		numbers[[2]int64{x.Batch, int64(x.Number)}] = true
 	}
-	for _, want := range [][2]int64{{0, 0}, {0, 1}, {1, 2}, {0, 3}} {
-		if !numbers[want] {
-			t.Errorf("there is no operation %v among %v", want, numbers)
-		}
+	for i, want := range [][2]int64{{0, 0}, {0, 1}, {1, 2}, {0, 3}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if !numbers[want] {
+				t.Errorf("there is no operation %v among %v", want, numbers)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package companion
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,24 +82,27 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 // A gradient that a companion sends again is refused before it is read: the one that was
 // sent first may be under way.
 func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
-	for _, mapped := range []*comm.Store{nil, comm.NewStore(nil)} {
-		trainer, companion := callPair(t)
-		m := newRemoteModel(trainer, mapped, layout.Describe(&hosttest.FeatureModel{}), hosttest.Patience)
-		weight := &tensor.Gradient{Values: make([]float32, 6)}
-		hosttest.Must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{weight}))
-		for _, value := range []float32{1, 2} {
-			var payload []byte
-			if mapped == nil {
-				payload = tensor.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
+	for i, mapped := range []*comm.Store{nil, comm.NewStore(nil)} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			trainer, companion := callPair(t)
+			m := newRemoteModel(trainer, mapped, layout.Describe(&hosttest.FeatureModel{}), hosttest.Patience)
+			weight := &tensor.Gradient{Values: make([]float32, 6)}
+			hosttest.Must(t, m.Bind(make([]tensor.Tensor, 1), []*tensor.Gradient{weight}))
+			for _, value := range []float32{1, 2} {
+				var payload []byte
+				if mapped == nil {
+					payload = tensor.Float32Bytes([]float32{value, 0, 0, 0, 0, 0})
+				}
+				hosttest.Must(t, companion.Send(&wire.Header{Op: opGradient, Arg2: 6}, payload))
 			}
-			hosttest.Must(t, companion.Send(&wire.Header{Op: opGradient, Arg2: 6}, payload))
-		}
-		emitted := 0
-		err := m.Backward(tensor.Tensor{}, func(int) { emitted++ })
-		if err == nil || !strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") ||
-			emitted != 1 || weight.Values[0] == 2 {
-			t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped != nil, err, emitted, weight.Values)
-		}
+			emitted := 0
+			err := m.Backward(tensor.Tensor{}, func(int) { emitted++ })
+			if err == nil ||
+				!strings.Contains(err.Error(), "companion emitted the gradient of parameter weight twice") ||
+				emitted != 1 || weight.Values[0] == 2 {
+				t.Errorf("mapped %v: it gave %v, emitted %d and left %v", mapped != nil, err, emitted, weight.Values)
+			}
+		})
 	}
 }
 

@@ -195,9 +195,11 @@ func TestWhatIsNoPiece(t *testing.T) {
 			Epoch: 2, Samples: 1, Bins: []int32{1}, Positives: []int64{1},
 		}}},
 	} {
-		if piece, err := PieceFromProto(reply); err == nil || err.Error() != want || piece != nil {
-			t.Errorf("got %v, %v, want %q", piece, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if piece, err := PieceFromProto(reply); err == nil || err.Error() != want || piece != nil {
+				t.Errorf("got %v, %v, want %q", piece, err, want)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestErrorsOfDataNameThePart(t *testing.T) {
 	spelled.Targets[1], spelled.Origin = 10, func(int, int) string { return "a\x1b\n" }
 	short := hosttest.Bags(3)
 	short.Batches = []int{4}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		data sdk.Data
 		want string
 	}{
@@ -39,17 +40,19 @@ func TestErrorsOfDataNameThePart(t *testing.T) {
 		{hosttest.Loaded{Samples: short},
 			"data tape: batch 0 of the data has 4 samples; it must have one at least, and at most the 3 that are left of 3"},
 	} {
-		parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {
-			return c.data, nil
-		})}
-		r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
-			Name: "data", Part: hosttest.Choice("data", "tape"),
-		}), sdk.DataEnv{})
-		if err == nil {
-			_, err = r.Partition(request(hosttest.AnyInputs, 3, 1))
-		}
-		if err == nil || fault.Told("data", err).Error() != c.want {
-			t.Errorf("got %v\nwant %s", err, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {
+				return c.data, nil
+			})}
+			r, err := New(hosttest.Process(t, hosttest.Folder(t), parts, process.Config{
+				Name: "data", Part: hosttest.Choice("data", "tape"),
+			}), sdk.DataEnv{})
+			if err == nil {
+				_, err = r.Partition(request(hosttest.AnyInputs, 3, 1))
+			}
+			if err == nil || fault.Told("data", err).Error() != c.want {
+				t.Errorf("got %v\nwant %s", err, c.want)
+			}
+		})
 	}
 }

@@ -170,14 +170,16 @@ func TestPartsThatLoadWrongly(t *testing.T) {
 		}},
 		"data waited 1 s for the answer to load from data.part": {take: func(*protocoltest.Part, wire.Header) error { return nil }, timeout: time.Second},
 	} {
-		if c.timeout == 0 {
-			c.timeout = hosttest.Patience
-		}
-		r, peer, _ := beside(t, c.timeout, c.take)
-		req := request(hosttest.AnyInputs, 3, 1)
-		req.Part = peer
-		if _, err := r.Partition(req); err == nil || fault.Told("data", err).Error() != want {
-			t.Errorf("got %v\nwant %s", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if c.timeout == 0 {
+				c.timeout = hosttest.Patience
+			}
+			r, peer, _ := beside(t, c.timeout, c.take)
+			req := request(hosttest.AnyInputs, 3, 1)
+			req.Part = peer
+			if _, err := r.Partition(req); err == nil || fault.Told("data", err).Error() != want {
+				t.Errorf("got %v\nwant %s", err, want)
+			}
+		})
 	}
 }

@@ -87,7 +87,7 @@ func TestValidate(t *testing.T) {
 	heldNothing := hosttest.Samples([][]int64{{1}}, 0)
 	heldNothing.HeldOut = &sdk.Samples{}
 
-	for _, c := range []struct {
+	for i, c := range []struct {
 		in   sdk.InputSpec
 		s    *sdk.Samples
 		want string
@@ -129,10 +129,12 @@ func TestValidate(t *testing.T) {
 		{sdk.InputSpec{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0),
 			"sample 1, position 0: there is index 4 but the model takes no indices"},
 	} {
-		err := validate(c.s, c.in, batches.Wanted{})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%v, want %q", err, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			err := validate(c.s, c.in, batches.Wanted{})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 }
 
@@ -172,11 +174,13 @@ func TestCutRefuses(t *testing.T) {
 		"the data's 2 batches have 2 samples; they": {1, 1},
 		"the data's 0 batches have 0 samples":       {},
 	} {
-		s := hosttest.Rows(1, 1, 2, 3)
-		s.Batches = sizes
-		if _, err := batches.Cut(s, 2); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", sizes, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			s := hosttest.Rows(1, 1, 2, 3)
+			s.Batches = sizes
+			if _, err := batches.Cut(s, 2); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %v, want %q", sizes, err, want)
+			}
+		})
 	}
 }
 

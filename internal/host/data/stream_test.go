@@ -236,15 +236,17 @@ func TestScanRefuses(t *testing.T) {
 		},
 		"too few batches (4) for 5 trainers: each needs at least one; lower the batch size or the count of trainers": func(d *hosttest.Tape) { d.Left.Store(10) },
 	} {
-		d := hosttest.NewTape(hosttest.Bags(20))
-		spoil(d)
-		r, _ := dataOf(t, d, "unix", hosttest.Patience, 0)
-		if _, err := r.Partition(request(hosttest.AnyInputs, 3, 5)); err == nil ||
-			err.Error() != strings.TrimSpace(want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		if d.OnOpen == nil {
-			d.Returned(t)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			d := hosttest.NewTape(hosttest.Bags(20))
+			spoil(d)
+			r, _ := dataOf(t, d, "unix", hosttest.Patience, 0)
+			if _, err := r.Partition(request(hosttest.AnyInputs, 3, 5)); err == nil ||
+				err.Error() != strings.TrimSpace(want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if d.OnOpen == nil {
+				d.Returned(t)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestLayOutRefuses(t *testing.T) {
 }
 
 func TestParameterShapes(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		spec sdk.ParameterSpec
 		good bool
 	}{
@@ -78,9 +79,11 @@ func TestParameterShapes(t *testing.T) {
 		{sdk.ParameterSpec{Shape: []int{-1}}, false},
 		{sdk.ParameterSpec{Shape: []int{1 << 40, 1 << 40}}, false},
 	} {
-		if err := CheckShape(&c.spec); (err == nil) != c.good {
-			t.Errorf("shape %v, sparse %v: %v", c.spec.Shape, c.spec.Sparse, err)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if err := CheckShape(&c.spec); (err == nil) != c.good {
+				t.Errorf("shape %v, sparse %v: %v", c.spec.Shape, c.spec.Sparse, err)
+			}
+		})
 	}
 }
 

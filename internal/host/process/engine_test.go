@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,9 +46,11 @@ func TestEngineThatDoesNotOpen(t *testing.T) {
 			return nil, nil
 		},
 	} {
-		if err := opening(t, open).OpenEngine(); err == nil || err.Error() != want {
-			t.Errorf("it gives %v, want %s", err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if err := opening(t, open).OpenEngine(); err == nil || err.Error() != want {
+				t.Errorf("it gives %v, want %s", err, want)
+			}
+		})
 	}
 	late := make(chan struct{})
 	p := opening(t, func() (engine.Engine, error) {

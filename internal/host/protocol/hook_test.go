@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -354,11 +355,13 @@ func TestHookWhoseOperationFails(t *testing.T) {
 	const want = "trainer0.part, broadcast: there is no position 5"
 	ends := []*comm.Future{h.Reduce(at(4), store.Buckets[0]), h.Reduce(at(4), store.Buckets[1])}
 	for i, end := range ends {
-		err := end.Wait()
-		if about := fault.Describe(err).About; err == nil || err.Error() != want ||
-			!slices.Equal(about, []string{"trainer0.part"}) {
-			t.Errorf("bucket %d ended with %v about %q, want %q", i, err, about, want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			err := end.Wait()
+			if about := fault.Describe(err).About; err == nil || err.Error() != want ||
+				!slices.Equal(about, []string{"trainer0.part"}) {
+				t.Errorf("bucket %d ended with %v about %q, want %q", i, err, about, want)
+			}
+		})
 	}
 	if err := h.Reduce(at(5), store.Buckets[1]).Wait(); err == nil || err.Error() != want {
 		t.Errorf("the next one ended with %v, want %q", err, want)

@@ -409,21 +409,23 @@ func TestPartsThatAnswerWrongly(t *testing.T) {
 		"server9: server tested answered batch 0, bucket 0 of trainer0 twice":                                                                         2,
 		"server9: server tested answered batch 0, bucket 0 of trainer0 before trainer1 had pushed it, which a server must declare (sdk.Asynchronous)": 1,
 	} {
-		role, links, stores, _ := openPart(t, "shm", 3-times, hosttest.Patience, false,
-			func(p *protocoltest.Part, h wire.Header) error {
-				for range times {
-					if err := p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push,
-						Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg,
-						Arg2: h.Arg2}); err != nil {
-						return err
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			role, links, stores, _ := openPart(t, "shm", 3-times, hosttest.Patience, false,
+				func(p *protocoltest.Part, h wire.Header) error {
+					for range times {
+						if err := p.Send(wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push,
+							Batch: int64(pushIndex(h)), Bucket: h.Bucket, Rows: h.Rows, Arg: h.Arg,
+							Arg2: h.Arg2}); err != nil {
+							return err
+						}
 					}
-				}
-				return nil
-			})
-		links[0].PushPull(0, stores[0].Buckets[0])
-		if err := fault.Told("server9", hosttest.Failure(t, role.Process)); err.Error() != want {
-			t.Errorf("it ended with %v\nwant %s", err, want)
-		}
+					return nil
+				})
+			links[0].PushPull(0, stores[0].Buckets[0])
+			if err := fault.Told("server9", hosttest.Failure(t, role.Process)); err.Error() != want {
+				t.Errorf("it ended with %v\nwant %s", err, want)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -138,11 +139,13 @@ func TestTableServerKnowsItsRun(t *testing.T) {
 		Engine: engine.Host}); table.env != want {
 		t.Errorf("it knows %+v, want %+v", table.env, want)
 	}
-	for _, tables := range [][]comm.TableSpec{nil, {{Rows: 2, Width: 2}}, {{}, {}, {Rows: 2, Width: 3}}} {
-		_, err := r.Connect(comm.LookupSpec{Tables: tables}, nil)
-		if err == nil || !strings.Contains(err.Error(), "server5 holds a table of 2 x 2, which is not table 2 of") {
-			t.Errorf("among %v: %v", tables, err)
-		}
+	for i, tables := range [][]comm.TableSpec{nil, {{Rows: 2, Width: 2}}, {{}, {}, {Rows: 2, Width: 3}}} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			_, err := r.Connect(comm.LookupSpec{Tables: tables}, nil)
+			if err == nil || !strings.Contains(err.Error(), "server5 holds a table of 2 x 2, which is not table 2 of") {
+				t.Errorf("among %v: %v", tables, err)
+			}
+		})
 	}
 }
 

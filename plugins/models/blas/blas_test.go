@@ -1,6 +1,7 @@
 package blas
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -247,9 +248,11 @@ func TestOpenErrors(t *testing.T) {
 		{"fast", 1, `blas engine "fast" is not known: choose one of auto, openblas, mkl, blis, native, gonum`},
 		{Gonum, 0, "blas threads are 0 but must be at least 1"},
 	} {
-		if _, err := Open(c.want, c.threads); err == nil || err.Error() != c.message {
-			t.Errorf("Open(%q, %d) says %v, want %s", c.want, c.threads, err, c.message)
-		}
+		t.Run(fmt.Sprintf("%.60s", c.message), func(t *testing.T) {
+			if _, err := Open(c.want, c.threads); err == nil || err.Error() != c.message {
+				t.Errorf("Open(%q, %d) says %v, want %s", c.want, c.threads, err, c.message)
+			}
+		})
 	}
 	missing := regexp.MustCompile(
 		`^blas engine mkl was not found \((libmkl_rt\.so[.0-9]*: [^;]+; ){3}libmkl_rt\.so\.1: [^;]+\): install it`)

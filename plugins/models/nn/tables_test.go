@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -100,9 +101,11 @@ func TestTablesErrors(t *testing.T) {
 		"index -1 of sample 1 lies outside table 0: it must be at least 0 and below 3":        {Indices: []int64{2, 4, -1, 4}, Offsets: []int64{0, 2, 4}},
 		"index 9223372036854775807 of sample 0 lies outside table 0: it must be at least 0 a": {Indices: []int64{1<<63 - 1, 5}, Offsets: []int64{0, 2}},
 	} {
-		if err := tables.Forward(make([]float32, 4), b); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want %q", b, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			if err := tables.Forward(make([]float32, 4), b); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v gives %v, want %q", b, err, want)
+			}
+		})
 	}
 	if err := tables.Forward(make([]float32, 2),
 		&sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 2}}); err != nil {

@@ -3,6 +3,7 @@ package gradcheck
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestCheck(t *testing.T) {
 	x := []float32{0.5, -0.25}
 	f := func() float64 { return math.Sin(float64(x[0])) * math.Exp(float64(x[1])) }
 	right := []float32{float32(math.Cos(0.5) * math.Exp(-0.25)), float32(math.Sin(0.5) * math.Exp(-0.25))}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		gradient []float32
 		want     string
 	}{
@@ -30,11 +31,13 @@ func TestCheck(t *testing.T) {
 		{[]float32{float32(math.NaN()), right[1]}, "wave: the gradient of element 0 of 2 is NaN"},
 		{right[:1], "wave: there are 1 gradients for 2 inputs"},
 	} {
-		r := &recorder{}
-		Check(r, "wave", f, x, c.gradient, 2e-6)
-		if (r.said == "") != (c.want == "") || !strings.HasPrefix(r.said, c.want) {
-			t.Errorf("%v: it says %q, want %q", c.gradient, r.said, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			r := &recorder{}
+			Check(r, "wave", f, x, c.gradient, 2e-6)
+			if (r.said == "") != (c.want == "") || !strings.HasPrefix(r.said, c.want) {
+				t.Errorf("%v: it says %q, want %q", c.gradient, r.said, c.want)
+			}
+		})
 	}
 	if x[0] != 0.5 || x[1] != -0.25 {
 		t.Errorf("the inputs are now %v", x)

@@ -2,11 +2,12 @@ package option
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 )
 
 func TestServiceLinks(t *testing.T) {
-	for _, link := range [][2]string{
+	for i, link := range [][2]string{
 		{"PSBENCH_SERVICE_HOST", "10.104.43.7"},
 		{"PSBENCH_SERVICE_HOST", "fd00::7"},
 		{"PSBENCH_SERVICE_PORT", "80"},
@@ -21,11 +22,13 @@ func TestServiceLinks(t *testing.T) {
 		{"PSBENCH_SET_SERVICE_HOST", "10.0.0.1"},
 		{"PSBENCH_CORE_PORT_29417_SCTP_ADDR", "10.0.0.1"},
 	} {
-		if !IsServiceLink(link[0], link[1]) {
-			t.Errorf("%s=%s is that of a Service", link[0], link[1])
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if !IsServiceLink(link[0], link[1]) {
+				t.Errorf("%s=%s is that of a Service", link[0], link[1])
+			}
+		})
 	}
-	for _, own := range [][2]string{
+	for i, own := range [][2]string{
 		{"PSBENCH_MASTER_PORT", "29500"},
 		{"PSBENCH_PORT", "80"},
 		{"PSBENCH_PORT", "tcp://"},
@@ -36,9 +39,11 @@ func TestServiceLinks(t *testing.T) {
 		{"PSBENCH_PORT_80_TCP_PROTO", "ipx"},
 		{"SERVICE_HOST", "10.0.0.1"},
 	} {
-		if IsServiceLink(own[0], own[1]) {
-			t.Errorf("%s=%s is not that of a Service", own[0], own[1])
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if IsServiceLink(own[0], own[1]) {
+				t.Errorf("%s=%s is not that of a Service", own[0], own[1])
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package option
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,7 +67,7 @@ func TestSetting(t *testing.T) {
 
 // A list that is advised has the items that were meant, or there is none.
 func TestListOf(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		value any
 		want  string
 	}{
@@ -87,8 +88,10 @@ func TestListOf(t *testing.T) {
 		{"64;128", "[64,128]"},
 		{64, ""},
 	} {
-		if got := ListOf(c.value); got != c.want {
-			t.Errorf("of %q it is %q, not %q", c.value, got, c.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if got := ListOf(c.value); got != c.want {
+				t.Errorf("of %q it is %q, not %q", c.value, got, c.want)
+			}
+		})
 	}
 }

@@ -224,10 +224,12 @@ func TestAccept(t *testing.T) {
 		strings.Replace(good, "GOGC=off", "LD_PRELOAD=x",
 			1) + "\n": `the variable "LD_PRELOAD" is none that a core hands on`,
 	} {
-		if _, _, err := Accept(t.Context(), strings.NewReader(text)); err == nil ||
-			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c2VjcmV0") {
-			t.Errorf("%.40q: %v, want %s", text, err, want)
-		}
+		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
+			if _, _, err := Accept(t.Context(), strings.NewReader(text)); err == nil ||
+				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c2VjcmV0") {
+				t.Errorf("%.40q: %v, want %s", text, err, want)
+			}
+		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,6 +3,7 @@ package delivery
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -107,13 +108,15 @@ func TestWrongLines(t *testing.T) {
 		begin + `{"file":"a"}` + "\n" + `{"file":"b"}` + "\n" + `{"file":"a"}` + "\n": "file exists",
 		begin + strings.Repeat("x", 2*lineBytes):                                      "too long",
 	} {
-		_, _, folder, _, err := receive(t, strings.NewReader(lines))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80q: %v, want %s", lines, err, want)
-		}
-		if there, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), "*")); len(there) > 1 {
-			t.Errorf("%.80q: there are %v", lines, there)
-		}
+		t.Run(fmt.Sprintf("%.60s", lines), func(t *testing.T) {
+			_, _, folder, _, err := receive(t, strings.NewReader(lines))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.80q: %v, want %s", lines, err, want)
+			}
+			if there, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), "*")); len(there) > 1 {
+				t.Errorf("%.80q: there are %v", lines, there)
+			}
+		})
 	}
 }
 

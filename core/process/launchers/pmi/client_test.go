@@ -149,12 +149,14 @@ func TestEnds(t *testing.T) {
 // What cannot be in a line is not sent.
 func TestPutRefuses(t *testing.T) {
 	c := open(t, &pmitest.Server{Size: 1}, 0, time.Second)
-	for _, pair := range [][2]string{{"", "v"}, {"a b", "v"}, {"k", ""}, {"k", "v\ncmd=abort"},
+	for i, pair := range [][2]string{{"", "v"}, {"a b", "v"}, {"k", ""}, {"k", "v\ncmd=abort"},
 		{strings.Repeat("k", 64), "v"}, {"k", strings.Repeat("v", 1024)}} {
-		if err := c.Put(t.Context(), pair[0], pair[1]); err == nil ||
-			!strings.Contains(err.Error(), "must be printable ASCII without spaces") {
-			t.Errorf("%.20q, %.20q gives %v", pair[0], pair[1], err)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if err := c.Put(t.Context(), pair[0], pair[1]); err == nil ||
+				!strings.Contains(err.Error(), "must be printable ASCII without spaces") {
+				t.Errorf("%.20q, %.20q gives %v", pair[0], pair[1], err)
+			}
+		})
 	}
 	if err := c.Put(t.Context(), strings.Repeat("k", 63), strings.Repeat("v", 1023)); err != nil {
 		t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,13 +40,15 @@ func TestNumpyReads(t *testing.T) {
 	}
 	dir := t.TempDir()
 	floats := []float64{0, -0.5, math.Inf(1), 1e-300}
-	for _, c := range []Column{
+	for i, c := range []Column{
 		columnOf(0, 1, -1<<61, 1<<61), {Name: "empty", Ints: slices.Values([]int64{})},
 		{Name: "f", Count: 4, Floats: slices.Values(floats)},
 	} {
-		if _, err := c.Save(dir, func() {}); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if _, err := c.Save(dir, func() {}); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	cmd := exec.Command(python, "-c", `
 import sys, numpy as np

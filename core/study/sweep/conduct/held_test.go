@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestPlanIsHeldTo(t *testing.T) {
 	other := planOf(t, 1, "work")
 	other.Cells[0].Config["does"] = "fail"
 	other.Identify()
-	for _, test := range []struct {
+	for i, test := range []struct {
 		plan *sweep.Plan
 		o    Options
 		want string
@@ -38,9 +39,12 @@ func TestPlanIsHeldTo(t *testing.T) {
 			"was begun with less: added: cell cell=1 work after; --extend has it go on with these"},
 		{planOf(t, 2, "work"), o, "was begun with less: repeats was 1 and is 2; --extend"},
 	} {
-		if err := Run(t.Context(), dir, test.plan, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("it said %v, want %s", err, test.want)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if err := Run(t.Context(), dir, test.plan, test.o); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
+				t.Errorf("it said %v, want %s", err, test.want)
+			}
+		})
 	}
 	more := planOf(t, 2, "work", "work after")
 	more.Seed, more.Budget.Failures = 99, 3

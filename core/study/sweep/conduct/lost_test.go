@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,22 +30,24 @@ func TestDamagedResult(t *testing.T) {
 		func() error { return errors.Join(os.RemoveAll(run), os.WriteFile(run, nil, 0o600)) },
 	}
 	for i, do := range damage {
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
-		s, err := StatusOf(dir)
-		if err != nil || s.Account[0].State != journal.Waiting || !s.Account[0].Lost || s.Account[0].Reason == "" {
-			t.Errorf("of damage %d the run is %+v, %v", i, s.Account[0], err)
-		}
-		ran := 0
-		o := options()
-		o.Tell = func(News) { ran++ }
-		if err := Run(t.Context(), dir, p, o); err != nil || ran != 2 {
-			t.Errorf("after damage %d it said %v", i, err)
-		}
-		if got, want := states(t, dir), "cell=0 work/0 done\n"; got != want {
-			t.Errorf("after damage %d the runs are\n%s", i, got)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			s, err := StatusOf(dir)
+			if err != nil || s.Account[0].State != journal.Waiting || !s.Account[0].Lost || s.Account[0].Reason == "" {
+				t.Errorf("of damage %d the run is %+v, %v", i, s.Account[0], err)
+			}
+			ran := 0
+			o := options()
+			o.Tell = func(News) { ran++ }
+			if err := Run(t.Context(), dir, p, o); err != nil || ran != 2 {
+				t.Errorf("after damage %d it said %v", i, err)
+			}
+			if got, want := states(t, dir), "cell=0 work/0 done\n"; got != want {
+				t.Errorf("after damage %d the runs are\n%s", i, got)
+			}
+		})
 	}
 }
 

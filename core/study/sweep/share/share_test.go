@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -153,13 +154,15 @@ func TestTheFirstResultCounts(t *testing.T) {
 	a, b := workerOf(t, dir, time.Hour), workerOf(t, dir, time.Hour)
 	result(t, a, run)
 	result(t, b, run)
-	for _, test := range []struct {
+	for i, test := range []struct {
 		w     *Worker
 		first bool
 	}{{b, true}, {a, false}} {
-		if first, err := test.w.Commit(run, away(dir, run)); err != nil || first != test.first {
-			t.Errorf("%s is the first: %v, %v", test.w.name, first, err)
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			if first, err := test.w.Commit(run, away(dir, run)); err != nil || first != test.first {
+				t.Errorf("%s is the first: %v, %v", test.w.name, first, err)
+			}
+		})
 	}
 	if by(t, dir, run) != b.name {
 		t.Error("the second result counts")

@@ -200,20 +200,22 @@ func TestSharedSumThroughSlotsRefusesLies(t *testing.T) {
 		"posted a broadcast of bucket 0 to trainer1 from its own memory, which only dense sums can": {stepBroadcast,
 			many},
 	} {
-		groups := newGroups(t, 2, linktest.Patience, linktest.Same(c.spec))
-		liar, line := groups[0], groups[0].own.line(0)
-		line.Kind, line.Place = c.kind, layout.InProcess
-		line.Posted.Store(1)
-		liar.own.begun.Store(1)
-		liar.ring()
-		operation := groups[1].AllReduce
-		if c.kind == stepBroadcast {
-			operation = func(batch int64, b *tensor.Bucket) *comm.Future { return groups[1].Broadcast(batch, b, 0) }
-		}
-		err := operation(0, groups[1].bucket(0, false)).Wait()
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
-			t.Errorf("%q: the operation ended with %v", want, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			groups := newGroups(t, 2, linktest.Patience, linktest.Same(c.spec))
+			liar, line := groups[0], groups[0].own.line(0)
+			line.Kind, line.Place = c.kind, layout.InProcess
+			line.Posted.Store(1)
+			liar.own.begun.Store(1)
+			liar.ring()
+			operation := groups[1].AllReduce
+			if c.kind == stepBroadcast {
+				operation = func(batch int64, b *tensor.Bucket) *comm.Future { return groups[1].Broadcast(batch, b, 0) }
+			}
+			err := operation(0, groups[1].bucket(0, false)).Wait()
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "trainer0") {
+				t.Errorf("%q: the operation ended with %v", want, err)
+			}
+		})
 	}
 }
 

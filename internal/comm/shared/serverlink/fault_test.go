@@ -2,7 +2,9 @@ package serverlink
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,11 +39,13 @@ func TestSharedLinkNoticesADeadServer(t *testing.T) {
 	})
 	first := h.links[0].PushPull(0, h.stores[0].Buckets[0])
 	second := h.links[1].PushPull(0, h.stores[1].Buckets[0])
-	for _, f := range []*comm.Future{first, second} {
-		var peer *comm.PeerError
-		if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
-			t.Errorf("a server that failed gave %v", err)
-		}
+	for i, f := range []*comm.Future{first, second} {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			var peer *comm.PeerError
+			if err := f.Wait(); !errors.As(err, &peer) || peer.Peer != "server9" {
+				t.Errorf("a server that failed gave %v", err)
+			}
+		})
 	}
 	if err := <-h.served; err == nil || err.Error() != "the plugin failed" {
 		t.Errorf("serve gave %v", err)
@@ -96,15 +100,17 @@ func TestSharedPortRefusesLies(t *testing.T) {
 			l.Order = 3
 		},
 	} {
-		h := newStar(t, 1, []tensor.BucketSpec{spec}, linktest.Patience,
-			func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
-		line := h.links[0].pushes[0].line
-		lie(h, line)
-		line.Pushed.Add(1)
-		h.links[0].client.server.Ring()
-		if err := <-h.served; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: serve gave %v", want, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			h := newStar(t, 1, []tensor.BucketSpec{spec}, linktest.Patience,
+				func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
+			line := h.links[0].pushes[0].line
+			lie(h, line)
+			line.Pushed.Add(1)
+			h.links[0].client.server.Ring()
+			if err := <-h.served; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: serve gave %v", want, err)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package serverlink
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -43,16 +44,18 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 		"posted a call of kind -1":       func(_ *comm.LookupStore, l *layout.CallLine) { l.Kind = -1 },
 		"to server9 where call 1 is due": func(_ *comm.LookupStore, l *layout.CallLine) { l.Posted.Add(4) },
 	} {
-		l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, linktest.FaultSpec, linktest.Patience,
-			linktest.NoCall)
-		link := l.Links[0][0].(*tableLink)
-		lie(l.Stores[0], link.line)
-		link.line.Posted.Add(1)
-		link.client.server.Ring()
-		if err := <-l.Served[0]; err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "trainer0") {
-			t.Errorf("%q: serve gave %v", want, err)
-		}
+		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
+			l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, linktest.FaultSpec, linktest.Patience,
+				linktest.NoCall)
+			link := l.Links[0][0].(*tableLink)
+			lie(l.Stores[0], link.line)
+			link.line.Posted.Add(1)
+			link.client.server.Ring()
+			if err := <-l.Served[0]; err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), "trainer0") {
+				t.Errorf("%q: serve gave %v", want, err)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package native
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -38,7 +39,7 @@ func TestGemm(t *testing.T) {
 // Products that are cut into blocks of each kind.
 func TestGemmBlocks(t *testing.T) {
 	engines := engines()
-	for _, sizes := range [][3]int{
+	for i, sizes := range [][3]int{
 		{blockRows + 5, 35, 5},
 		{70, blockColumns + 3, 11},
 		{77, 5, 2*blockDepth + 9},
@@ -46,12 +47,14 @@ func TestGemmBlocks(t *testing.T) {
 		{7, 6, dotDepth + 13},
 		{1, 1, dotDepth + 1},
 	} {
-		for transposes := range 4 {
-			check(t, engines, operands{
-				transA: transposes&1 != 0, transB: transposes&2 != 0,
-				m: sizes[0], n: sizes[1], k: sizes[2], padA: 1, padC: 2, alpha: 2, beta: float32(transposes) - 1,
-			})
-		}
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			for transposes := range 4 {
+				check(t, engines, operands{
+					transA: transposes&1 != 0, transB: transposes&2 != 0,
+					m: sizes[0], n: sizes[1], k: sizes[2], padA: 1, padC: 2, alpha: 2, beta: float32(transposes) - 1,
+				})
+			}
+		})
 	}
 }
 
