@@ -71,19 +71,15 @@ func TestDescribeEmbeddedSettings(t *testing.T) {
 		`{"named": {"sizes": ["a"]}}`:  `setting named.sizes[0] is "a" but must be a whole number that fits in 64 bits`,
 		`{"shared": {}}`:               `unknown field "shared"`,
 	} {
-		t.Run(raw, func(t *testing.T) {
-			if err := settings.Decode([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", raw, err, want)
-			}
-		})
+		if err := settings.Decode([]byte(raw), &decoded); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
 	}
 	for _, raw := range []string{`{"step": 0e999, "sizes": null}`, `{"step": 3.4e38}`, `{"step": -1.5e-45}`,
 		`{"step": 0.000}`, `{"sizes": [7.0, 1e3], "named": {"sizes": [2.0]}}`} {
-		t.Run(raw, func(t *testing.T) {
-			if err := settings.Decode([]byte(raw), &decoded); err != nil {
-				t.Errorf("%s: %v", raw, err)
-			}
-		})
+		if err := settings.Decode([]byte(raw), &decoded); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 }
 
@@ -97,15 +93,13 @@ func TestDecodeSettings(t *testing.T) {
 		`{"count": 2e0, "rate": 1e-1}`:   {Rate: 0.1, Count: 2},
 		`{"on": true, "path": "\u00e9"}`: {Rate: 0.5, Count: 3, On: true, Path: "é"},
 	} {
-		t.Run(raw, func(t *testing.T) {
-			got := defaults
-			if err := settings.Decode([]byte(raw), &got); err != nil {
-				t.Errorf("%s: %v", raw, err)
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("%s: %s", raw, d)
-			}
-		})
+		got := defaults
+		if err := settings.Decode([]byte(raw), &got); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", raw, d)
+		}
 	}
 	for raw, want := range map[string]string{
 		`{"rate": "fast"}`:               `setting rate is "fast" but must be a number`,
@@ -117,11 +111,9 @@ func TestDecodeSettings(t *testing.T) {
 		`[1]`:                            "the settings must be a JSON object, not array",
 		`{"rate": `:                      "the settings cannot be read: unexpected EOF",
 	} {
-		t.Run(raw, func(t *testing.T) {
-			if err := settings.Decode([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", raw, err, want)
-			}
-		})
+		if err := settings.Decode([]byte(raw), &defaults); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
 	}
 }
 
@@ -136,11 +128,9 @@ func TestDefaultsAreNotShared(t *testing.T) {
 		return nil, nil
 	})
 	for _, raw := range []string{`{"sizes": [7, 8]}`, `{}`} {
-		t.Run(raw, func(t *testing.T) {
-			if _, err := part.Build([]byte(raw), DataEnv{}); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if _, err := part.Build([]byte(raw), DataEnv{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !slices.Equal(got[0], []int{7, 8}) || !slices.Equal(got[1], []int{1, 2}) {
 		t.Errorf("two builds got %v", got)

@@ -178,8 +178,8 @@ func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) err
 	return words.WriteStudy(a.stdout, s, words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})
 }
 
-// picturesFlag says whether psbench show draws: by default on a terminal alone, so that what others read stays as it
-// is.
+// picturesFlag says whether psbench show draws: by default on a terminal alone, so that other programs read plain
+// tables.
 type picturesFlag struct{ given, on bool }
 
 // style is how pictures are drawn; false if none are.

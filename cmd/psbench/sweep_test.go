@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -163,11 +162,9 @@ func TestSweepOfBuildsOfAPlugin(t *testing.T) {
 	second := strings.Replace(string(first), testPluginArgument+`"`, testPluginArgument+`", "--again"`, 1)
 	for name, text := range map[string]string{"old.json": string(first), "same.json": string(first),
 		"new.json": second} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p, err := makerOf(t, map[string]int{}).Make(t.Context(),
 		specOf(t, `{"axes": []}`, "build=old.json,same.json,new.json", "server=slipping"))
@@ -206,22 +203,20 @@ func TestSweepMakesParts(t *testing.T) {
 			skipped: "trainer ddp: momentum is 0.9 but the optimizer adam has none: its settings are lr, weight_decay, beta1, beta2, eps",
 		},
 	} {
-		t.Run(fmt.Sprintf("%.60s", test.skipped), func(t *testing.T) {
-			p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, test.axes...))
-			switch {
-			case test.want != "":
-				if err == nil || err.Error() != test.want {
-					t.Errorf("%v\n got %v\nwant %s", test.axes, err, test.want)
-				}
-			case err != nil:
-				t.Errorf("%v: %v", test.axes, err)
-			default:
-				if last := p.Cells[len(p.Cells)-1]; last.Skipped != test.skipped || len(p.Running()) != len(p.Cells)-1 {
-					t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells),
-						last.Name, last.Skipped)
-				}
+		p, err := makerOf(t, map[string]int{}).Make(t.Context(), specOf(t, `{"axes": []}`, test.axes...))
+		switch {
+		case test.want != "":
+			if err == nil || err.Error() != test.want {
+				t.Errorf("%v\n got %v\nwant %s", test.axes, err, test.want)
 			}
-		})
+		case err != nil:
+			t.Errorf("%v: %v", test.axes, err)
+		default:
+			if last := p.Cells[len(p.Cells)-1]; last.Skipped != test.skipped || len(p.Running()) != len(p.Cells)-1 {
+				t.Errorf("%v: %d of %d cells run, and %s is skipped: %s", test.axes, len(p.Running()), len(p.Cells),
+					last.Name, last.Skipped)
+			}
+		}
 	}
 }
 

@@ -57,8 +57,8 @@ func (q *Queue) L1Floats(losses, gradient, output, targets []float32, columns in
 		1/float32(len(output)))
 }
 
-// BCEFloats is BCE of targets from 0 to 1. Output, targets and losses have one for each element, over which the mean
-// is.
+// BCEFloats is BCE of targets from 0 to 1. Output, targets and losses have one for each element. The
+// mean is over all elements.
 func (q *Queue) BCEFloats(losses, gradient, output, targets []float32) {
 	launchCriterion(q, "BCEFloats", bceFloats, losses, gradient, output, targets, 1, 1, 0)
 }

@@ -45,20 +45,16 @@ func TestClear(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{".plan.json.X2XBGRI7.tmp", ".a.b.ABCDEFGH.tmp"} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	keep := []string{".X2XBGRI7.tmp", ".plan.json.X2XBGRI.tmp", ".plan.json.X2XBGRI7.tmp.bak", ".plan.json.tmp",
 		".plan.json.x2xbgri7.tmp", "plan.json", "plan.json.X2XBGRI7.tmp"}
 	for _, name := range keep {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, ".folder.X2XBGRI7.tmp"), 0o700); err != nil {
 		t.Fatal(err)

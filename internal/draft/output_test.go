@@ -11,11 +11,9 @@ import (
 func TestOutput(t *testing.T) {
 	source := t.TempDir()
 	for _, name := range []string{"result.json", "old.html"} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(filepath.Join(source, name), []byte("before"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile(filepath.Join(source, name), []byte("before"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	file := filepath.Join(source, "result.json")
 	for name, test := range map[string]struct{ path, source, refused string }{

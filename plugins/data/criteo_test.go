@@ -3,12 +3,10 @@ package data
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -155,40 +153,34 @@ func TestCriteoErrors(t *testing.T) {
 		{packed("gzip", good) + strings.Repeat("x", 10), nil,
 			"data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
 	} {
-		t.Run(c.content, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			if err := os.WriteFile("log", []byte(c.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			s := DefaultCriteo
-			s.Path = "log"
-			if c.change != nil {
-				c.change(&s)
-			}
-			if _, _, _, err := readClicks(s, clickInputs(10)); err == nil || err.Error() != c.want {
-				t.Errorf("%.100q gives\n  %v\nwant\n  %s", c.content, err, c.want)
-			}
-		})
+		t.Chdir(t.TempDir())
+		if err := os.WriteFile("log", []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := DefaultCriteo
+		s.Path = "log"
+		if c.change != nil {
+			c.change(&s)
+		}
+		if _, _, _, err := readClicks(s, clickInputs(10)); err == nil || err.Error() != c.want {
+			t.Errorf("%.100q gives\n  %v\nwant\n  %s", c.content, err, c.want)
+		}
 	}
 }
 
 func TestCriteoPaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, folder := range []string{"logs/inner", "none/inner", "marks", "half"} {
-		t.Run(folder, func(t *testing.T) {
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, label := range map[string]string{"logs/day_1": "1", "logs/day_0": "0", "logs/day_10": "1",
 		"logs/.hidden": "x", "logs/_SUCCESS": "x", "logs/_committed_1": "x", "marks/_SUCCESS": "",
 		"half/_temporary": ""} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(name, []byte(clickLine(0, label)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile(name, []byte(clickLine(0, label)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := DefaultCriteo
 	s.Path = "logs"
@@ -234,13 +226,11 @@ func TestCriteoSettingsErrors(t *testing.T) {
 			s.MaxBadLines = -1
 		},
 	} {
-		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
-			s := DefaultCriteo
-			change(&s)
-			if _, err := NewCriteo(s, sdk.DataEnv{}); err == nil || err.Error() != want {
-				t.Errorf("settings %+v give %v, want %s", s, err, want)
-			}
-		})
+		s := DefaultCriteo
+		change(&s)
+		if _, err := NewCriteo(s, sdk.DataEnv{}); err == nil || err.Error() != want {
+			t.Errorf("settings %+v give %v, want %s", s, err, want)
+		}
 	}
 }
 
@@ -252,7 +242,7 @@ func TestCriteoFits(t *testing.T) {
 	fewTables := fits
 	fewTables.Tables = fewTables.Tables[:25]
 	const has = "a click log has 13 numbers and 26 categories but the model takes "
-	for i, c := range []struct {
+	for _, c := range []struct {
 		in   sdk.InputSpec
 		want string
 	}{
@@ -262,23 +252,21 @@ func TestCriteoFits(t *testing.T) {
 		{sdk.InputSpec{Rows: 1024}, has + "0 numbers and the rows of 0 tables"},
 		{sdk.InputSpec{Features: 100, Tables: fits.Tables}, has + "100 numbers and the rows of 26 tables"},
 	} {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			d, err := NewCriteo(DefaultCriteo, sdk.DataEnv{})
-			if err != nil {
-				t.Fatal(err)
+		d, err := NewCriteo(DefaultCriteo, sdk.DataEnv{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.(sdk.FittedData).Fit(c.in)
+		_, load := d.Load()
+		r, open := d.(sdk.StreamedData).Open()
+		if open == nil {
+			_ = r.Close()
+		}
+		for _, err := range []error{load, open} {
+			if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+				t.Errorf("%+v gives %v, want %s", c.in, err, c.want)
 			}
-			d.(sdk.FittedData).Fit(c.in)
-			_, load := d.Load()
-			r, open := d.(sdk.StreamedData).Open()
-			if open == nil {
-				_ = r.Close()
-			}
-			for _, err := range []error{load, open} {
-				if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
-					t.Errorf("%+v gives %v, want %s", c.in, err, c.want)
-				}
-			}
-		})
+		}
 	}
 }
 
@@ -317,11 +305,9 @@ func TestCriteoPassesOverWhatHoldsNothing(t *testing.T) {
 		"2": strings.Repeat("name\t", 39) + "name\n", "3": packed.String() + strings.Repeat("\x00", 1000),
 		"4": clickLine(0, "False"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile("log/"+name, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile("log/"+name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := DefaultCriteo
 	s.Path, s.HeldOut = "log", 0

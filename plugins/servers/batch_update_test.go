@@ -224,11 +224,9 @@ func TestBatchUpdateMetrics(t *testing.T) {
 	for _, p := range []struct{ trainer, bucket, batch int }{
 		{0, 0, 0}, {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}, {2, 0, 1}, {2, 1, 1}, {0, 0, 2}, {0, 1, 2},
 	} {
-		t.Run(fmt.Sprint(p.trainer), func(t *testing.T) {
-			if err := w.push(p.trainer, p.bucket, int64(p.batch), 1); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := w.push(p.trainer, p.bucket, int64(p.batch), 1); err != nil {
+			t.Fatal(err)
+		}
 	}
 	got := map[string][]string{}
 	for _, s := range w.recorder.All().Series {
@@ -249,19 +247,17 @@ func TestBatchUpdateRefusesPushes(t *testing.T) {
 		"trainer 0 pushed batch 3 to server9 but has only 2 batches": {{0, 1}, {1, 1},
 			{0, 2}, {1, 2}, {0, 3}},
 	} {
-		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
-			w := newUpdateWorld(t, DefaultBatchUpdate, 2, 2)
-			var err error
-			for _, p := range pushes {
-				if err != nil {
-					t.Fatal(err)
-				}
-				err = w.push(0, p[0], int64(p[1]), 1)
+		w := newUpdateWorld(t, DefaultBatchUpdate, 2, 2)
+		var err error
+		for _, p := range pushes {
+			if err != nil {
+				t.Fatal(err)
 			}
-			if err == nil || err.Error() != want {
-				t.Errorf("%v gives %v, want %s", pushes, err, want)
-			}
-		})
+			err = w.push(0, p[0], int64(p[1]), 1)
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%v gives %v, want %s", pushes, err, want)
+		}
 	}
 	gone := errors.New("gone")
 	w := newUpdateWorld(t, DefaultBatchUpdate, 1, 1)
@@ -308,19 +304,17 @@ func TestBatchUpdateRefuses(t *testing.T) {
 			e.Model = &heldModel{specs: []sdk.ParameterSpec{{Name: "table", Shape: []int{2, 2}, Sparse: true}}}
 		},
 	} {
-		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
-			s := DefaultBatchUpdate
-			env := sdk.ServerEnv{
-				Engine: engine.Host,
-				Name:   "server9", Trainers: 2, Recorder: &sdk.Recorder{},
-				Model:   &heldModel{specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{2}}}},
-				Buckets: []tensor.BucketSpec{{Elements: 2, Parameters: []tensor.Span{{Elements: 2}}}},
-			}
-			change(&s, &env)
-			if _, err := NewBatchUpdate(s, env); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want %q", err, want)
-			}
-		})
+		s := DefaultBatchUpdate
+		env := sdk.ServerEnv{
+			Engine: engine.Host,
+			Name:   "server9", Trainers: 2, Recorder: &sdk.Recorder{},
+			Model:   &heldModel{specs: []sdk.ParameterSpec{{Name: "p", Shape: []int{2}}}},
+			Buckets: []tensor.BucketSpec{{Elements: 2, Parameters: []tensor.Span{{Elements: 2}}}},
+		}
+		change(&s, &env)
+		if _, err := NewBatchUpdate(s, env); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

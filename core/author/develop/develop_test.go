@@ -3,7 +3,6 @@ package develop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -75,11 +74,9 @@ func TestSource(t *testing.T) {
 		before = after
 	}
 	for _, none := range []string{t.TempDir(), filepath.Join(dir, "none"), filepath.Join(dir, "main.go", "x")} {
-		t.Run(none, func(t *testing.T) {
-			if _, err := w.read(none); err == nil {
-				t.Errorf("%s has a source", none)
-			}
-		})
+		if _, err := w.read(none); err == nil {
+			t.Errorf("%s has a source", none)
+		}
 	}
 }
 
@@ -133,12 +130,10 @@ func TestProgram(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	for text, want := range map[string]string{"": "folder", "module example.org/median // x\n": "median",
 		"// a\nmodule \"x/y\"\n\ngo 1.26\n": "y"} {
-		t.Run(text, func(t *testing.T) {
-			write(t, dir, "go.mod", text)
-			if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
-				t.Errorf("%q gives %s, %v", text, got, err)
-			}
-		})
+		write(t, dir, "go.mod", text)
+		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("%q gives %s, %v", text, got, err)
+		}
 	}
 	for text, want := range map[string]string{
 		`{"plugins": {"mine": {"command": ["./mine"]}}}`:                      "mine",
@@ -147,13 +142,11 @@ func TestProgram(t *testing.T) {
 		`{"plugins": {"a": {"command": ["./a"]}, "b": {"command": ["./b"]}}}`: "y",
 		`{"plugins": `: "y",
 	} {
-		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
-			write(t, dir, "go.mod", "module x/y")
-			write(t, dir, "registry.json", text)
-			if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
-				t.Errorf("%s gives %s, %v", text, got, err)
-			}
-		})
+		write(t, dir, "go.mod", "module x/y")
+		write(t, dir, "registry.json", text)
+		if got, err := Program(dir); err != nil || got != filepath.Join(dir, want) {
+			t.Errorf("%s gives %s, %v", text, got, err)
+		}
 	}
 }
 
@@ -194,11 +187,9 @@ func TestPipesInTheSource(t *testing.T) {
 	write(t, dir, "main.go", "x")
 	write(t, dir, "sub/a.go", "x")
 	for _, name := range []string{"go.mod", "registry.json", "other.go", "sub/b.go"} {
-		t.Run(name, func(t *testing.T) {
-			if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got, err := Program(dir); err != nil || got != filepath.Join(dir, "folder") {
 		t.Errorf("the program is %s, %v", got, err)

@@ -40,7 +40,7 @@ var extensions = []string{
 
 // watch looks at a source again and again.
 type watch struct {
-	// the name of what is built there, which is no source even where it is embedded; or the script
+	// program is the name of what is built there, which is no source even where it is embedded, or the script.
 	program  string
 	code     source              // the Go files of the last look
 	embedded map[string][]string // the patterns of files that they embed, by folder

@@ -151,7 +151,7 @@ func interpreters(path string) (programs, arguments []string, err error) {
 		case word == "-S" || word == "-i" ||
 			strings.Contains(word, "=") && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "PATH="):
 			continue
-		// it may take the next word, or change where programs are found
+		// An option may take the next word, or change where programs are found.
 		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="):
 			return nil, nil,
 				fmt.Errorf("%s is a script of env with %s, of which it cannot be told what it runs: env may have -S, -i and variables there",

@@ -66,7 +66,7 @@ func scriptFault(path string, start []byte) string {
 		return "names no interpreter" + instead
 	case !whole && len(start) == longestLine:
 		return fmt.Sprintf("is longer than the %d bytes that the kernel reads%s", longestLine-1, instead)
-	// which takes it for white space
+	// env takes a carriage return for white space after -S.
 	case bytes.HasSuffix(line, []byte("\r")) && (!isEnv(words) || len(words) < 2 || words[1] != "-S"):
 		return fmt.Sprintf("ends in a carriage return, as lines of Windows do, which the system takes for a part of %s: sed -i 's/\\r$//' %s makes them lines of Unix",
 			quote.String(words[len(words)-1]+"\r"), quote.Shell(path))

@@ -17,11 +17,9 @@ func TestModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, inside := range []string{"pack/deep", "pack/__pycache__", "plain"} {
-		t.Run(inside, func(t *testing.T) {
-			if err := os.MkdirAll(filepath.Join(folder, inside), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.MkdirAll(filepath.Join(folder, inside), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, text := range map[string]string{
 		"first.py": "import second", "second.py": "", "third.py": "import first, script", "fourth.py": "",
@@ -32,9 +30,7 @@ func TestModules(t *testing.T) {
 		"faster.so": "", "script": "", "os.py": "",
 		"größe.py": "", "bare.pyc": "", "pack/deep/z.pyc": "",
 	} {
-		t.Run(name, func(t *testing.T) {
-			file(t, folder, name, text)
-		})
+		file(t, folder, name, text)
 	}
 	python := file(t, folder, "python3", "\x7fELF import unused")
 	for text, want := range map[string]string{
@@ -51,26 +47,24 @@ func TestModules(t *testing.T) {
 		"import os, sys, numpy as np":                                  "os.py",
 		"# import unused\nimportant = unused\nfrom .unused import x\n": "",
 	} {
-		t.Run(text, func(t *testing.T) {
-			script := file(t, folder, "script", "#!"+python+"\n"+text+"\n")
-			var expected []string
-			for _, name := range strings.Fields(want) {
-				expected = append(expected, filepath.Join(folder, name))
-			}
-			got, err := Paths([]string{script, script})
-			if diff := cmp.Diff(append([]string{script, python}, expected...), got); diff != "" || err != nil {
-				t.Errorf("%q: %v\n%s", text, err, diff)
-			}
-			file(t, folder, "plain.py", text)
-			got, err = Paths([]string{python, "-u", filepath.Join(folder, "plain.py"), script})
-			if diff := cmp.Diff(append([]string{python, filepath.Join(folder, "plain.py"), script}, expected...),
-				got); diff != "" || err != nil {
-				t.Errorf("%q to an interpreter: %v\n%s", text, err, diff)
-			}
-			if err := os.Remove(filepath.Join(folder, "plain.py")); err != nil {
-				t.Fatal(err)
-			}
-		})
+		script := file(t, folder, "script", "#!"+python+"\n"+text+"\n")
+		var expected []string
+		for _, name := range strings.Fields(want) {
+			expected = append(expected, filepath.Join(folder, name))
+		}
+		got, err := Paths([]string{script, script})
+		if diff := cmp.Diff(append([]string{script, python}, expected...), got); diff != "" || err != nil {
+			t.Errorf("%q: %v\n%s", text, err, diff)
+		}
+		file(t, folder, "plain.py", text)
+		got, err = Paths([]string{python, "-u", filepath.Join(folder, "plain.py"), script})
+		if diff := cmp.Diff(append([]string{python, filepath.Join(folder, "plain.py"), script}, expected...),
+			got); diff != "" || err != nil {
+			t.Errorf("%q to an interpreter: %v\n%s", text, err, diff)
+		}
+		if err := os.Remove(filepath.Join(folder, "plain.py")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	hidden := file(t, folder, "numpy.py", "")
 	if got, err := Paths([]string{file(t, folder, "script", "#!"+python+"\nimport psbench\n")}); err != nil ||

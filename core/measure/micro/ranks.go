@@ -29,7 +29,7 @@ type process struct {
 	rank   int
 	serves bool     // it is a server, or the part of one; the others measure
 	part   *process // the companion with its server or hook; nil if it holds that itself
-	// a second server in a companion, which says what the one that serves must answer; nil unless it is asked
+	// asked is a second server in a companion. It says what the serving one must answer; nil unless it is asked.
 	asked *process
 	host  *process // of a companion: the process that calls it
 }

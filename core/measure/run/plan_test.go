@@ -1,7 +1,6 @@
 package run
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -50,16 +49,14 @@ func TestSizeOfSparseBuckets(t *testing.T) {
 		"alone":           {registry.Links{}, 100, 20},
 		"the whole table": {registry.Links{Group: true}, 16, 16},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := withPlans(&run{e: experiment(4, 2, c.links), shares: shares}, planned(c.rows, 1))
-			r.size(nil)
-			if b := r.result.Buckets; b[0].Capacity != 0 || b[1].Capacity != c.want {
-				t.Errorf("%s: the capacities are %d and %d, want 0 and %d", name, b[0].Capacity, b[1].Capacity, c.want)
-			}
-			if r.lookup != nil {
-				t.Errorf("%s: there is a lookup without tables", name)
-			}
-		})
+		r := withPlans(&run{e: experiment(4, 2, c.links), shares: shares}, planned(c.rows, 1))
+		r.size(nil)
+		if b := r.result.Buckets; b[0].Capacity != 0 || b[1].Capacity != c.want {
+			t.Errorf("%s: the capacities are %d and %d, want 0 and %d", name, b[0].Capacity, b[1].Capacity, c.want)
+		}
+		if r.lookup != nil {
+			t.Errorf("%s: there is a lookup without tables", name)
+		}
 	}
 }
 
@@ -88,19 +85,17 @@ func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 // A trainer, and nobody else, knows what the data process sends it.
 func TestTrainersKnowTheirShares(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		t.Run(fmt.Sprint(streamed), func(t *testing.T) {
-			r := laidOut(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
-			for _, s := range r.processes.all {
-				var want *proto.Share
-				if s.kind == sdk.KindTrainer {
-					want = convert.ShareToProto(r.shares[s.rank])
-				}
-				q := r.connectRequest(s).GetTrainer()
-				if !gproto.Equal(q.GetShare(), want) || q.GetStreamed() != (streamed && want != nil) {
-					t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
-				}
+		r := laidOut(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
+		for _, s := range r.processes.all {
+			var want *proto.Share
+			if s.kind == sdk.KindTrainer {
+				want = convert.ShareToProto(r.shares[s.rank])
 			}
-		})
+			q := r.connectRequest(s).GetTrainer()
+			if !gproto.Equal(q.GetShare(), want) || q.GetStreamed() != (streamed && want != nil) {
+				t.Errorf("%s is told of share %v, streamed %v", s.Name, q.GetShare(), q.GetStreamed())
+			}
+		}
 	}
 }
 
@@ -116,15 +111,13 @@ func TestAgreeOnPlan(t *testing.T) {
 			"trainer0 and trainer1 take different data: the plan must depend on the model and the tables alone"},
 		"nothing": {[]plan{planned(3, 2), {}}, "trainer1 does not say what data it takes: its plan has no inputs"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got := ""
-			if err := withPlans(&run{e: experiment(2, 0, registry.Links{})}, c.plans...).agreeOnPlan(); err != nil {
-				got = err.Error()
-			}
-			if got != c.want {
-				t.Errorf("%s: got %q, want %q", name, got, c.want)
-			}
-		})
+		got := ""
+		if err := withPlans(&run{e: experiment(2, 0, registry.Links{})}, c.plans...).agreeOnPlan(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
 	}
 }
 
@@ -149,31 +142,29 @@ func TestTables(t *testing.T) {
 func TestConfigureRequests(t *testing.T) {
 	for service, firstTensor := range map[sdk.Service]int32{sdk.ServiceGradients: 0, sdk.ServiceTables: 3,
 		sdk.ServiceParameters: 0} {
-		t.Run(string(service), func(t *testing.T) {
-			r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
-			r.e.Service = service
-			for _, s := range r.processes.all {
-				q := r.configureRequest(s)
-				var env *proto.ModelEnv
-				switch s.kind {
-				case sdk.KindTrainer:
-					env = q.GetTrainer().GetModel()
-					if server := q.GetTrainer().GetServer(); server != "a_server" {
-						t.Errorf("%s, %s: the server is %s", service, s.Name, server)
-					}
-				case sdk.KindModel:
-					env = q.GetCompanion().GetModel()
-				case sdk.KindServer:
-					checkServerRole(t, service, s, q)
-					continue
-				default:
-					continue
+		r := laidOut(&run{e: experiment(3, 3, registry.Links{}, sdk.KindModel)})
+		r.e.Service = service
+		for _, s := range r.processes.all {
+			q := r.configureRequest(s)
+			var env *proto.ModelEnv
+			switch s.kind {
+			case sdk.KindTrainer:
+				env = q.GetTrainer().GetModel()
+				if server := q.GetTrainer().GetServer(); server != "a_server" {
+					t.Errorf("%s, %s: the server is %s", service, s.Name, server)
 				}
-				if env == nil || env.GetFirstTensor() != firstTensor {
-					t.Errorf("%s, %s: the model knows %v, want first tensor %d", service, s.Name, env, firstTensor)
-				}
+			case sdk.KindModel:
+				env = q.GetCompanion().GetModel()
+			case sdk.KindServer:
+				checkServerRole(t, service, s, q)
+				continue
+			default:
+				continue
 			}
-		})
+			if env == nil || env.GetFirstTensor() != firstTensor {
+				t.Errorf("%s, %s: the model knows %v, want first tensor %d", service, s.Name, env, firstTensor)
+			}
+		}
 	}
 }
 
@@ -196,12 +187,10 @@ func checkServerRole(t *testing.T, service sdk.Service, s *process, q *proto.Con
 // Servers of tables share the cores; other servers take those that are free.
 func TestEnvironment(t *testing.T) {
 	for _, name := range []string{"OPENBLAS_NUM_THREADS", "GOMAXPROCS"} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv(name, "") // which also puts back what was there
-			if err := os.Unsetenv(name); err != nil {
-				t.Fatal(err)
-			}
-		})
+		t.Setenv(name, "") // which also puts back what was there
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	count := func(r *run, p *process, name string) int {
 		for _, v := range r.environment(p) {

@@ -18,7 +18,7 @@ import (
 func (r *run) checkSites() error {
 	origin := r.e.Origin(config.Transport)
 	for _, t := range r.processes.trainers {
-		// since batches come over it, too
+		// The batches of a trainer come over the transport, too.
 		if err := cluster.CheckReach(r.e.Fabric, origin, r.processes.data, t); err != nil {
 			return err
 		}

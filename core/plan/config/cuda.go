@@ -16,8 +16,8 @@ import (
 // CUDAFinder finds what CUDA ranks need, a *cuda.Finder where it is no test.
 type CUDAFinder interface {
 	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
-	// error, where CUDA ranks are to be on other hosts. Those that so many ranks are on say how much of their memory is
-	// free.
+	// error, where CUDA ranks are to be on other hosts. Devices with
+	// ranks say how much of their memory is free.
 	Devices(ctx context.Context, ranks int) (*devices.List, error)
 	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)

@@ -17,7 +17,7 @@ import "time"
 // Protocols that a connection to an agent is for; TLS negotiates one (RFC 7301).
 const (
 	callsProtocol = "psbench-agent" // the calls of core/process/agent/proto
-	// what internal/comm/limits measures a link by, outside of TLS once the other side is known
+	// linkProtocol is that of measuring a link (internal/comm/limits), outside TLS once the other side is known.
 	linkProtocol    = "psbench-link"
 	meetingProtocol = "psbench-meeting" // at the core: an agent says who it is
 	tunnelProtocol  = "psbench-process" // the name of a process, a newline, then all that goes to and from its socket

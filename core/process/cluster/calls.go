@@ -161,7 +161,7 @@ func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	case ctx.Err() != nil:
 		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts",
 			Seconds: limit.Seconds()}
-	// it died of them, which is told soon, or is lost
+	// The process died of its parts, which is reported soon, or it is lost.
 	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.Canceled:
 		select {
 		case <-m.Exited():

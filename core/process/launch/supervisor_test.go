@@ -247,9 +247,7 @@ func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 		"PSBENCH_PLUGIN", "PSBENCH_PLUGIN_DIR", "PLUGIN_CLIENT_CERT", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
 		"PLUGIN_MULTIPLEX_GRPC", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR", "PLUGIN_UNIX_SOCKET_GROUP",
 	} {
-		t.Run(variable, func(t *testing.T) {
-			t.Setenv(variable, mine)
-		})
+		t.Setenv(variable, mine)
 	}
 	l := launcher(t)
 	started(t, l, "trainer0")
@@ -284,27 +282,25 @@ func TestDeathsBeforeTheHandshake(t *testing.T) {
 // Who is dying already was not killed by whoever kills it then.
 func TestKilledIsWhoWasAlive(t *testing.T) {
 	for command, alive := range map[string]bool{"exec sleep 1000": true, "exit 3": false} {
-		t.Run(command, func(t *testing.T) {
-			dying := exec.Command("sh", "-c", command)
-			dying.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			if err := dying.Start(); err != nil {
-				t.Fatal(err)
+		dying := exec.Command("sh", "-c", command)
+		dying.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := dying.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := dying.Process.Pid
+		for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
+			if now, ok := statOf(pid); !ok || now.Exiting || time.Now().After(end) {
+				break // it has ended, and nobody waits for it yet
 			}
-			pid := dying.Process.Pid
-			for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
-				if now, ok := statOf(pid); !ok || now.Exiting || time.Now().After(end) {
-					break // it has ended, and nobody waits for it yet
-				}
-			}
-			p := &supervised{pid: pid}
-			(&supervisor{plugins: map[int]*supervised{pid: p}}).kill(p)
-			if p.killed != alive {
-				t.Errorf("%s: killed alive is %v", command, p.killed)
-			}
-			if err := dying.Wait(); err == nil || alive != (dying.ProcessState.ExitCode() == -1) {
-				t.Errorf("%s ended with %v", command, err)
-			}
-		})
+		}
+		p := &supervised{pid: pid}
+		(&supervisor{plugins: map[int]*supervised{pid: p}}).kill(p)
+		if p.killed != alive {
+			t.Errorf("%s: killed alive is %v", command, p.killed)
+		}
+		if err := dying.Wait(); err == nil || alive != (dying.ProcessState.ExitCode() == -1) {
+			t.Errorf("%s ended with %v", command, err)
+		}
 	}
 }
 

@@ -20,11 +20,9 @@ func TestLogs(t *testing.T) {
 		filepath.Join(logs, "server1.log"): "0123456789", filepath.Join(logs, "trainer0.log"): "1234",
 		filepath.Join(logs, "data.log"): "", outside: "secret",
 	} {
-		t.Run(path, func(t *testing.T) {
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Symlink(outside, filepath.Join(logs, "link.log")); err != nil {
 		t.Fatal(err)

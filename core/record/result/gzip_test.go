@@ -3,7 +3,6 @@ package result
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -23,11 +22,9 @@ func TestCompressedResult(t *testing.T) {
 		t.Fatal(err) // the name that was given counts, not what it links to
 	}
 	for _, path := range []string{plain, packed} {
-		t.Run(path, func(t *testing.T) {
-			if err := Write(path, want, still); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := Write(path, want, still); err != nil {
+			t.Fatal(err)
+		}
 	}
 	data, err := os.ReadFile(packed)
 	if err != nil || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -41,11 +38,9 @@ func TestCompressedResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{packed, renamed} {
-		t.Run(path, func(t *testing.T) {
-			if got, err := Read(path); err != nil || !cmp.Equal(got, first) {
-				t.Errorf("%s: %v %s", path, err, cmp.Diff(got, first))
-			}
-		})
+		if got, err := Read(path); err != nil || !cmp.Equal(got, first) {
+			t.Errorf("%s: %v %s", path, err, cmp.Diff(got, first))
+		}
 	}
 	if err := os.WriteFile(renamed, data[:len(data)/2], 0o600); err != nil {
 		t.Fatal(err)
@@ -58,23 +53,21 @@ func TestCompressedResult(t *testing.T) {
 // Few and many measurements, which are compressed at another level, come back as they were.
 func TestLevels(t *testing.T) {
 	for n, level := range map[int64]int{100_000: gzip.BestCompression, 100_001: 3} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			want := example()
-			want.Series = []*Series{NewSeries(0, "a", "b")}
-			for i := range n {
-				want.Series[0].Add(sdk.Measurement{Key: sdk.Key{A: i / 10, B: i % 10}, StartNS: i * 1e6,
-					DurationNS: 1000 + i%7})
-			}
-			if got := (document{want, true}).level(); got != level {
-				t.Errorf("%d measurements are compressed at level %d, want %d", n, got, level)
-			}
-			path := filepath.Join(t.TempDir(), "r.json.gz")
-			if err := Write(path, want, still); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := Read(path); err != nil || !cmp.Equal(got, want) {
-				t.Errorf("%d measurements do not come back: %v", n, err)
-			}
-		})
+		want := example()
+		want.Series = []*Series{NewSeries(0, "a", "b")}
+		for i := range n {
+			want.Series[0].Add(sdk.Measurement{Key: sdk.Key{A: i / 10, B: i % 10}, StartNS: i * 1e6,
+				DurationNS: 1000 + i%7})
+		}
+		if got := (document{want, true}).level(); got != level {
+			t.Errorf("%d measurements are compressed at level %d, want %d", n, got, level)
+		}
+		path := filepath.Join(t.TempDir(), "r.json.gz")
+		if err := Write(path, want, still); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Read(path); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%d measurements do not come back: %v", n, err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package environment
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +36,11 @@ func noisy() []noise.Interval {
 func TestNoise(t *testing.T) {
 	var out strings.Builder
 	for _, width := range []int{0, 80} {
-		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			page := &screen.Page{Width: width}
-			if err := NoiseTables(page, noisy()); err != nil {
-				t.Fatal(err)
-			}
-			out.WriteString(page.String())
-		})
+		page := &screen.Page{Width: width}
+		if err := NoiseTables(page, noisy()); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString(page.String())
 	}
 	golden.Require(t, "testdata/noise.txt", out.String())
 
@@ -58,11 +55,9 @@ func TestNoise(t *testing.T) {
 		"others 200.0 ± 15.0 % of CPU time, steal 10.0 %, load 1.25 on 2 cores":         loud, // which a warning says, too
 		"": unknown,
 	} {
-		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
-			if got := Noise(intervals); got != want {
-				t.Errorf("the noise is %q, want %q", got, want)
-			}
-		})
+		if got := Noise(intervals); got != want {
+			t.Errorf("the noise is %q, want %q", got, want)
+		}
 	}
 	page := &screen.Page{}
 	if err := NoiseTables(page, nil); err != nil || page.Len() > 0 {

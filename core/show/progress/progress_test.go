@@ -87,38 +87,32 @@ func TestProgress(t *testing.T) {
 	}
 	golden.Require(t, "testdata/progress_plain.txt", told(0, false, false))
 	for _, columns := range []int{80, 60, 30} {
-		t.Run(fmt.Sprint(columns), func(t *testing.T) {
-			golden.Require(t, "testdata/"+fmt.Sprintf("progress_terminal_%d.txt", columns),
-				told(columns, false, false)+"\n")
-		})
+		golden.Require(t, "testdata/"+fmt.Sprintf("progress_terminal_%d.txt", columns),
+			told(columns, false, false)+"\n")
 	}
 	golden.Require(t, "testdata/progress_terminal_styled.txt", told(80, true, false)+"\n")
 	// The first epoch is told, and every fifth from there, however few there are, but ten of
 	// a pass at most.
 	const ten = "1 6 11 16 21 26 31 36 41 46"
 	for epochs, want := range map[int]string{1: "1", 4: "1", 5: "1", 6: "1 6", 11: "1 6 11", 46: ten, 1000: ten} {
-		t.Run(fmt.Sprint(epochs), func(t *testing.T) {
-			var out, told bytes.Buffer
-			p := New(&out, nil, false)
-			for epoch := 1; epoch <= epochs; epoch++ {
-				p.Epoch("trainer0", epoch, epochs)
-			}
-			p.Done()
-			for _, epoch := range strings.Fields(want) {
-				fmt.Fprintf(&told, "trainer0: epoch %s of %d\n", epoch, epochs)
-			}
-			if out.String() != told.String() {
-				t.Errorf("of %d epochs it told %q", epochs, out.String())
-			}
-		})
+		var out, told bytes.Buffer
+		p := New(&out, nil, false)
+		for epoch := 1; epoch <= epochs; epoch++ {
+			p.Epoch("trainer0", epoch, epochs)
+		}
+		p.Done()
+		for _, epoch := range strings.Fields(want) {
+			fmt.Fprintf(&told, "trainer0: epoch %s of %d\n", epoch, epochs)
+		}
+		if out.String() != told.String() {
+			t.Errorf("of %d epochs it told %q", epochs, out.String())
+		}
 	}
 	for _, columns := range []int{0, 80} {
-		t.Run(fmt.Sprint(columns), func(t *testing.T) {
-			if got, want := told(columns, true, true), "trainer0: is about to end\n"; strings.TrimPrefix(got,
-				"\n<clear>") != want {
-				t.Errorf("quiet progress wrote %q", got)
-			}
-		})
+		if got, want := told(columns, true, true), "trainer0: is about to end\n"; strings.TrimPrefix(got,
+			"\n<clear>") != want {
+			t.Errorf("quiet progress wrote %q", got)
+		}
 	}
 }
 
@@ -134,13 +128,11 @@ func TestRate(t *testing.T) {
 		{0, 0, 0}, {time.Second, 10, 10}, {time.Second, 30, 15}, {3 * time.Second, 90, 18}, {time.Second, 190, 36},
 		{time.Minute, 200, 10. / 60}, {time.Second, 201, 11. / 61}, {6 * time.Second, 261, 10},
 	} {
-		t.Run(fmt.Sprint(step.after), func(t *testing.T) {
-			c.pass(step.after)
-			p.Iterations(step.done, 1)
-			if got := p.pass.rate(c.at); math.Abs(got-step.want) > 1e-9 {
-				t.Errorf("after %d iterations the rate is %v, want %v", step.done, got, step.want)
-			}
-		})
+		c.pass(step.after)
+		p.Iterations(step.done, 1)
+		if got := p.pass.rate(c.at); math.Abs(got-step.want) > 1e-9 {
+			t.Errorf("after %d iterations the rate is %v, want %v", step.done, got, step.want)
+		}
 	}
 	for range 1000 {
 		c.pass(250 * time.Millisecond)
@@ -154,31 +146,29 @@ func TestRate(t *testing.T) {
 // Time goes on where nothing else does, and what tells it ends with Done.
 func TestTimeIsTold(t *testing.T) {
 	for _, columns := range []int{0, 80} {
-		t.Run(fmt.Sprint(columns), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var out bytes.Buffer
-				p, _ := on(&out, columns, false, false)
-				p.now, p.every = time.Now, New(nil, nil, false).every
-				p.Phase("set-up")
-				time.Sleep(21500 * time.Millisecond) // so that nothing else is at the moment of a tick
-				p.Phase("measured pass")
-				p.Pass(50, 2, 0, 20)
-				time.Sleep(11 * time.Second)
-				for done := range int64(3) {
-					p.Iterations(done+1, 0.5)
-					time.Sleep(12 * time.Second)
-				}
-				p.Iterations(50, 0.5)
-				time.Sleep(11 * time.Second)
-				p.Done()
-				time.Sleep(time.Minute)
-				p.Phase("row")
-				p.Row(4, 12)
-				time.Sleep(11500 * time.Millisecond)
-				p.Done()
-				golden.Require(t, "testdata/"+fmt.Sprintf("progress_time_%d.txt", columns),
-					strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
-			})
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p, _ := on(&out, columns, false, false)
+			p.now, p.every = time.Now, New(nil, nil, false).every
+			p.Phase("set-up")
+			time.Sleep(21500 * time.Millisecond) // so that nothing else is at the moment of a tick
+			p.Phase("measured pass")
+			p.Pass(50, 2, 0, 20)
+			time.Sleep(11 * time.Second)
+			for done := range int64(3) {
+				p.Iterations(done+1, 0.5)
+				time.Sleep(12 * time.Second)
+			}
+			p.Iterations(50, 0.5)
+			time.Sleep(11 * time.Second)
+			p.Done()
+			time.Sleep(time.Minute)
+			p.Phase("row")
+			p.Row(4, 12)
+			time.Sleep(11500 * time.Millisecond)
+			p.Done()
+			golden.Require(t, "testdata/"+fmt.Sprintf("progress_time_%d.txt", columns),
+				strings.ReplaceAll(out.String(), clearLine, "\n<clear>"))
 		})
 	}
 }
@@ -209,20 +199,16 @@ func TestLiveLineFits(t *testing.T) {
 func TestNumbersOfTheLiveLine(t *testing.T) {
 	for rate, want := range map[float64]string{0.0123: "0.0123", 1.5: "1.50", 99.44: "99.4", 812.4: "812",
 		15811.3: "15,811"} {
-		t.Run(fmt.Sprint(rate), func(t *testing.T) {
-			if got := rounded(rate); got != want {
-				t.Errorf("%v is %q", rate, got)
-			}
-		})
+		if got := rounded(rate); got != want {
+			t.Errorf("%v is %q", rate, got)
+		}
 	}
 	for seconds, want := range map[float64]string{
 		0: "0.0 s", 4.56: "4.6 s", 46.4: "46 s", 200: "3 min 20 s", 119.6: "2 min 0 s", 7500: "2 h 5 min",
 	} {
-		t.Run(fmt.Sprint(seconds), func(t *testing.T) {
-			if got := remaining(time.Duration(seconds * float64(time.Second))); got != want {
-				t.Errorf("%v s are %q", seconds, got)
-			}
-		})
+		if got := remaining(time.Duration(seconds * float64(time.Second))); got != want {
+			t.Errorf("%v s are %q", seconds, got)
+		}
 	}
 }
 
@@ -233,17 +219,15 @@ func TestLinesOfProcesses(t *testing.T) {
 		"warm-up\ndata: loaded \\x1b[2J    x\nmeasured pass\n":                                false,
 		"<clear>warm-up<clear>data: loaded \\x1b[2J    x\nwarm-up<clear>measured pass<clear>": true,
 	} {
-		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
-			var out bytes.Buffer
-			p, _ := on(&out, map[bool]int{true: 80}[terminal], false, false)
-			p.Phase("warm-up")
-			p.Line("data", "loaded \x1b[2J\tx\r")
-			p.Phase("measured pass")
-			p.Done()
-			if got := strings.ReplaceAll(out.String(), clearLine, "<clear>"); got != want {
-				t.Errorf("on a terminal (%v) it wrote %q, want %q", terminal, got, want)
-			}
-		})
+		var out bytes.Buffer
+		p, _ := on(&out, map[bool]int{true: 80}[terminal], false, false)
+		p.Phase("warm-up")
+		p.Line("data", "loaded \x1b[2J\tx\r")
+		p.Phase("measured pass")
+		p.Done()
+		if got := strings.ReplaceAll(out.String(), clearLine, "<clear>"); got != want {
+			t.Errorf("on a terminal (%v) it wrote %q, want %q", terminal, got, want)
+		}
 	}
 	var out bytes.Buffer
 	p, _ := on(&out, 80, false, true)

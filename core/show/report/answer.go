@@ -49,8 +49,8 @@ func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
 }
 
-// inPart says how much of a part was the hooks' own time and how much was straggler wait, e.g. " (straggler wait
-// 1.842)".
+// inPart says how much of a part was the hooks' own time and how much was straggler wait,
+// e.g. " (straggler wait 1.842)".
 func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
 	var of []string
 	if ns, _ := hookIn(b, part); ns > 0 {

@@ -123,12 +123,10 @@ func TestPictures(t *testing.T) {
 				throughput(t), s)
 		}, Style{}},
 	} {
-		t.Run(p.name, func(t *testing.T) {
-			fmt.Fprintf(&out, "# %s\n", p.name)
-			if err := p.draw(p.s); err != nil {
-				t.Fatal(err)
-			}
-		})
+		fmt.Fprintf(&out, "# %s\n", p.name)
+		if err := p.draw(p.s); err != nil {
+			t.Fatal(err)
+		}
 	}
 	golden.Require(t, "testdata/pictures.txt", out.String())
 }

@@ -51,7 +51,7 @@ func (l Live) Tidy() Live { return tidied(reflect.ValueOf(l)).Interface().(Live)
 func (m *Maker) load() (*model.Study, error) {
 	if !sweep.IsSweep(m.path) {
 		if status, err := folder.StatusOf(m.path); err != nil || status.Reason == result.Running {
-			// and there is nothing to read yet
+			// The run has left nothing to read yet.
 			return &model.Study{Name: quote.Word(m.path), Title: model.TitleOf(m.path)}, nil
 		}
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -80,21 +79,19 @@ func TestClustersAreFound(t *testing.T) {
 		{0.02, 30, 6, 0.99}, {0.02, 30, 15, 0.99}, {0.02, 50, 10, 0.99}, {0.02, 50, 25, 0.99},
 		{0.01, 6, 3, 0.95}, {0.01, 10, 2, 0.97}, {0.01, 10, 5, 0.99}, {0.01, 20, 4, 0.99}, {0.01, 20, 10, 0.99},
 	} {
-		t.Run(fmt.Sprint(c.noise), func(t *testing.T) {
-			share := shareOf(2000, func() bool {
-				return clustered(drawn(c.runs, func(i int) float64 {
-					v := 100 * (1 + c.noise*random.NormFloat64())
-					if i < c.few {
-						v *= 1.2
-					}
-					return v
-				}))
-			})
-			t.Logf("noise of %.0f %%, %2d of %2d runs: %.3f", 100*c.noise, c.few, c.runs, share)
-			if share < c.least {
-				t.Errorf("with noise of %.0f %% clusters of %d and %d runs are found in %.3f of cells, less than %.2f",
-					100*c.noise, c.few, c.runs-c.few, share, c.least)
-			}
+		share := shareOf(2000, func() bool {
+			return clustered(drawn(c.runs, func(i int) float64 {
+				v := 100 * (1 + c.noise*random.NormFloat64())
+				if i < c.few {
+					v *= 1.2
+				}
+				return v
+			}))
 		})
+		t.Logf("noise of %.0f %%, %2d of %2d runs: %.3f", 100*c.noise, c.few, c.runs, share)
+		if share < c.least {
+			t.Errorf("with noise of %.0f %% clusters of %d and %d runs are found in %.3f of cells, less than %.2f",
+				100*c.noise, c.few, c.runs-c.few, share, c.least)
+		}
 	}
 }

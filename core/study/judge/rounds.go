@@ -76,8 +76,8 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 }
 
 // Level is the median of new runs as if they had been made in all rounds of the old ones: the median of these, changed
-// by what the new ones differ by within rounds. Of runs that have no round in common it is their own median, NaN as in
-// Of.
+// by what the new ones differ by within rounds. Without a common round it
+// is the median of the new runs, NaN as in Of.
 func Level(old, new Runs) float64 {
 	p := Pair{old, new}
 	own := Of(new.Values).Median

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -85,12 +84,10 @@ func TestLoad(t *testing.T) {
 	good, failed := Measured(1, Config("server", "a"), []int64{1}), Measured(2, Config("server", "a"), []int64{1})
 	failed.Complete, failed.Error = false, "trainer1 died"
 	for name, r := range map[string]*result.Result{"good.json": good, "failed.json.gz": failed} {
-		t.Run(name, func(t *testing.T) {
-			r.Schema = result.Schema
-			if err := result.Write(path(name), r, func() {}); err != nil {
-				t.Fatal(err)
-			}
-		})
+		r.Schema = result.Schema
+		if err := result.Write(path(name), r, func() {}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(path("torn.json"), []byte(`{"schema": "psb`), 0o600); err != nil {
 		t.Fatal(err)
@@ -113,23 +110,19 @@ func TestLoad(t *testing.T) {
 		s.Title != "good.json" {
 		t.Errorf("%v, %v", s, err)
 	}
-	for i, paths := range [][]string{nil, {path("torn.json")}, {path("none.json"), path("torn.json")}} {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			if _, err := Load(paths); err == nil {
-				t.Errorf("%q can be loaded", paths)
-			}
-		})
+	for _, paths := range [][]string{nil, {path("torn.json")}, {path("none.json"), path("torn.json")}} {
+		if _, err := Load(paths); err == nil {
+			t.Errorf("%q can be loaded", paths)
+		}
 	}
 }
 
 func TestTitleIsTheLastPartOfAPath(t *testing.T) {
 	for path, want := range map[string]string{"study": "study", "/data/runs/a/": "a", "/": "/", "a b": "a b",
 		"a\x1b": `"a\x1b"`} {
-		t.Run(path, func(t *testing.T) {
-			if got := TitleOf(path); got != want {
-				t.Errorf("the title of %q is %s, want %s", path, got, want)
-			}
-		})
+		if got := TitleOf(path); got != want {
+			t.Errorf("the title of %q is %s, want %s", path, got, want)
+		}
 	}
 }
 
@@ -138,12 +131,10 @@ func TestMetricOf(t *testing.T) {
 		"throughput": "", "thruput": `unknown metric "thruput"; did you mean "throughput"?`,
 		"elephant": `unknown metric "elephant"; the nearest of 29 metrics are `,
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := MetricOf(name)
-			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-				t.Errorf("%s: %v, want %q", name, err, want)
-			}
-		})
+		_, err := MetricOf(name)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
 	}
 }
 
@@ -170,11 +161,9 @@ func TestRoundsOfSeveralHosts(t *testing.T) {
 			{Run: "again/1", State: journal.Done, Writer: "node3-8-" + began + "-1"},
 		},
 	} {
-		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
-			slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
-			if got := apart(events); got != want {
-				t.Errorf("it says %q, want %q", got, want)
-			}
-		})
+		slices.SortStableFunc(events, func(a, b journal.Event) int { return strings.Compare(a.Writer, b.Writer) })
+		if got := apart(events); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
 	}
 }

@@ -121,8 +121,7 @@ func (d *Device) Context() *driver.Context { return d.context }
 var types = []engine.Type{engine.Float32, engine.Float16, engine.BFloat16, engine.Int32, engine.Int64}
 
 // Alloc implements engine.Engine: each piece is an allocation of the driver's own, of 1 byte at least,
-// so that no two have one address. Where there is too little memory the driver's error says how much is
-// free.
+// so that no two have one address. Where memory is short the driver's error says how much is free.
 func (d *Device) Alloc(t engine.Type, elements int) ([]byte, error) {
 	if t.Bytes() == 0 {
 		return nil, engine.Lacks(d.Name(), t, types...)

@@ -109,7 +109,7 @@ func (c *clock) enter(p Phase) {
 	case p == Forward:
 		c.turn()
 		c.pass, c.backed = c.next, false
-	// a server's iterations are steps, and the means before
+	// An iteration of a server is a step, with the means before it.
 	case c.counts[Mean] == 0 && (p == Mean || p == Step && c.counts[Backward] == 0):
 		c.turn()
 		c.update()

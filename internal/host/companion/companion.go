@@ -31,8 +31,8 @@ const (
 	opBackward      // the output's gradient; ends the gradients
 	opBackwardInput // the same; ends with the gradient of the features
 	opGradient      // arg: parameter, rows: of a sparse gradient
-	// output, rows (arg), columns (arg2), then targets, classes or so many numbers of each row (rows); answered by the
-	// loss
+	// opLoss has the output, rows (arg), columns (arg2), then targets: classes, or numbers for each row (rows). The
+	// answer is the loss.
 	opLoss
 	opLossGradient
 	_          // that of call's memory

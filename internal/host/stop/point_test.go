@@ -1,7 +1,6 @@
 package stop
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -12,11 +11,9 @@ import (
 func TestPointOfSoManyIterations(t *testing.T) {
 	p := After(3)
 	for i, want := range []State{GoOn, GoOn, Over} {
-		t.Run(fmt.Sprint(want), func(t *testing.T) {
-			if got := p.Step(); got != want || p.Done() != int64(i+1) {
-				t.Errorf("after %d iterations: %v, want %v", p.Done(), got, want)
-			}
-		})
+		if got := p.Step(); got != want || p.Done() != int64(i+1) {
+			t.Errorf("after %d iterations: %v, want %v", p.Done(), got, want)
+		}
 	}
 	if err := p.End(5); err == nil {
 		t.Error("it can be told to end elsewhere")
@@ -85,15 +82,13 @@ func TestTogether(t *testing.T) {
 		"by server": {[][]int{{0, 1}, {2, 3}}, []int64{9, 9, 4, 4}},
 		"alone":     {[][]int{{0}, {1}, {2}, {3}}, []int64{7, 9, 3, 4}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bounds := []int64{7, 9, 3, 4}
-			if d := cmp.Diff(c.want, Together(bounds, c.sets)); d != "" {
-				t.Errorf("%s: %s", name, d)
-			}
-			if !slices.Equal(bounds, []int64{7, 9, 3, 4}) {
-				t.Errorf("%s: the bounds became %v", name, bounds)
-			}
-		})
+		bounds := []int64{7, 9, 3, 4}
+		if d := cmp.Diff(c.want, Together(bounds, c.sets)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if !slices.Equal(bounds, []int64{7, 9, 3, 4}) {
+			t.Errorf("%s: the bounds became %v", name, bounds)
+		}
 	}
 }
 

@@ -29,8 +29,8 @@ type BLAS interface {
 // Info identifies an engine, in the words of the library itself.
 type Info struct {
 	Engine string // openblas, mkl, blis, native or gonum
-	// kernel family, e.g. SkylakeX; a level of package simd for native, "go" for gonum, "unknown" where a library does
-	// not tell
+	// Core is the kernel family, e.g. SkylakeX: a level of package simd for native, "go" for gonum, "unknown" for a
+	// library that does not tell.
 	Core    string
 	Threads int    // threads that a multiplication may use
 	Library string // shared library that was loaded; "" for what is compiled in

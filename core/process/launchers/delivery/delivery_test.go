@@ -3,7 +3,6 @@ package delivery
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -52,13 +51,11 @@ func TestAllComes(t *testing.T) {
 	files := map[string]string{"json/r.json": "{}\n", "out/empty": "",
 		"out/logs/a b.log": strings.Repeat("\x00\xff\r\n", 50_000)}
 	for name, text := range files {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(sent, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-				os.WriteFile(path, []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-		})
+		path := filepath.Join(sent, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Mkdir(filepath.Join(sent, "out", "none"), 0o700); err != nil {
 		t.Fatal(err)
@@ -108,15 +105,13 @@ func TestWrongLines(t *testing.T) {
 		begin + `{"file":"a"}` + "\n" + `{"file":"b"}` + "\n" + `{"file":"a"}` + "\n": "file exists",
 		begin + strings.Repeat("x", 2*lineBytes):                                      "too long",
 	} {
-		t.Run(fmt.Sprintf("%.60s", lines), func(t *testing.T) {
-			_, _, folder, _, err := receive(t, strings.NewReader(lines))
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%.80q: %v, want %s", lines, err, want)
-			}
-			if there, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), "*")); len(there) > 1 {
-				t.Errorf("%.80q: there are %v", lines, there)
-			}
-		})
+		_, _, folder, _, err := receive(t, strings.NewReader(lines))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80q: %v, want %s", lines, err, want)
+		}
+		if there, _ := filepath.Glob(filepath.Join(filepath.Dir(folder), "*")); len(there) > 1 {
+			t.Errorf("%.80q: there are %v", lines, there)
+		}
 	}
 }
 

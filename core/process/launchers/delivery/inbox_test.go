@@ -18,13 +18,11 @@ func TestInbox(t *testing.T) {
 	}
 	defer b.Discard()
 	for name, text := range map[string]string{"out/result.json": "1", "json/r.json": "2", "log-dir/data.log": "3"} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(b.Folder, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
-				os.WriteFile(path, []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-		})
+		path := filepath.Join(b.Folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := b.Publish(); err != nil {
 		t.Fatal(err)
@@ -34,11 +32,9 @@ func TestInbox(t *testing.T) {
 		"logs/data.log": "3"}
 	got := tree(t, dir)
 	for name, text := range want {
-		t.Run(name, func(t *testing.T) {
-			if got[name] != text {
-				t.Errorf("%s is %q, want %q", name, got[name], text)
-			}
-		})
+		if got[name] != text {
+			t.Errorf("%s is %q, want %q", name, got[name], text)
+		}
 	}
 	if len(got) != len(want) {
 		t.Errorf("there are %v", got)

@@ -36,7 +36,7 @@ type Job struct {
 const (
 	interruptGrace = time.Minute      // until it has ended in order, once it was told to
 	endGrace       = 10 * time.Second // until srun has ended, once the command did or srun was told to
-	// the same of a job of which Slurm was told, since srun waits for nodes that are lost
+	// silentGrace is endGrace for a job that Slurm was told to end: srun waits for nodes that are lost.
 	silentGrace = time.Second
 )
 

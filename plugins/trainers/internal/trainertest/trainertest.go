@@ -109,7 +109,7 @@ func RequireParts(t testing.TB, series map[string][]sdk.Measurement, parts ...st
 // Read reads a reference case into c.
 func Read(t testing.TB, name string, c any) {
 	t.Helper()
-	raw, err := os.ReadFile("../../../core/verify/reference/" + name + ".json") // #nosec G304 -- the names are in the tests
+	raw, err := os.ReadFile("../../../core/measure/verify/reference/" + name + ".json") // #nosec G304 -- the names are in the tests
 	if err != nil {
 		t.Fatal(err)
 	}
