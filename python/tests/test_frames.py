@@ -8,7 +8,7 @@ import unittest
 from psbench.companion import frames
 from psbench.companion.link import Link, LinkError
 
-VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "sdk" / "host" / "protocol" / "testdata" / "frames.json").read_text())
+VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "internal" / "host" / "protocol" / "testdata" / "frames.json").read_text())
 FIELDS = ("op", "flags", "batch", "bucket", "rows", "arg", "arg2")
 WORD = (1 << 64) - 1
 
