@@ -152,7 +152,7 @@ func (b *Board) now() string {
 		text += ", " + screen.Thousands(b.Now.Iterations) + " iterations"
 	}
 	if b.Now.Loss != nil {
-		text += fmt.Sprintf(", loss %.4g", *b.Now.Loss)
+		text += ", loss " + screen.Number(*b.Now.Loss)
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -94,7 +95,7 @@ func (p *pace) live(phase string, now time.Time) live {
 		}
 	}
 	if p.done > 0 {
-		l.loss = "loss " + strconv.FormatFloat(p.loss, 'g', 4, 64) // NaN and +Inf, too
+		l.loss = "loss " + lossText(p.loss)
 	}
 	if left, ok := p.left(now); ok {
 		l.time = remaining(left) + " left"
@@ -164,4 +165,12 @@ func remaining(d time.Duration) string {
 		d = d.Round(time.Minute)
 		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 	}
+}
+
+// lossText is a loss as the page shows it, or NaN and +Inf by their names: whoever watches must see them.
+func lossText(loss float64) string {
+	if !stats.Finite(loss) {
+		return strconv.FormatFloat(loss, 'g', -1, 64)
+	}
+	return screen.Number(loss)
 }
