@@ -53,7 +53,7 @@ endif
 test_flags := $(race_flag) $(if $(FULL),,-short)
 
 .DEFAULT_GOAL := help
-.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda mutate-cuda test-python test-web test-browsers test-slurm faults lint lint-cuda lint-proof generate statistics contract breaking bench fuzz clean help
+.PHONY: run build cuda ptx cuda-symbols cuda-bundle test test-cuda mutate-cuda test-python test-web test-browsers test-slurm faults lint lint-cuda lint-proof generate sentences statistics contract breaking bench fuzz clean help
 
 run: build ## build psbench and run the main job; ARGS="..." gives other flags
 	bin/psbench $(ARGS)
@@ -120,6 +120,9 @@ generate: ## make the protobuf code, for Python its description, the JSON schema
 	$(GO) tool -modfile=tools.mod buf generate core/process/agent/proto --template core/process/agent/proto/buf.gen.yaml
 	$(GO) tool -modfile=tools.mod buf build --exclude-source-info -o python/psbench/psbench.binpb
 	$(GO) generate ./...
+
+sentences: ## print DRAW (25) random sentences of docs, texts and comments each, for a fresh reader
+	@$(GO) test . -count=1 -run TestReaders -v -args -draw $(or $(DRAW),25)
 
 statistics: ## simulate how often comparisons are wrong and write the tables of docs/statistics.md; minutes
 	$(GO) test ./core/study/judge -run '^TestTables$$' -count=1 -timeout 2h -args -tables

@@ -1,0 +1,190 @@
+package psbench_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var draw = flag.Int("draw", 0, "print so many random sentences of each source, seeded by the commit")
+
+// The sources of sentences.
+const (
+	ofDocs     = "docs"
+	ofTexts    = "errors, help and tables"
+	ofComments = "comments"
+)
+
+// sentence is one of those that people read.
+type sentence struct{ where, text string }
+
+// TestReaders prints sentences for a reader who marks those that must be read twice. At most 5 of 100 may be.
+func TestReaders(t *testing.T) {
+	all := sentences(t)
+	if *draw == 0 {
+		for source, found := range all {
+			if len(found) < 500 {
+				t.Errorf("%d sentences come from %s: the drawing has lost its source", len(found), source)
+			}
+		}
+		return
+	}
+	commit, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := fnv.New64()
+	seed.Write(commit)
+	random := rand.New(rand.NewPCG(seed.Sum64(), 0)) // #nosec G404 -- a draw that can be repeated
+	for _, source := range slices.Sorted(maps.Keys(all)) {
+		fmt.Printf("\n%s\n", source)
+		for i, k := range random.Perm(len(all[source]))[:*draw] {
+			fmt.Printf("%3d  %s  [%s]\n", i+1, all[source][k].text, all[source][k].where)
+		}
+	}
+}
+
+// sentences are all of them, by source: pages for people, strings of sources that have a space, comments of sources.
+func sentences(t *testing.T) map[string][]sentence {
+	t.Helper()
+	all := map[string][]sentence{}
+	for page, text := range documents(t) {
+		for _, s := range ofPage(text) {
+			all[ofDocs] = append(all[ofDocs], sentence{page, s})
+		}
+	}
+	files, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range strings.FieldsSeq(string(files)) {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata/") || strings.HasSuffix(path, ".pb.go") {
+			continue
+		}
+		texts, comments := ofSource(t, path)
+		all[ofTexts], all[ofComments] = append(all[ofTexts], texts...), append(all[ofComments], comments...)
+	}
+	for _, found := range all { // the pages of a map come in any order
+		slices.SortStableFunc(found, func(a, b sentence) int { return strings.Compare(a.where, b.where) })
+	}
+	return all
+}
+
+var (
+	// ending is the end of a sentence, not of "e.g." and the like.
+	ending = regexp.MustCompile(`([a-z0-9)"'` + "`" + `%][.?!])\s+([A-Z"` + "`" + `])`)
+	// marked is what Markdown adds to text: headlines, quotes and items at the start of a line.
+	marked = regexp.MustCompile(`(?m)^\s*(#+|>|[-*]|\d+\.)\s+`)
+	linked = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	// markup is what HTML adds.
+	markup = regexp.MustCompile(`(?s)<!--.*?-->`)
+	begins = regexp.MustCompile(`^\s*(#|>|[-*] |\d+\. )`)
+)
+
+// ofPage takes a page of Markdown apart: sentences of paragraphs and items, and cells of tables.
+func ofPage(page string) []string {
+	var out, paragraph []string
+	flush := func() {
+		text := linked.ReplaceAllString(marked.ReplaceAllString(strings.Join(paragraph, "\n"), ""), "$1")
+		out, paragraph = append(out, apart(text)...), nil
+	}
+	for line := range strings.Lines(markup.ReplaceAllString(code.ReplaceAllString(page, "\n"), "")) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(strings.TrimSpace(line), "|"):
+			flush()
+			for cell := range strings.SplitSeq(strings.ReplaceAll(line, `\|`, "¦"), "|") {
+				out = append(out, apart(linked.ReplaceAllString(cell, "$1"))...)
+			}
+		case strings.TrimSpace(line) == "" || begins.MatchString(line):
+			flush()
+			paragraph = []string{line}
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	flush()
+	return out
+}
+
+// apart cuts a text into sentences of three words and more.
+func apart(text string) []string {
+	var out []string
+	text = strings.Join(strings.Fields(text), " ")
+	for s := range strings.SplitSeq(ending.ReplaceAllString(text, "$1\x00$2"), "\x00") {
+		if s = strings.TrimSpace(s); len(strings.Fields(s)) > 2 && strings.ContainsAny(s, "abcdefghijklmnopqrstuvwxyz") {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ofSource takes strings and comments of a Go file apart.
+func ofSource(t *testing.T, path string) (texts, comments []sentence) {
+	t.Helper()
+	set := token.NewFileSet()
+	source, err := os.ReadFile(filepath.Clean(path))
+	if os.IsNotExist(err) { // deleted and not yet committed
+		return nil, nil
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parser.ParseFile(set, path, source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(to *[]sentence, at token.Pos, text string) {
+		for _, s := range apart(text) {
+			*to = append(*to, sentence{fmt.Sprintf("%s:%d", path, set.Position(at).Line), s})
+		}
+	}
+	for _, group := range file.Comments {
+		if !strings.Contains(group.Text(), "DO NOT EDIT") {
+			add(&comments, group.Pos(), group.Text())
+		}
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.BinaryExpr:
+			if text, ok := joined(node); ok {
+				add(&texts, node.Pos(), text)
+				return false
+			}
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(node.Value); err == nil && node.Kind == token.STRING && !strings.HasPrefix(node.Value, "`json:") {
+				add(&texts, node.Pos(), text)
+			}
+		}
+		return true
+	})
+	return texts, comments
+}
+
+// joined is the text of a constant that is written over several lines.
+func joined(node ast.Expr) (string, bool) {
+	switch node := node.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(node.Value)
+		return text, err == nil && node.Kind == token.STRING
+	case *ast.BinaryExpr:
+		left, ok := joined(node.X)
+		right, too := joined(node.Y)
+		return left + right, ok && too && node.Op == token.ADD
+	}
+	return "", false
+}
