@@ -66,15 +66,8 @@ func sentences(t *testing.T) map[string][]sentence {
 			all[ofDocs] = append(all[ofDocs], sentence{page, s})
 		}
 	}
-	files, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path := range strings.FieldsSeq(string(files)) {
-		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata/") || strings.HasSuffix(path, ".pb.go") {
-			continue
-		}
-		texts, comments := ofSource(t, path)
+	for path, source := range sources(t) {
+		texts, comments := ofSource(t, path, source)
 		all[ofTexts], all[ofComments] = append(all[ofTexts], texts...), append(all[ofComments], comments...)
 	}
 	for _, found := range all { // the pages of a map come in any order
@@ -83,11 +76,36 @@ func sentences(t *testing.T) map[string][]sentence {
 	return all
 }
 
+// sources are the Go files of the programs, by path: no tests and no generated code.
+func sources(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := exec.CommandContext(t.Context(),
+		"git", "ls-files", "--cached", "--others", "--exclude-standard", "*.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, left := map[string][]byte{}, regexp.MustCompile(`_test\.go$|testdata/|\.pb\.go$`)
+	for path := range strings.FieldsSeq(string(files)) {
+		if left.MatchString(path) {
+			continue
+		}
+		switch source, err := os.ReadFile(filepath.Clean(path)); {
+		case os.IsNotExist(err): // deleted and not yet committed
+		case err != nil:
+			t.Fatal(err)
+		default:
+			found[path] = source
+		}
+	}
+	return found
+}
+
 var (
 	// ending is the end of a sentence, not of "e.g." and the like.
 	ending = regexp.MustCompile(`([a-z0-9)"'` + "`" + `%][.?!])\s+([A-Z"` + "`" + `])`)
 	// marked is what Markdown adds to text: headlines, quotes and items at the start of a line.
 	marked = regexp.MustCompile(`(?m)^\s*(#+|>|[-*]|\d+\.)\s+`)
+	worded = regexp.MustCompile(`[a-z]`)
 	linked = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 	// markup is what HTML adds.
 	markup = regexp.MustCompile(`(?s)<!--.*?-->`)
@@ -125,7 +143,7 @@ func apart(text string) []string {
 	var out []string
 	text = strings.Join(strings.Fields(text), " ")
 	for s := range strings.SplitSeq(ending.ReplaceAllString(text, "$1\x00$2"), "\x00") {
-		if s = strings.TrimSpace(s); len(strings.Fields(s)) > 2 && strings.ContainsAny(s, "abcdefghijklmnopqrstuvwxyz") {
+		if s = strings.TrimSpace(s); len(strings.Fields(s)) > 2 && worded.MatchString(s) {
 			out = append(out, s)
 		}
 	}
@@ -133,15 +151,9 @@ func apart(text string) []string {
 }
 
 // ofSource takes strings and comments of a Go file apart.
-func ofSource(t *testing.T, path string) (texts, comments []sentence) {
+func ofSource(t *testing.T, path string, source []byte) (texts, comments []sentence) {
 	t.Helper()
 	set := token.NewFileSet()
-	source, err := os.ReadFile(filepath.Clean(path))
-	if os.IsNotExist(err) { // deleted and not yet committed
-		return nil, nil
-	} else if err != nil {
-		t.Fatal(err)
-	}
 	file, err := parser.ParseFile(set, path, source, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +178,7 @@ func ofSource(t *testing.T, path string) (texts, comments []sentence) {
 				return false
 			}
 		case *ast.BasicLit:
-			if text, err := strconv.Unquote(node.Value); err == nil && node.Kind == token.STRING && !strings.HasPrefix(node.Value, "`json:") {
+			if text, ok := joined(node); ok && !strings.HasPrefix(text, "json:") {
 				add(&texts, node.Pos(), text)
 			}
 		}
