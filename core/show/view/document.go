@@ -70,8 +70,9 @@ func (d *Document) OneRun() bool {
 
 // Sentence is an answer or a remark, and what it is about.
 type Sentence struct {
-	Label string `json:"label"`
-	Text  string `json:"text"`
+	Label  string `json:"label"`
+	Text   string `json:"text"`
+	Detail bool   `json:"detail,omitempty"` // shown only on demand
 }
 
 // Metric is a number that runs have.

@@ -26,7 +26,7 @@ func TestDocumentSaysWhatShowSays(t *testing.T) {
 					t.Fatal(err)
 				}
 				var text bytes.Buffer
-				if err := words.WriteStudy(&text, s, words.Options{Metric: o.Metric, Target: o.Target}); err != nil {
+				if err := words.WriteStudy(&text, s, words.Options{Metric: o.Metric, Target: o.Target, Full: true}); err != nil {
 					t.Fatal(err)
 				}
 				requireShown(t, d, text.String())
@@ -38,9 +38,10 @@ func TestDocumentSaysWhatShowSays(t *testing.T) {
 func requireShown(t *testing.T, d *Document, text string) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
-	all := slices.Concat([]Sentence{{"study", d.Heading}, {"machine", d.Machine}}, d.Remarks, d.Sentences)
+	all := slices.Concat([]Sentence{{Label: "study", Text: d.Heading},
+		{Label: "machine", Text: d.Machine}}, d.Remarks, d.Sentences)
 	for _, w := range d.Warnings {
-		all = append(all, Sentence{"warning:", w})
+		all = append(all, Sentence{Label: "warning:", Text: w})
 	}
 	for _, s := range all {
 		if line := fmt.Sprintf("%-11s %s", s.Label, s.Text); !slices.Contains(lines, line) &&

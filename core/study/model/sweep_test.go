@@ -138,7 +138,7 @@ func TestSweep(t *testing.T) {
 		t.Error(d, s.Cells[2].Config)
 	}
 	var text bytes.Buffer
-	if err := words.WriteStudy(&text, s, words.Options{}); err != nil {
+	if err := words.WriteStudy(&text, s, words.Options{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Require(t, filepath.Join("testdata", "sweep.txt"),

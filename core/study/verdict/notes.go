@@ -183,7 +183,7 @@ func Shorts(s *model.Study, c *model.Cell, metric string, barred map[*model.Cell
 		texts = append(texts, fmt.Sprintf("%d failed and repeated", c.Repeated))
 	}
 	if barred[c] {
-		texts = append(texts, "barred")
+		texts = append(texts, "excluded")
 	}
 	return texts
 }

@@ -21,7 +21,7 @@ func BenchmarkText(b *testing.B) {
 			Iterations: 100}
 	})
 	for b.Loop() {
-		if err := WriteStudy(io.Discard, s, Options{}); err != nil {
+		if err := WriteStudy(io.Discard, s, Options{Full: true}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -87,7 +87,7 @@ func TestTextOfWhatIsNearlyNothing(t *testing.T) {
 				}
 			}
 			var out bytes.Buffer
-			if err := WriteStudy(&out, s, Options{Metric: model.HeldOutLoss}); err != nil {
+			if err := WriteStudy(&out, s, Options{Metric: model.HeldOutLoss, Full: true}); err != nil {
 				t.Fatal(err)
 			}
 			c, err := verdict.Along(s, "server",

@@ -27,7 +27,7 @@ func crashedText(s *model.Study, contests []*verdict.Contest) string {
 	for _, c := range crashed {
 		t := verdict.TallyOf(s, c)
 		if len(crashed) == 1 {
-			return fmt.Sprintf("%s is barred: %d of %d of its runs failed, more than %s", c.Name, t.Failed, t.Ended,
+			return fmt.Sprintf("%s is excluded: %d of %d of its runs failed, more than %s", c.Name, t.Failed, t.Ended,
 				screen.Percent(verdict.MostFailed(s)))
 		}
 		names = append(names, fmt.Sprintf("%s (%d of %d)", c.Name, t.Failed, t.Ended))
@@ -35,7 +35,7 @@ func crashedText(s *model.Study, contests []*verdict.Contest) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s are barred: more than %s of their runs failed", named(names),
+	return fmt.Sprintf("%s are excluded: more than %s of their runs failed", named(names),
 		screen.Percent(verdict.MostFailed(s)))
 }
 

@@ -57,7 +57,7 @@ func TestDriftHidesNothing(t *testing.T) {
 				t.Errorf("%s: %+v", got.Verdict, got)
 			}
 			var out bytes.Buffer
-			if err := WriteStudy(&out, s, Options{Metric: m.Name}); err != nil {
+			if err := WriteStudy(&out, s, Options{Metric: m.Name, Full: true}); err != nil {
 				t.Fatal(err)
 			}
 			if said := strings.Contains(out.String(), "the machine drifted by"); said != c.rounds {
@@ -185,7 +185,7 @@ func TestWithoutWhatIsCompared(t *testing.T) {
 			if proven != c.proven {
 				t.Errorf("%d cells are proven to differ", proven)
 			}
-			if text := answered(t, s, m, model.Throughput)[0]; !strings.Contains(text, c.toTell) {
+			if text := winner(verdict.Contests(s, m)[0]); !strings.Contains(text, c.toTell) {
 				t.Errorf("it says %q", text)
 			}
 			remarks := ""

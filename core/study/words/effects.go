@@ -18,16 +18,16 @@ func reachText(e verdict.Effect, axis string) string {
 	return fmt.Sprintf("%s from %s to %s", signed(e.Change), placed(axis, e.Low), e.High)
 }
 
-// matters says which axis matters most.
-func matters(s *model.Study, m model.Metric, d *verdict.Duels) string {
+// matters says which axis matters most, and whether that is proven; "" without axes.
+func matters(s *model.Study, m model.Metric, d *verdict.Duels) (text string, proven bool) {
 	all := verdict.EffectsOf(s, m)
 	if len(all.Axes) == 0 {
-		return ""
+		return "", false
 	}
 	differ := d.Differing()
 	at := slices.IndexFunc(all.Axes, func(e verdict.Effect) bool { return differ[e.Axis] })
 	if at < 0 {
-		return "cannot tell which axis matters: no two cells that differ in one axis alone are proven to differ"
+		return "which axis matters: no two cells that differ in one axis alone are proven to differ", false
 	}
 	parts := []float64{all.Combined}
 	for _, e := range all.Axes {
@@ -37,7 +37,6 @@ func matters(s *model.Study, m model.Metric, d *verdict.Duels) string {
 	combined, shares := whole[0], whole[1:]
 
 	first := all.Axes[at]
-	var text string
 	combinedMost := all.Combined > max(first.Share, all.Axes[0].Share, 2*all.Noise)
 	crossed := combinedMost && d.Crossing()
 	if crossed {
@@ -69,5 +68,5 @@ func matters(s *model.Study, m model.Metric, d *verdict.Duels) string {
 	if len(rest) > 0 {
 		text += "; " + strings.Join(rest, ", ")
 	}
-	return text
+	return text, true
 }

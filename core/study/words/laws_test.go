@@ -47,7 +47,7 @@ func TestEveryStudyCanBeShown(t *testing.T) {
 		s.Baseline = rapid.IntRange(0, len(s.Cells)-1).Draw(t, "baseline")
 		show := func() string {
 			var out bytes.Buffer
-			if err := WriteStudy(&out, s, Options{Target: "auc=1", Width: 80}); err != nil {
+			if err := WriteStudy(&out, s, Options{Target: "auc=1", Width: 80, Full: true}); err != nil {
 				t.Fatal(err)
 			}
 			return out.String()

@@ -30,9 +30,9 @@ func lossText(o *verdict.Contest) string {
 	}
 	if len(faster) > 0 {
 		parts = append(parts,
-			fmt.Sprintf("better by %s but barred for held-out loss: %s", worded(o.Metric), named(faster)))
+			fmt.Sprintf("better by %s but excluded for held-out loss: %s", worded(o.Metric), named(faster)))
 	} else if n := len(o.Barred); n > 0 {
-		parts = append(parts, are(n, "other cell")+" barred for held-out loss")
+		parts = append(parts, are(n, "other cell")+" excluded for held-out loss")
 	}
 	if len(parts) == 0 && o.Study.OneRun() {
 		return "not known: the run was not evaluated on held-out samples"

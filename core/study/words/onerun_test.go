@@ -39,7 +39,7 @@ func TestOneRun(t *testing.T) {
 				t.Errorf("the heading is %q, not %q", got, c.heading)
 			}
 			var text bytes.Buffer
-			if err := WriteStudy(&text, s, Options{}); err != nil {
+			if err := WriteStudy(&text, s, Options{Full: true}); err != nil {
 				t.Fatal(err)
 			}
 			_, below, _ := strings.Cut(text.String(), "\n\n")

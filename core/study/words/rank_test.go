@@ -39,7 +39,7 @@ func TestMissingRunsDoNotLead(t *testing.T) {
 	if row.Change.Verdict != judge.Better || o.Best != b || len(o.Open()) > 0 {
 		t.Errorf("b is %+v, and the best is %s", row.Change, o.Best.Name)
 	}
-	if text := matters(s, m, verdict.DuelsOf(s, m, nil)); !strings.Contains(text, "from server a to b") {
+	if text, _ := matters(s, m, verdict.DuelsOf(s, m, nil)); !strings.Contains(text, "from server a to b") {
 		t.Error(text)
 	}
 }
@@ -85,11 +85,11 @@ func TestRepeatedFailuresCount(t *testing.T) {
 		t.Errorf("the best is %s", o.Best.Name)
 	}
 	if got := verdict.Shorts(s, s.Cells[1], model.Throughput, verdict.Barred(s, m)); strings.Join(got,
-		", ") != "30 failed and repeated, barred" {
+		", ") != "30 failed and repeated, excluded" {
 		t.Error(got)
 	}
 	if text := crashedText(s,
-		verdict.Contests(s, m)); text != "server=batch is barred: 30 of 40 of its runs failed, more than 10.0 %" {
+		verdict.Contests(s, m)); text != "server=batch is excluded: 30 of 40 of its runs failed, more than 10.0 %" {
 		t.Error(text)
 	}
 }

@@ -65,7 +65,7 @@ func Remarks(s *model.Study, v *verdict.Table) []Sentence {
 	var out []Sentence
 	add := func(label, text string) {
 		if text != "" {
-			out = append(out, Sentence{label, text})
+			out = append(out, Sentence{Label: label, Text: text})
 		}
 	}
 	if len(s.Cells) > 0 {

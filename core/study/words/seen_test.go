@@ -86,7 +86,7 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			var text bytes.Buffer
-			if err := WriteStudy(&text, s, Options{Metric: c.metric}); err != nil {
+			if err := WriteStudy(&text, s, Options{Metric: c.metric, Full: true}); err != nil {
 				t.Fatal(err)
 			}
 			_, row, _ := strings.Cut(text.String(), "\nntrainer=4 ")

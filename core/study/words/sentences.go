@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/psbench/psbench/core/study/judge"
@@ -10,76 +11,92 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Sentence is one answer, and what it is about.
-type Sentence struct{ Label, Text string }
+// Sentence is one answer, and what it is about. A detail is shown only on demand.
+type Sentence struct {
+	Label, Text string
+	Detail      bool
+}
 
 // mostWorks bounds the works of which each has sentences of its own.
 const mostWorks = 8
 
-// Sentences answer what a study was made for: which combination wins by the metric, how surely and
-// at what loss, what matters, and what limits the winner. They come of the study alone. A target is a
-// value of a held-out metric, e.g. "auc=0.80", whose price in seconds and bytes is told; "" is none.
+// Sentences answer what a study was made for. First stands what is proven, then which cells are recommended, then what is not
+// proven and how many runs would prove it; the rest are details. The sentences follow from the study alone. A target
+// is a value of a held-out metric, e.g. "auc=0.80"; its price in seconds and bytes is a sentence, too. "" is none.
 func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error) {
-	var out []Sentence
-	add := func(label, text string) {
-		if text != "" {
-			out = append(out, Sentence{label, text})
-		}
-	}
 	goal, err := verdict.GoalOf(target)
 	if err != nil {
 		return nil, err
 	}
 	contests := verdict.Contests(s, m)
 	if len(contests) == 0 {
-		add(labelOf(m), nothing(s, m))
-		return out, nil
+		return []Sentence{{Label: labelOf(m), Text: nothing(s, m)}}, nil
 	}
+	var lead summary
+	var rest []Sentence
 	if s.WithinAt() >= 0 {
-		out = append(out, bySize(s, contests)...)
-		add("barred", crashedText(s, contests))
+		rest = bySize(s, contests)
+		rest = appendSentence(rest, "excluded", crashedText(s, contests), false)
 		contests = nil
 	}
 	for i, o := range contests {
-		if i == mostWorks {
-			add(labelOf(m),
-				fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")))
-			break
+		decided := lead.add(o) && len(o.Open()) == 0
+		if i < mostWorks {
+			rest = append(rest, ofWork(o, decided)...)
+		} else if i == mostWorks {
+			rest = appendSentence(rest, labelOf(m),
+				fmt.Sprintf("and %s, which --metric and the table show", screen.Count(len(contests)-i, "more work")), true)
 		}
-		add(labelOf(m), winner(o))
-		add("barred", crashedText(s, contests[i:i+1]))
-		if !s.IsComm() { // which trains nothing
-			add("loss", lossText(o))
-		}
-		for _, text := range dataTexts(o) {
-			add("data", text)
-		}
-		add("limit", limitText(o))
-		add("bound", boundText(o))
 	}
 	if m.Name == model.Throughput {
 		batch, _ := model.MetricOf(model.TimePerBatch)
 		for i, o := range verdict.Contests(s, batch) {
 			if i < mostWorks {
-				add("batch time", winner(o))
+				rest = appendSentence(rest, "batch time", winner(o), true)
 			}
 		}
 	}
 	if goal != nil {
-		out = append(out, reach(s, *goal)...)
+		rest = append(rest, reach(s, *goal)...)
 	}
-	barred := map[*model.Cell]bool{} // which cannot be best
+	excluded := map[*model.Cell]bool{} // which cannot be best
 	for _, o := range contests {
 		for _, c := range o.Barred {
-			barred[c] = true
+			excluded[c] = true
 		}
 	}
-	duels := verdict.DuelsOf(s, m, barred)
-	add("matters", matters(s, m, duels))
-	for _, text := range changesTexts(s, duels) {
-		add("changes", text)
+	duels := verdict.DuelsOf(s, m, excluded)
+	switch text, proven := matters(s, m, duels); {
+	case proven:
+		lead.proven = slices.Insert(lead.proven, 0, text)
+	case text != "":
+		lead.unproven = append(lead.unproven, text)
 	}
-	return out, nil
+	lead.proven = append(lead.proven, changesTexts(s, duels)...)
+	return append(lead.sentences(), rest...), nil
+}
+
+func appendSentence(to []Sentence, label, text string, detail bool) []Sentence {
+	if text == "" {
+		return to
+	}
+	return append(to, Sentence{label, text, detail})
+}
+
+// ofWork says what is to be said of one work. A decided contest has its winner among what is proven.
+func ofWork(o *verdict.Contest, decided bool) (out []Sentence) {
+	if !decided {
+		out = appendSentence(out, labelOf(o.Metric), winner(o), len(o.Open()) > 0)
+	}
+	out = appendSentence(out, "excluded", crashedText(o.Study, []*verdict.Contest{o}), false)
+	if !o.Study.IsComm() { // which trains nothing
+		out = appendSentence(out, "loss", lossText(o), len(o.Losses) == 0)
+	}
+	for _, text := range dataTexts(o) {
+		out = appendSentence(out, "data", text, false)
+	}
+	out = appendSentence(out, "limit", limitText(o), true)
+	return appendSentence(out, "bound", boundText(o), true)
 }
 
 // labelOf is what a metric is called before its sentences.
@@ -112,7 +129,7 @@ func winner(o *verdict.Contest) string {
 		work = o.Name + ": "
 	}
 	if o.Best == nil {
-		return work + "nothing can win: every cell is barred " + whyBarred(o)
+		return work + "nothing can win: every cell is excluded " + whyBarred(o)
 	}
 	open := o.Open()
 	by := ""
@@ -130,7 +147,7 @@ func winner(o *verdict.Contest) string {
 	case len(o.Cells) == 1:
 		return fmt.Sprintf("%sthere is nothing to compare: only %s has runs, %s", work, o.Best.Name, value(o, o.Best))
 	case len(o.Rivals) == 0:
-		return fmt.Sprintf("%sonly %s can win%s, with %s: every other cell is barred %s", work, title(o, o.Best), by,
+		return fmt.Sprintf("%sonly %s can win%s, with %s: every other cell is excluded %s", work, title(o, o.Best), by,
 			value(o, o.Best), whyBarred(o))
 	case len(open) == 0:
 		second := o.Rivals[0]
@@ -179,7 +196,7 @@ func proof(o *verdict.Contest, c judge.Change) string {
 // undecided says who leads, who might be better, and what it would take to tell.
 func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
 	next := open[0]
-	text := fmt.Sprintf("cannot tell which is best%s: %s leads with %s, ", by, o.Best.Name, value(o, o.Best))
+	text := fmt.Sprintf("not proven which is best%s: %s leads with %s, ", by, o.Best.Name, value(o, o.Best))
 	if len(open) == 1 {
 		text += "but is not proven to be better than " + next.Cell.Name
 	} else {

@@ -33,7 +33,7 @@ func bySize(s *model.Study, contests []*verdict.Contest) []Sentence {
 		if name != "" {
 			text = name + ": " + text
 		}
-		out = append(out, Sentence{labelOf(contests[0].Metric), text})
+		out = append(out, Sentence{Label: labelOf(contests[0].Metric), Text: text})
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func TestSizesAreApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := ladderOf(t, results)
 			var out bytes.Buffer
-			if err := WriteStudy(&out, s, Options{}); err != nil {
+			if err := WriteStudy(&out, s, Options{Full: true}); err != nil {
 				t.Fatal(err)
 			}
 			golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,8 @@ type Options struct {
 	Target string
 	// Width is how many columns the screen has; 0 is for a file or a pipe.
 	Width int
+	// Full adds the details: every sentence, the times of iterations and the warnings in full.
+	Full bool
 }
 
 // Check says whether there are such a metric and such a target.
@@ -36,8 +39,8 @@ func (o Options) Check() error {
 	return err
 }
 
-// WriteStudy writes the table of the cells and, below it, what it comes to in sentences. It depends on the
-// study and the options alone.
+// WriteStudy writes the table of the cells and, below it, the answer in sentences. The text depends on the study and
+// the options alone.
 func WriteStudy(w io.Writer, s *model.Study, o Options) error {
 	metric, err := s.MetricOr(o.Metric)
 	if err != nil {
@@ -56,6 +59,17 @@ func WriteStudy(w io.Writer, s *model.Study, o Options) error {
 		table(s, page, v)
 		page.Line(0, "")
 	}
+	if o.Full {
+		writeFull(page, s, v, answer)
+	} else {
+		writeShort(page, s, v, answer)
+	}
+	_, err = page.WriteTo(w)
+	return err
+}
+
+// writeFull writes the answer with all its details.
+func writeFull(page *screen.Page, s *model.Study, v *verdict.Table, answer []Sentence) {
 	for _, r := range Remarks(s, v) {
 		line(page, r.Label, r.Text)
 	}
@@ -67,8 +81,53 @@ func WriteStudy(w io.Writer, s *model.Study, o Options) error {
 	for _, text := range Warnings(s) {
 		page.Line(2, "warning: "+text)
 	}
-	_, err = page.WriteTo(w)
-	return err
+}
+
+// writeShort writes what a reader needs first: the answer without details, the floor, and a line for all warnings of
+// cells. It says how much it leaves out.
+func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Sentence) {
+	left := 0
+	for _, a := range answer {
+		if a.Detail {
+			left++
+		} else {
+			line(page, a.Label, quote.Message(a.Text))
+		}
+	}
+	var warnings []string
+	for _, r := range Remarks(s, v) {
+		switch r.Label {
+		case "warning":
+			short, _, _ := strings.Cut(r.Text, ": ")
+			warnings = append(warnings, short)
+			left++
+		case "p99", "drift":
+			left++
+		case "floor":
+			short, _, _ := strings.Cut(r.Text, "; ") // than the floors of noisier cells
+			line(page, r.Label, short)
+		default:
+			line(page, r.Label, r.Text)
+		}
+	}
+	line(page, "warnings", strings.Join(unique(warnings), "; "))
+	for _, text := range Warnings(s) {
+		page.Line(2, "warning: "+text)
+	}
+	if left > 0 {
+		line(page, "more", fmt.Sprintf("--report full (%s more)", screen.Count(left, "line")))
+	}
+}
+
+// unique are texts, each once.
+func unique(texts []string) []string {
+	var out []string
+	for _, text := range texts {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 func line(w *screen.Page, label, text string) {
@@ -110,9 +169,17 @@ func Heading(s *model.Study, m model.Metric) string {
 		text += fmt.Sprintf("; %s skipped", screen.Count(skipped, "cell"))
 	}
 	if same > 0 {
-		text += fmt.Sprintf("; %s of an experiment that another one runs", screen.Count(same, "cell"))
+		text += "; " + sharing(same)
 	}
 	return text + "; compared by " + worded(m)
+}
+
+// sharing says how many cells have no runs of their own.
+func sharing(cells int) string {
+	if cells == 1 {
+		return "1 cell shares the runs of an equal one"
+	}
+	return fmt.Sprintf("%s share the runs of equal ones", screen.Count(cells, "cell"))
 }
 
 // table writes a row for each cell.

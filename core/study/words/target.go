@@ -18,7 +18,7 @@ func priceText(p verdict.Price) string {
 		counts += fmt.Sprintf(" beside %d that failed", p.Failed)
 	}
 	if p.Barred {
-		counts += ", for which the cell is barred"
+		counts += ", for which the cell is excluded"
 	}
 	if math.IsInf(stats.Median(p.Seconds), 1) {
 		return counts + ", too few for a median"
@@ -29,29 +29,29 @@ func priceText(p verdict.Price) string {
 
 // reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
 func reach(s *model.Study, g verdict.Goal) []Sentence {
-	label := "target"
+	const label = "target"
 	what := fmt.Sprintf("%s of %s", worded(g.Metric), strconv.FormatFloat(g.Value, 'f', -1, 64))
 	prices := verdict.Prices(s, g)
 	if len(prices) == 0 {
-		return []Sentence{{label, "nothing can be said of a " + what + ": no run was evaluated on held-out samples"}}
+		text := "nothing can be said of a " + what + ": no run was evaluated on held-out samples"
+		return appendSentence(nil, label, text, false)
 	}
 	first := prices[0]
 	if math.IsInf(stats.Median(first.Seconds), 1) {
 		none := "no cell"
 		if prices[len(prices)-1].Barred && !first.Barred {
-			none = "no cell that is not barred"
+			none = "no cell that is not excluded"
 		}
-		return []Sentence{{label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none, what,
-			first.Cell.Name, priceText(first))}}
+		return appendSentence(nil, label, fmt.Sprintf("%s reaches a %s in most of its runs; %s comes nearest: %s", none,
+			what, first.Cell.Name, priceText(first)), false)
 	}
-	out := []Sentence{{label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.Cell.Name, what, priceText(first),
-		leadText(verdict.LeadOf(s, prices)))}}
+	out := appendSentence(nil, label, fmt.Sprintf("%s reaches a %s soonest: %s%s", first.Cell.Name, what,
+		priceText(first), leadText(verdict.LeadOf(s, prices))), false)
 	for i, p := range prices[1:] {
 		if i == mostWorks {
-			out = append(out, Sentence{label, fmt.Sprintf("and %s", screen.Count(len(prices)-1-i, "slower cell"))})
-			break
+			return appendSentence(out, label, "and "+screen.Count(len(prices)-1-i, "slower cell"), true)
 		}
-		out = append(out, Sentence{label, p.Cell.Name + ": " + priceText(p)})
+		out = appendSentence(out, label, p.Cell.Name+": "+priceText(p), true)
 	}
 	return out
 }

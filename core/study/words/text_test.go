@@ -57,7 +57,7 @@ func TestTextIsPrintable(t *testing.T) {
 		c.Name += "\x1b[31mred\nline"
 	}
 	var out bytes.Buffer
-	if err := WriteStudy(&out, s, Options{}); err != nil {
+	if err := WriteStudy(&out, s, Options{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), `\x1b[31mred\nline`) || strings.Contains(out.String(), "\x1b") {
@@ -210,11 +210,33 @@ func TestText(t *testing.T) {
 		}()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := WriteStudy(&out, test.study, test.options); err != nil {
-				t.Fatal(err)
-			}
-			golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
+			test.options.Full = true
+			requireStudy(t, name, test.study, test.options)
+			requireShort(t, name, test.study, test.options)
 		})
+	}
+}
+
+func requireStudy(t *testing.T, name string, s *model.Study, o Options) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WriteStudy(&out, s, o); err != nil {
+		t.Fatal(err)
+	}
+	golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
+}
+
+// requireShort requires that a screen shows a study without its details: its table and at most 20 lines more.
+func requireShort(t *testing.T, name string, s *model.Study, o Options) {
+	t.Helper()
+	o.Full, o.Width = false, max(o.Width, 100)
+	requireStudy(t, "short/"+name, s, o)
+	var out bytes.Buffer
+	if err := WriteStudy(&out, s, o); err != nil {
+		t.Fatal(err)
+	}
+	const most = 25
+	if lines := strings.Count(out.String(), "\n"); len(s.Cells) <= 6 && lines > most {
+		t.Errorf("the answer of %d cells has %d lines, more than %d:\n%s", len(s.Cells), lines, most, &out)
 	}
 }

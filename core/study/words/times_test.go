@@ -39,7 +39,7 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := WriteStudy(&out, s, Options{}); err != nil {
+	if err := WriteStudy(&out, s, Options{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	_, rest, _ := strings.Cut(out.String(), "ms per iteration")
