@@ -39,8 +39,8 @@ func TestPlantedSweeps(t *testing.T) {
 		for _, want := range []string{
 			"failed      3 runs: trainer0.hook (process ",
 			"its last words: planted: process ",
-			"throughput  only planted=baseline can win, with ",
-			"barred      planted=fast, crashes is barred: 3 of 4 of its runs failed, more than 10.0 %\n",
+			"proven      only planted=baseline can win, with ",
+			"excluded    planted=fast, crashes is excluded: 3 of 4 of its runs failed, more than 10.0 %\n",
 		} {
 			if !strings.Contains(stdout, want) {
 				t.Errorf("%q is missing in\n%s", want, stdout)

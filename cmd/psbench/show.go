@@ -34,8 +34,9 @@ tables, throughput and evaluation are computed again from what was recorded.
 Of psbench comm it takes folders. A file may be compressed; - is standard input. Both may be
 of an older psbench.
 
-Of the folder of a sweep, or of several runs, it prints a table of the cells, and what they come to
-in sentences: which combination wins, how surely, at what loss, and what limits it.
+Of the folder of a sweep, or of several runs, it prints a table of the cells and the answer: what is
+proven, which cells are recommended, and what is not proven. --report full adds the details: losses,
+what limits the winner, times of iterations, and all warnings.
 
 On a terminal a picture stands before that: how long the iterations of a run took, or how
 the cells scale over an axis of numbers.`,
@@ -65,7 +66,7 @@ the cells scale over an axis of numbers.`,
 			}
 			pictures.given = cmd.Flags().Changed("pictures")
 			if isStudy(args) {
-				return a.showStudy(args, many, pictures)
+				return a.showStudy(args, many, pictures, c.Report == report.Full)
 			}
 			return a.show(args[0], pictures, report.Options{Report: c.Report, Stats: c.Stats, Width: widthOf(a.stdout)})
 		},
@@ -144,8 +145,7 @@ func isStudy(paths []string) bool { return len(paths) > 1 || sweep.IsSweep(paths
 // check refuses flags that mean nothing for what is shown.
 func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	many := isStudy(paths)
-	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "report": false,
-		"stats": false} {
+	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "stats": false} {
 		switch {
 		case !flags.Changed(name) || ofMany == many:
 		case ofMany && missing(paths[0]):
@@ -166,8 +166,8 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) && path != "-"
 }
 
-// showStudy prints the cells of a sweep, or of many runs, and what they come to.
-func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) error {
+// showStudy prints the cells of a sweep, or of many runs, and the answer, with all details if full.
+func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag, full bool) error {
 	s, err := f.mostFailed.loader().Load(paths)
 	if err != nil {
 		return err
@@ -175,7 +175,8 @@ func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag) err
 	if err := a.drawStudy(s, f.metric, pictures); err != nil {
 		return err
 	}
-	return words.WriteStudy(a.stdout, s, words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout)})
+	return words.WriteStudy(a.stdout, s,
+		words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout), Full: full})
 }
 
 // picturesFlag says whether psbench show draws: by default on a terminal alone, so that other programs read plain

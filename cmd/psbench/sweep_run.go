@@ -67,7 +67,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		err != nil && !errors.As(err, ended) {
 		return err
 	}
-	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}))
+	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}, false))
 }
 
 // submitSweep has the nodes of a job array share a sweep.

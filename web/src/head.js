@@ -1,4 +1,4 @@
-// The top of the page: what was measured, where, and what it comes to.
+// The top of the page: what was measured, where, and the answer.
 
 import { floorOf, single, toldOf } from './cells.js';
 import { append, h, replace } from './dom.js';
@@ -17,9 +17,12 @@ export function head(doc) {
       h('p', { class: 'heading' }, withoutName(d)),
       d.machine ? h('p', { class: 'machine' }, held(d.machine)) : null,
     );
-    replace(answer, h('h2', { id: 'answer-title', class: 'quiet' }, 'What it comes to'));
-    if (d.sentences.length > 0) append(answer, [list(d, d.sentences, 'sentences')]);
-    else append(answer, [h('p', { class: 'soft' }, 'The runs come to no sentence yet.')]);
+    replace(answer, h('h2', { id: 'answer-title', class: 'quiet' }, 'Answer'));
+    const lead = d.sentences.filter((s) => !s.detail);
+    const details = d.sentences.filter((s) => s.detail);
+    if (lead.length > 0) append(answer, [list(d, lead, 'sentences')]);
+    else if (details.length === 0) append(answer, [h('p', { class: 'soft' }, 'No run has ended yet.')]);
+    if (details.length > 0) append(answer, [h('details', { class: 'rest', open: lead.length === 0 }, h('summary', null, `Details (${details.length})`), list(d, details, 'sentences'))]);
     if (d.warnings.length > 0) append(answer, [h('ul', { class: 'warnings', 'aria-label': 'Warnings' }, d.warnings.map((text) => h('li', null, held(text))))]);
   };
   fill(doc);

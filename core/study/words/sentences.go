@@ -34,9 +34,9 @@ func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error
 	}
 	var lead summary
 	var rest []Sentence
+	var sizes []Sentence // each of which says itself at which sizes it is proven
 	if s.WithinAt() >= 0 {
-		rest = bySize(s, contests)
-		rest = appendSentence(rest, "excluded", crashedText(s, contests), false)
+		sizes = appendSentence(bySize(s, contests), "excluded", crashedText(s, contests), false)
 		contests = nil
 	}
 	for i, o := range contests {
@@ -73,7 +73,7 @@ func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error
 		lead.unproven = append(lead.unproven, text)
 	}
 	lead.proven = append(lead.proven, changesTexts(s, duels)...)
-	return append(lead.sentences(), rest...), nil
+	return slices.Concat(sizes, lead.sentences(), rest), nil
 }
 
 func appendSentence(to []Sentence, label, text string, detail bool) []Sentence {
