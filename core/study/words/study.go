@@ -115,7 +115,7 @@ func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Se
 		page.Line(2, "warning: "+text)
 	}
 	if left > 0 {
-		line(page, "more", fmt.Sprintf("--report full (%s more)", screen.Count(left, "line")))
+		line(page, "more", fmt.Sprintf("psbench show --report full has %s", screen.Count(left, "more line")))
 	}
 }
 
