@@ -2,7 +2,7 @@
 //
 // It is a libcuda.so.1 for tests. It runs PTX on the CPU and checks what a device would not: every access to
 // memory, every order that nothing enforces. One lock, taken by each call of the driver API, guards all state;
-// functions without ENTER are called with it held. docs/cuda.md says what it cannot show.
+// functions without ENTER are called with it held. docs/double.md says what it cannot show.
 //
 // Environment (each is read once, at the first call):
 //   PSBENCH_DOUBLE_SEED=N          seed of every random choice (1)
