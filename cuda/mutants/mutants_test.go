@@ -18,7 +18,7 @@ const root = "../.."
 // which is "all" where make mutate-cuda asks for every mutant, and not for the representatives alone.
 const which = "PSBENCH_TEST_MUTANTS"
 
-// TestMutants requires that a test fails for each mutant. Its log has the rows of the table in docs/cuda.md.
+// TestMutants requires that a test fails for each mutant. Its log names that test.
 func TestMutants(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("go is not here, which compiles the mutants")
