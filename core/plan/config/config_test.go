@@ -323,7 +323,7 @@ func TestWarnings(t *testing.T) {
 		{"--nserver 0 --set server.verbose=true",
 			"--set server.verbose has no effect: there are no servers (--nserver)"},
 		{"--master_addr localhost", "--master-addr has no effect: psbench tells each process where its peers are"},
-		{"--filestore /tmp/f", "--filestore has no effect: processes meet in a folder of the run's own"},
+		{"--filestore /tmp/f", "--filestore has no effect: the processes meet in the run's own folder"},
 		{"--listen 127.0.0.1", "--listen has no effect: transport shm listens on no IP address"},
 		{"--listen ::1 --transport unix", "--listen has no effect: transport unix listens on no IP address"},
 		{"--listen 127.0.0.2 --transport tcp", ""},
