@@ -85,7 +85,7 @@ func submitted(t *testing.T, s *slurm) {
 		want string
 	}{
 		{"verify", s.submitted("verify", "--nodes", "2"), "13 of 13 cases agree"},
-		{"refused", s.submitted("run", "-p", "nope"), "psbench: Slurm runs no job: invalid partition specified: nope"},
+		{"refused", s.submitted("run", "-p", "nope"), "psbench: Slurm did not run the job: invalid partition specified: nope"},
 		{"fails", s.submitted("run",
 			append([]string{"--nodes", "2", "--set", "trainer.lr=1e38", "--on-nan", "fail"}, small...)...),
 			"psbench: "},

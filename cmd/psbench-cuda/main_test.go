@@ -106,9 +106,9 @@ func TestCardsThatAreTaken(t *testing.T) {
 	onDouble(t)
 	for _, c := range []struct{ mode, trainers, want string }{
 		{"1", "2",
-			"psbench: --ncudatrainer is 2 but cuda:0 (psbench double 8.0) is in compute mode exclusive, in which one process may use it, but 2 ranks share it: nvidia-smi -i "},
+			"psbench: --ncudatrainer is 2 but cuda:0 (psbench double 8.0) is in compute mode exclusive, which allows one process, but 2 ranks share it: nvidia-smi -i "},
 		{"prohibited", "1",
-			"psbench: --ncudatrainer is 1 but cuda:0 (psbench double 8.0) is in compute mode prohibited, in which nobody may use it: nvidia-smi -i "},
+			"psbench: --ncudatrainer is 1 but cuda:0 (psbench double 8.0) is in compute mode prohibited, so no process may use it: nvidia-smi -i "},
 		{"busy", "1",
 			"psbench: trainer0: the engine of trainer ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: " +
 				"CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the card's compute mode is exclusive process, so one process at a time has it: "},

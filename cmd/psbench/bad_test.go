@@ -78,7 +78,7 @@ var harms = map[string]harm{
 			"plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.5: update"},
 	"grows before the handshake": {begins: "grows", args: "--plugin-memory 256MiB",
 		want: unasked +
-			"plugin bad (process ...) ...during its start, as it wants more than the 256MiB of --plugin-memory; its last words: "},
+			"plugin bad (process ...) ...during its start, because it needs more than the 256MiB of --plugin-memory; its last words: "},
 	"replaces its executable": {begins: "replaces",
 		want: "bad does not have the sha256 ...; server2 is server early of plugin bad"},
 
@@ -101,7 +101,7 @@ var harms = map[string]harm{
 	"leaks goroutines": {kind: sdk.KindData, key: "leaks",
 		warns: "warning: data is data leaks of plugin bad, and leaves running what its Close, or the end of its pass, must end: 10000 goroutines in main.data.Load.func1 (parts.go:...), started by main.data.Load (parts.go:...)"},
 	"grows": {kind: sdk.KindData, key: "grows", args: "--plugin-memory 256MiB",
-		want: "data (process ...) ... during set-up, as it wants more than the 256MiB of --plugin-memory; its last words: ...; data is data grows of plugin bad"},
+		want: "data (process ...) ... during set-up, because it needs more than the 256MiB of --plugin-memory; its last words: ...; data is data grows of plugin bad"},
 	"a row too far": {kind: sdk.KindData, key: "rows", want: "data is data rows of plugin bad"},
 
 	"a wrong output": {kind: sdk.KindModel, key: "shape",

@@ -50,7 +50,7 @@ var pythonHarms = map[string]pythonHarm{
 	"prints": {kind: "ddp-hook", does: "prints", args: "--plugin-output quiet",
 		logs: "0|0|unix|/nowhere|grpc"},
 	"grows": {kind: "ddp-hook", does: "grows", args: "--plugin-memory 512MiB",
-		want: "as it wants more than the 512MiB of --plugin-memory; ..." + ofBad},
+		want: "because it needs more than the 512MiB of --plugin-memory; ..." + ofBad},
 	"answers with a tensor": {kind: "ddp-hook", does: "answers",
 		want: "batch 3: ...hook: hook bad, reduce: TypeError: ..." + ofBad},
 	"keeps a tensor": {kind: "ddp-hook", does: "keeps"},

@@ -226,7 +226,7 @@ func TestSweepsThatTasksCannotRun(t *testing.T) {
 	a := &app{stdout: &spoken{}, stderr: &spoken{}, called: "nonsense"}
 	if status := a.run(t.Context(), []string{"run"}); status != exitFailure ||
 		fmt.Sprint(a.stderr) !=
-			"psbench: what has come of the agents of this run is not what psbench tells its runs\n" {
+			"psbench: the addresses of this run's agents are not in psbench's format\n" {
 		t.Errorf("it ends with %d and says %s", status, a.stderr)
 	}
 }

@@ -8,29 +8,30 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Ask asks what the clock of another host reads: comm.Now there.
+// Ask returns the reading of another host's comm.Now.
 type Ask func(ctx context.Context) (remoteNS int64, err error)
 
-// Clock is that of another host: of all its processes, which share it. A nil *Clock is that of the core's host.
+// Clock estimates the clock of another host, which all processes of that host share. A nil *Clock stands for the
+// clock of the core's host.
 type Clock struct {
 	ask Ask
 
 	mu        sync.Mutex
-	exchanges []Exchange // nil of one that is known
-	settled   *Estimate  // which holds from then on
+	exchanges []Exchange // nil for a known clock
+	settled   *Estimate  // set once the estimate no longer changes
 }
 
-// New is a clock that is asked for what it reads. Nothing is known of it before the first Read.
+// New returns a Clock that takes its readings by calling ask. Nothing is known about it before the first Read.
 func New(ask Ask) *Clock { return &Clock{ask: ask} }
 
-// Known is a clock of which the estimate is known, which nobody asks.
+// Known returns a Clock with a fixed estimate; it takes no readings.
 func Known(e Estimate) *Clock { return &Clock{settled: &e} }
 
 // questions are asked in a row; the one with the shortest round trip says most.
 const questions = 8
 
-// Read asks the clock some times in a row, as long as it is not settled, and keeps the best answer. Its error is
-// that of a question, if none was answered.
+// Read asks the clock several times in a row and keeps the best answer; a settled clock is not asked. If no
+// question is answered, Read returns the error of one of them.
 func (c *Clock) Read(ctx context.Context) error {
 	if c.isSettled() {
 		return nil
@@ -43,7 +44,7 @@ func (c *Clock) Read(ctx context.Context) error {
 		e.RemoteNS, e.ReceivedNS = remote, comm.Now()
 		if err != nil {
 			if failed = err; i == 0 || ctx.Err() != nil {
-				break // it is gone
+				break // the other host is gone
 			}
 			continue
 		}
@@ -66,7 +67,7 @@ func (c *Clock) isSettled() bool {
 	return c.settled != nil
 }
 
-// Estimate is what is known of the clock by now. Its bound holds for every moment since the first Read.
+// Estimate returns the current estimate. Its bound holds for every moment since the first Read.
 func (c *Clock) Estimate() Estimate {
 	if c == nil {
 		return Estimate{}
@@ -79,8 +80,8 @@ func (c *Clock) Estimate() Estimate {
 	return estimate(c.exchanges, comm.Now())
 }
 
-// Settle has the estimate of now hold from then on, so that all stamps of a host are put on the core's clock by
-// the same line, and their differences stay as they were.
+// Settle freezes the current estimate. All stamps of a host are then moved to the core's clock by the same line, so
+// their differences stay as they were.
 func (c *Clock) Settle() {
 	e := c.Estimate()
 	c.mu.Lock()
@@ -90,12 +91,12 @@ func (c *Clock) Settle() {
 	}
 }
 
-// every is how often a clock is read while a run goes on. What may happen in between adds half of that, times the
-// drift that clocks may have, to the bound: 50 µs.
+// every is the interval between readings during a run. In between, the bound grows by half an interval times the
+// possible drift: 50 µs.
 const every = time.Second
 
-// Watch reads clocks until stop is called, which waits for the end of that. One that does not answer is read
-// again the next time; until then its bound grows.
+// Watch reads clocks until stop is called; stop waits until the reading has ended. A clock that does not answer is
+// read again at the next interval, and its bound grows until then.
 func Watch(ctx context.Context, clocks []*Clock) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup

@@ -1,5 +1,5 @@
-// Package devices says which GPUs this machine has, as its CUDA driver tells it. The driver is
-// asked in a process of its own: it may crash or hang, and psbench itself stays without it.
+// Package devices lists the GPUs of this machine as the CUDA driver reports them. A child process asks the driver,
+// because the driver may crash or hang, and psbench must survive that.
 package devices
 
 import (
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// List is what the CUDA driver says of this machine.
+// List is the CUDA driver's report on this machine.
 type List struct {
-	// Driver is the version of CUDA that the driver serves, 1000 times the major one and 10
-	// times the minor one: 12040 is 12.4.
+	// Driver is the CUDA version that the driver supports: 1000 times the major version plus 10 times the minor
+	// one. 12040 is 12.4.
 	Driver  int      `json:"driver"`
 	Devices []Device `json:"devices"` // at least one, in the order of their ordinals
 	MPS     MPS      `json:"mps"`
-	// Visible is CUDA_VISIBLE_DEVICES, by which the driver hides devices and renumbers the
-	// others; nil where it is not set.
+	// Visible is CUDA_VISIBLE_DEVICES, with which the driver hides and renumbers devices; nil if the variable is
+	// not set.
 	Visible *string `json:"visible,omitempty"`
 }
 
@@ -25,13 +25,13 @@ type Device struct {
 	Ordinal   int    `json:"ordinal"` // among the visible ones
 	Name      string `json:"name"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// FreeBytes is what of it nobody had when the driver was asked; 0 where it does not tell, or was not asked.
+	// FreeBytes is the free memory when the driver was asked; 0 if it was not asked or did not say.
 	FreeBytes int64 `json:"free_bytes,omitempty"`
 	// Capability is the compute capability, as in 9.0.
 	Capability string `json:"compute_capability"`
 	UUID       string `json:"uuid"`         // as nvidia-smi writes it, GPU-...; "" where the driver does not tell
-	Mode       Mode   `json:"compute_mode"` // who may use it
-	Peers      []int  `json:"peers"`        // ordinals of the devices whose memory it reaches
+	Mode       Mode   `json:"compute_mode"` // how many processes may use it
+	Peers      []int  `json:"peers"`        // ordinals of the devices whose memory it can access
 }
 
 // Mode says how many processes may compute on a device at once.
@@ -44,31 +44,31 @@ const (
 	Prohibited Mode = "prohibited" // none
 )
 
-// MPS is the Multi-Process Service, with which kernels of several processes run on a device at
-// once. Without it they take turns.
+// MPS is the Multi-Process Service. With it, kernels of several processes run on a device at once; without it they
+// take turns.
 type MPS struct {
 	Used bool `json:"used"`
-	// Known is how that is known.
+	// Known says how psbench found this out.
 	Known string `json:"known"`
 }
 
-// LeastDriver is the oldest driver, as List has it, that has all that psbench calls: versions of
-// the calls for IPC and for graphs came with CUDA 11.0. leastCapability is that of the kernels.
+// LeastDriver is the oldest driver, in the format of List.Driver, that has all calls of psbench: the calls for IPC
+// and graphs came with CUDA 11.0. leastCapability is the minimum for the kernels.
 const (
 	LeastDriver     = 11000
 	leastCapability = 7
 )
 
-// Version is a version of CUDA as people write it.
+// Version formats a CUDA version: 12040 becomes 12.4.
 func Version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// ID is what messages call a device, as its engine does.
+// ID is the name of a device in messages, such as cuda:0. Its engine uses the same name.
 func (d Device) ID() string { return fmt.Sprintf("cuda:%d", d.Ordinal) }
 
 // title names a device in a sentence.
 func (d Device) title() string { return fmt.Sprintf("%s (%s)", d.ID(), d.Name) }
 
-// Check says why so many CUDA ranks cannot run here, if they cannot.
+// Check returns an error that explains why this many CUDA ranks cannot run here.
 func (l *List) Check(ranks int) error {
 	if l.Driver < LeastDriver {
 		return fmt.Errorf("the driver serves CUDA %s, but psbench needs %s or newer: update the driver",
@@ -83,18 +83,18 @@ func (l *List) Check(ranks int) error {
 		}
 		switch {
 		case d.Mode == Prohibited:
-			return fmt.Errorf("%s is in compute mode prohibited, in which nobody may use it: nvidia-smi -i %s -c DEFAULT allows it, or %s",
+			return fmt.Errorf("%s is in compute mode prohibited, so no process may use it: nvidia-smi -i %s -c DEFAULT allows it, or %s",
 				d.title(), d.name(), l.leaveOut(d))
 		case d.Mode == Exclusive && sharing > 1 && !l.MPS.Used:
-			return fmt.Errorf("%s is in compute mode exclusive, in which one process may use it, but %d ranks share it: nvidia-smi -i %s -c DEFAULT allows them, or start MPS",
+			return fmt.Errorf("%s is in compute mode exclusive, which allows one process, but %d ranks share it: nvidia-smi -i %s -c DEFAULT allows them, or start MPS",
 				d.title(), sharing, d.name())
 		}
 	}
 	return nil
 }
 
-// CheckMemory says that ranks which share a device need more of its memory than is free, if they do.
-// bytes is what all of them together need at least.
+// CheckMemory returns an error if the ranks that share a device need more memory than is free. bytes is the minimum
+// for all of them together.
 func (d Device) CheckMemory(ranks []string, bytes int64) error {
 	if d.FreeBytes == 0 || bytes <= d.FreeBytes {
 		return nil
@@ -103,7 +103,7 @@ func (d Device) CheckMemory(ranks []string, bytes int64) error {
 		d.title(), strings.Join(ranks, ", "), bytes, d.FreeBytes)
 }
 
-// name is what nvidia-smi knows the device by, whose numbers are others than the driver's.
+// name is the name that nvidia-smi accepts; its numbers differ from the driver's.
 func (d Device) name() string {
 	if d.UUID != "" {
 		return d.UUID
@@ -111,7 +111,7 @@ func (d Device) name() string {
 	return fmt.Sprint(d.Ordinal)
 }
 
-// leaveOut says how a device is not used.
+// leaveOut says how to run without a device.
 func (l *List) leaveOut(d Device) string {
 	if len(l.Devices) == 1 {
 		return "run on the CPU"
@@ -125,7 +125,7 @@ func (l *List) leaveOut(d Device) string {
 	return "leave it out by CUDA_VISIBLE_DEVICES=" + strings.Join(others, ",")
 }
 
-// visibleVariable is what the driver reads to hide devices.
+// visibleVariable hides devices from the driver.
 const visibleVariable = "CUDA_VISIBLE_DEVICES"
 
 // visible is its value, nil where it is not set.

@@ -11,23 +11,23 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// library is the driver's, of which there is one, and under this name wherever it is.
+// library is the driver's library; it has this name on every system.
 const library = "libcuda.so.1"
 
-// Numbers of cuda.h that do not change.
+// Constants of cuda.h, which never change.
 const (
 	success           = 0
 	errorNoDevice     = 100
 	attributeMode     = 20
 	attributeMajor    = 75
 	attributeMinor    = 76
-	attributeMPS      = 133 // drivers of CUDA 12.3 and newer know it
+	attributeMPS      = 133 // known since CUDA 12.3
 	modeProhibited    = 2
 	modeExclusive     = 3
-	modeExclusiveOnce = 1 // of one thread, which drivers take for that of one process
+	modeExclusiveOnce = 1 // one thread; drivers treat it as one process
 )
 
-// driver is what is called of it. Each call returns a CUresult.
+// driver holds the driver's functions. Each returns a CUresult.
 type driver struct {
 	init          func(flags uint32) int32
 	version       func(version *int32) int32
@@ -44,10 +44,10 @@ type driver struct {
 	release       func(device int32) int32
 }
 
-// ask is what the driver says of this machine, and how much memory is free of the devices that so many ranks are on. It
-// may crash or hang.
+// ask returns the driver's report, including the free memory of the devices that this many ranks use. It may crash
+// or hang.
 func ask(ranks int) (*List, error) {
-	runtime.LockOSThread() // dlerror tells of failures on its own thread
+	runtime.LockOSThread() // dlerror reports failures of its own thread
 	defer runtime.UnlockOSThread()
 	d, err := open()
 	if err != nil {
@@ -57,7 +57,7 @@ func ask(ranks int) (*List, error) {
 	if code := d.version(&version); code != success {
 		return nil, failed("cuDriverGetVersion", code)
 	}
-	if version < LeastDriver { // which may lack what comes below
+	if version < LeastDriver { // it may lack the calls below
 		return nil, (&List{Driver: int(version)}).Check(0)
 	}
 	switch code := d.init(0); code {
@@ -87,7 +87,7 @@ func ask(ranks int) (*List, error) {
 	return l, nil
 }
 
-// noDevice says that the driver shows none.
+// noDevice is the error of a driver that shows no device.
 func noDevice() error {
 	if v := visible(); v != nil {
 		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name",
@@ -125,14 +125,14 @@ func open() (*driver, error) {
 		}
 		purego.RegisterFunc(f.at, symbol)
 	}
-	// The name above is of versions before CUDA 11.0, of which no more than their version is asked for.
+	// Drivers before CUDA 11.0 have only the name above; psbench asks them for nothing but their version.
 	if symbol, err := purego.Dlsym(handle, "cuDevicePrimaryCtxRelease_v2"); err == nil {
 		purego.RegisterFunc(&d.release, symbol)
 	}
 	return d, nil
 }
 
-// errorTexts are the errors of cuInit that say what to do.
+// errorTexts explain the errors of cuInit that a user can fix.
 var errorTexts = map[int32]string{
 	34: "CUDA_ERROR_STUB_LIBRARY, 34: " + library +
 		" is the stub to link with: put the folder of the driver's own before it in LD_LIBRARY_PATH",
@@ -147,7 +147,7 @@ var errorTexts = map[int32]string{
 	807: "CUDA_ERROR_MPS_SERVER_NOT_READY, 807: MPS is not ready yet: try again",
 }
 
-// failed is the error of a call.
+// failed returns the error of a call.
 func failed(call string, code int32) error {
 	text := errorTexts[code]
 	if text == "" {
@@ -156,14 +156,14 @@ func failed(call string, code int32) error {
 	return fmt.Errorf("the CUDA driver does not work: %s gives %s", call, text)
 }
 
-// value is an attribute of a device; ok is false where the driver does not know it.
+// value returns an attribute of a device; ok is false if the driver does not know the attribute.
 func (d *driver) value(attribute, device int32) (value int32, ok bool) {
 	code := d.attribute(&value, attribute, device)
 	return value, code == success
 }
 
-// describe asks for all of a device, and if it is used, how much of its memory is free. What is optional for a run is
-// left empty where the driver does not tell.
+// describe returns all facts about a device, with its free memory if a rank uses it. Facts that no run needs stay
+// empty if the driver does not report them.
 func (d *driver) describe(ordinal, count int32, used bool) (Device, error) {
 	one := Device{Ordinal: int(ordinal), Mode: Shared, Peers: []int{}}
 	var device int32
@@ -205,8 +205,8 @@ func (d *driver) describe(ordinal, count int32, used bool) (Device, error) {
 	return one, nil
 }
 
-// free is how many bytes of a device nobody has; 0 where the driver does not tell, as of an exclusive one that
-// another process has. It takes a context, which the process gives back.
+// free returns the free memory of a device in bytes, or 0 if the driver does not say, as for an exclusive device in
+// use. It holds a context for the duration of the call.
 func (d *driver) free(device int32) int64 {
 	var context uintptr
 	if d.retain(&context, device) != success {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeVariable names the folder in which clients find MPS; without it they look in pipeFolder.
+// pipeVariable names the folder where clients find MPS; the default is pipeFolder.
 const (
 	pipeVariable = "CUDA_MPS_PIPE_DIRECTORY"
 	pipeFolder   = "/tmp/nvidia-mps"
 )
 
-// lookForMPS finds whether processes get MPS, as the driver of each does when it begins: it
-// connects to the control daemon, and goes on without it where that fails.
+// lookForMPS reports whether processes get MPS. Like the driver of each process at its start, it tries to connect
+// to the control daemon.
 func lookForMPS() MPS {
 	folder := cmp.Or(os.Getenv(pipeVariable), pipeFolder)
 	control := filepath.Join(folder, "control")
@@ -31,10 +31,10 @@ func lookForMPS() MPS {
 	return MPS{Known: fmt.Sprintf("%s is there, but no control daemon of MPS answers at it", control)}
 }
 
-// listened says whether somebody is at the other end of a socket or a named pipe, and waits for nobody.
+// listened reports whether a process listens at a socket or named pipe. It never blocks.
 func listened(path string, mode os.FileMode) bool {
 	if mode&os.ModeNamedPipe != 0 {
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // refused where nobody reads
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // fails without a reader
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -47,7 +47,7 @@ func listened(path string, mode os.FileMode) bool {
 		}
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 		_ = unix.Close(fd)
-		if err == nil || errors.Is(err, unix.EAGAIN) { // whose queue of callers is full
+		if err == nil || errors.Is(err, unix.EAGAIN) { // its queue of callers is full
 			return true
 		}
 	}

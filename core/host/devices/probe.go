@@ -15,11 +15,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Argument as the first argument makes the executable ask the driver and print what it says. The second one is for how
-// many devices, from the first one on, it is asked how much memory is free.
+// Argument as the first argument makes the executable ask the driver and print the report. The second argument is
+// the number of devices, from the first on, whose free memory it asks for.
 const Argument = "__devices"
 
-// answer is what the child prints: a list, or why there is none.
+// answer is the output of the child: a list, or the reason why there is none.
 type answer struct {
 	List  *List  `json:"list,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -45,15 +45,15 @@ func Child() int {
 	return 0
 }
 
-// patience is how long a driver may take: to wake many devices takes some 10 s where no daemon
-// keeps them awake.
+// patience limits how long the driver may take. Waking many devices takes about 10 s unless a daemon keeps them
+// awake.
 const patience = 60 * time.Second
 
-// Probe asks the driver in a child. For the devices that so many ranks are on it also asks how much memory is free,
-// which takes a context on each of them for a moment.
+// Probe asks the driver in a child process. It also asks for the free memory of the devices that this many ranks
+// use, which takes a context on each for a moment.
 func Probe(ctx context.Context, ranks int) (*List, error) { return probe(ctx, patience, ranks) }
 
-// probe is Probe with another patience.
+// probe is Probe with a patience to choose.
 func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error) {
 	out, err := executable.Output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
 	if err != nil {
@@ -76,7 +76,7 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 	}
 }
 
-// sound says that the list is one: devices by ordinal, and peers among them.
+// sound checks the list: devices in the order of their ordinals, and peers among them.
 func (l *List) sound() bool {
 	for i, d := range l.Devices {
 		if d.Ordinal != i {

@@ -1,5 +1,5 @@
-// Package executable says which files the command of a plugin runs, what their checksums are,
-// and whether others than the user could change them. It also runs a program for what that prints.
+// Package executable finds the files that a plugin's command runs, their checksums, and whether other users could
+// change them. It also runs a program for its output.
 package executable
 
 import (
@@ -23,10 +23,10 @@ type File struct {
 	SHA256 string // in hex
 }
 
-// deepest is how many interpreters of interpreters the kernel follows.
+// deepest is how many nested interpreters the kernel follows.
 const deepest = 5
 
-// Files are those that a command runs, as Paths has them, with the sums that they have now.
+// Files returns the files that a command runs, as Paths lists them, with their current checksums.
 func Files(command []string) ([]File, error) {
 	paths, err := Paths(command)
 	if err != nil {
@@ -43,10 +43,9 @@ func Files(command []string) ([]File, error) {
 	return files, nil
 }
 
-// Paths are the files that a command runs: its program first, then the interpreters of a script
-// (env, and what env finds, where it names that), then the arguments that name files, such as
-// the script that an interpreter is given, then what a script of Python imports from its own
-// folder. They are resolved, and each stands once.
+// Paths lists the files that a command runs, resolved and without duplicates. Its order is: the program; the
+// interpreters of a script (env, and the program that env finds); the arguments that name files, such as a script
+// for an interpreter; and the modules that a Python script imports from its own folder.
 func Paths(command []string) ([]string, error) {
 	var paths []string
 	add := func(path string) error {
@@ -101,20 +100,19 @@ func Paths(command []string) ([]string, error) {
 	return paths, err
 }
 
-// NamesFile says whether an argument is meant as the path of a regular file. A word without a
-// slash or a dot is a word, even where a file happens to have that name: a path to it begins
-// with ./.
+// NamesFile reports whether an argument is meant as the path of a regular file. A word without a slash or a dot is
+// not, even if a file has that name; write ./NAME for the file.
 func NamesFile(argument string) bool {
 	return strings.ContainsAny(argument, "/.") && IsFile(argument)
 }
 
-// IsFile says whether a regular file is at a path.
+// IsFile reports whether a regular file is at a path.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Resolve is the absolute path of a file without symbolic links.
+// Resolve returns the absolute path of a file without symbolic links.
 func Resolve(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -123,11 +121,11 @@ func Resolve(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// longestLine is how much of a script's first line the kernel reads.
+// longestLine is how many bytes of a script's first line the kernel reads.
 const longestLine = 256
 
-// interpreters are the programs that the first line of a script names, in the order in which
-// they run, and the arguments of the last one there; none of a program that is no script.
+// interpreters returns the programs that the first line of a script names, in the order in which they run, and the
+// arguments of the last one. A program that is not a script has none.
 func interpreters(path string) (programs, arguments []string, err error) {
 	file, err := Open(path)
 	if err != nil {
@@ -154,7 +152,7 @@ func interpreters(path string) (programs, arguments []string, err error) {
 		// An option may take the next word, or change where programs are found.
 		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="):
 			return nil, nil,
-				fmt.Errorf("%s is a script of env with %s, of which it cannot be told what it runs: env may have -S, -i and variables there",
+				fmt.Errorf("%s is a script of env with %s, so psbench cannot tell which program it runs: env may have -S, -i and variables there",
 					path, word)
 		}
 		program, err := exec.LookPath(word)
@@ -166,7 +164,7 @@ func interpreters(path string) (programs, arguments []string, err error) {
 	return programs, nil, nil
 }
 
-// shebang are the words of a script's first line, the interpreter first.
+// shebang returns the words of a script's first line, starting with the interpreter.
 func shebang(start []byte) []string {
 	line, script := bytes.CutPrefix(start, []byte("#!"))
 	if !script {
@@ -176,7 +174,7 @@ func shebang(start []byte) []string {
 	return strings.Fields(string(line))
 }
 
-// Open opens a file that can be read to its end: a pipe might have none.
+// Open opens a regular file for reading. It refuses pipes, which may never end.
 func Open(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user names it
 	if err != nil {
@@ -189,7 +187,7 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Sum is the SHA-256 of a file in hex, whatever was read of it before.
+// Sum returns the SHA-256 of a whole file in hex, wherever its offset is.
 func Sum(file *os.File) (string, error) {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {

@@ -65,7 +65,7 @@ func TestPaths(t *testing.T) {
 		"a file after env": {[]string{file(t, folder, "env-files", "#!/usr/bin/env -S link "+script+"\n")},
 			[]string{filepath.Join(folder, "env-files"), env, program, script}, ""},
 		"env that takes a word": {[]string{file(t, folder, "unset", "#!/usr/bin/env -S -u A link\n")}, nil,
-			"with -u, of which"},
+			"with -u, so psbench cannot tell"},
 		"env without a program": {[]string{absent}, nil, "which is not found"},
 		"nothing":               {[]string{filepath.Join(folder, "nothing")}, nil, "no such file"},
 		"a folder":              {[]string{folder}, nil, "is no regular file"},

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// nobodyAlone is a group that nobody has for himself.
+// nobodyAlone stands for a group that no user has alone.
 const nobodyAlone = -1
 
-// isAlone says whether nobody but the user is in a group.
+// isAlone reports whether the user is the only member of a group.
 func isAlone(group int) bool {
 	users, _ := os.ReadFile("/etc/passwd") // there may be none in a container
 	groups, _ := os.ReadFile("/etc/group")
 	return alone(group, os.Getuid(), os.Getgid(), string(users), string(groups))
 }
 
-// alone says whether a group is the user's private one, as distributions make it whose umask lets
-// the group write: his primary group, in which nobody else is. passwd(5) and group(5) say that. Of
-// a user whom they do not know, a directory server's, the private group is taken to be that of his
-// own number, which is what those distributions give it.
+// alone reports whether a group is the user's private group: the user's primary group without other members.
+// Distributions whose umask lets the group write create such groups. passwd(5) and group(5) decide. A user of a
+// directory server is in neither; for such a user the group with the same number counts as private, as on those
+// distributions.
 func alone(group, user, primary int, passwd, groups string) bool {
 	name, known := "", false
 	for fields := range records(passwd, 4) {
@@ -45,7 +45,7 @@ func alone(group, user, primary int, passwd, groups string) bool {
 	return true
 }
 
-// records are the lines of a file of fields between colons that have at least so many.
+// records yields the lines of a colon-separated file that have at least this many fields.
 func records(text string, atLeast int) func(yield func(fields []string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {
@@ -56,7 +56,7 @@ func records(text string, atLeast int) func(yield func(fields []string) bool) {
 	}
 }
 
-// number is a user's or a group's, or none.
+// number parses the number of a user or group; none if it is invalid.
 func number(text string) int {
 	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return int(n) // #nosec G115 -- 32 bits

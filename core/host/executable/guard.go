@@ -10,10 +10,9 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Guard reports that somebody else than the user and root could change what is at a path: by
-// writing the file, or by putting another one in its place, for which a folder above it is
-// enough. Path is absolute and without symbolic links. Of a module of Python what Python compiled of
-// it counts as well.
+// Guard returns an error if a user other than the owner and root could change a file: by writing it, or by
+// replacing it through a writable folder above it. The path must be absolute and without symbolic links. For a
+// Python module, Guard also checks the compiled file.
 func Guard(path string) error {
 	if err := guardCompiled(path); err != nil {
 		return err
@@ -60,9 +59,8 @@ func guard(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// byOthers says whether others than the user may write what is at a path, and whether an access
-// control list is there that says so. In a folder such as /tmp, whose bit says that only owners
-// may rename, what is the user's stays.
+// byOthers reports whether other users may write at a path, and whether an access control list allows it. A sticky
+// folder such as /tmp protects the user's own files.
 func byOthers(path string, mode fs.FileMode, group int) (writable, listed bool, err error) {
 	if mode.IsDir() && mode&fs.ModeSticky != 0 {
 		return false, false, nil

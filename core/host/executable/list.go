@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// accessAttribute holds the POSIX access control list of a file, as the kernel has it: a version, and
-// for each entry whom it is for, what it allows, and the number of that user or group.
+// accessAttribute holds the POSIX access control list of a file in the kernel's format: a version, then for each
+// entry its tag, its permissions and the number of the user or group.
 const accessAttribute = "system.posix_acl_access"
 
 const (
@@ -18,7 +18,7 @@ const (
 	entrySize   = 8
 )
 
-// Whom an entry of a list is for. All but the owner and the others get no more than the mask allows.
+// Tags of entries. The mask limits all of them except the owner and others.
 const (
 	forOwner  = 0x01
 	forUser   = 0x02
@@ -31,7 +31,7 @@ const (
 // mayWrite is the bit of permissions to write.
 const mayWrite = 2
 
-// accessList is the list of a file, nil if its mode says all.
+// accessList returns the list of a file, or nil if its mode is all there is.
 func accessList(path string) ([]byte, error) {
 	raw := make([]byte, 1<<16) // the kernel's limit
 	n, err := unix.Getxattr(path, accessAttribute, raw)
@@ -44,14 +44,13 @@ func accessList(path string) ([]byte, error) {
 	return raw[:n], nil
 }
 
-// listWritable says whether a list lets others write than the user and root: the group is that of
-// the file.
+// listWritable reports whether a list lets users other than the owner and root write. group is the file's group.
 func listWritable(raw []byte, group int) (bool, error) {
 	if len(raw) < headerSize || (len(raw)-headerSize)%entrySize != 0 || binary.LittleEndian.Uint32(raw) != listVersion {
-		return false, errors.New("it is of no version that psbench knows")
+		return false, errors.New("psbench does not know its version")
 	}
 	mask := uint16(mayWrite)
-	var asking []int // groups that may write, below the mask
+	var asking []int // groups with write permission, before the mask
 	for e := raw[headerSize:]; len(e) > 0; e = e[entrySize:] {
 		tag, allows, id := binary.LittleEndian.Uint16(e), binary.LittleEndian.Uint16(e[2:]),
 			int(binary.LittleEndian.Uint32(e[4:]))

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// isPython says whether a program is an interpreter of Python, by its name.
+// isPython reports by its name whether a program is a Python interpreter.
 func isPython(program string) bool {
 	return strings.HasPrefix(filepath.Base(program), "python") && filepath.Ext(program) != pythonExtension
 }
 
 const pythonExtension = ".py"
 
-// modules are the files that a script of Python imports from its own folder, and that these import from
-// there: modules, compiled ones too, and packages with all that is in them. What is imported from
-// elsewhere, or by a name that is put together as the script runs, is not among them.
+// modules returns the files that a Python script imports from its own folder, directly or through other modules:
+// modules, compiled modules, and packages with all their files. It misses imports from elsewhere and imports whose
+// names are computed at run time.
 func modules(script string) ([]string, error) {
 	script, err := Resolve(script)
 	if err != nil {
@@ -60,11 +60,11 @@ func modules(script string) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(found), func(file string) bool { return file == script }), nil
 }
 
-// importedByPsbench are what the package psbench imports from elsewhere, which what lies beside the
-// script would hide.
+// importedByPsbench are packages that the package psbench imports from elsewhere. Files of the same names beside
+// the script would shadow them.
 var importedByPsbench = []string{"google", "grpc", "numpy", "psbench", "torch"}
 
-// moduleFiles are the files of the module of a name in a folder.
+// moduleFiles returns the files of a named module in a folder.
 func moduleFiles(folder, name string) (files []string, err error) {
 	for _, extension := range []string{pythonExtension, ".pyc"} {
 		if path := filepath.Join(folder, name+extension); IsFile(path) {
@@ -88,8 +88,8 @@ func moduleFiles(folder, name string) (files []string, err error) {
 	return files, err
 }
 
-// isModule says whether Python may import a file of a package, by its name. What Python keeps in
-// __pycache__ it does not import without its source.
+// isModule reports by its name whether Python may import a file of a package. Python does not import files of
+// __pycache__ without their source.
 func isModule(path string) bool {
 	switch filepath.Ext(path) {
 	case pythonExtension, ".so":
@@ -100,16 +100,16 @@ func isModule(path string) bool {
 	return false
 }
 
-// importLine begins a statement that imports, by the names of modules or, with from, that of one; those
-// of a package of its own, which begin with a dot, are in that package.
+// importLine matches the start of an import statement, with the names of its modules. A relative import, which
+// begins with a dot, stays inside its package.
 var importLine = regexp.MustCompile(
 	`(?m)^[ \t]*(?:.*:[ \t]*)?(?:from[ \t]+([\pL\pM\pN_]+)|import[ \t]+([\pL\pM\pN_. \t,]+))`)
 
-// oneStatement has each line be one statement, or a clause with one.
+// oneStatement puts each statement, or clause with one, on a line of its own.
 var oneStatement = strings.NewReplacer("\\\n", " ", ";", "\n")
 
-// imports are the first names of the modules that a file of Python says it imports. A line that only
-// looks so, in a text, does no harm: it names no file that is there, or one more.
+// imports returns the first names of the modules that a Python file imports. A line inside a text that merely looks
+// like an import does no harm: it adds a file, or names one that does not exist.
 func imports(path string) (names []string, err error) {
 	file, err := Open(path)
 	if err != nil {
@@ -134,8 +134,7 @@ func imports(path string) (names []string, err error) {
 	return names, nil
 }
 
-// guardCompiled is guard of the folder in which Python keeps what it compiled of a module, and runs in
-// the place of that.
+// guardCompiled is Guard for the folder of the compiled module, which Python runs instead of the source.
 func guardCompiled(path string) error {
 	folder := filepath.Join(filepath.Dir(path), "__pycache__")
 	info, err := os.Lstat(folder)

@@ -1,5 +1,5 @@
-// Package jsonfile reads JSON files, compressed or not, strictly: every error names the file and,
-// where there is one, the line and the column.
+// Package jsonfile reads JSON files strictly, also gzipped ones. Every error names the file and, if known, the line
+// and column.
 package jsonfile
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// MaxMiB bounds the size of a file: /dev/zero must not fill the memory.
+// MaxMiB limits the size of a file, so that /dev/zero cannot fill the memory.
 const MaxMiB = 64
 
-// Read is the content of a file; an error is one sentence that names the path.
+// Read returns the content of a file. Its error is one sentence with the path.
 func Read(path string) ([]byte, error) {
 	data, whole, err := ReadStart(path)
 	if err == nil && !whole {
@@ -36,7 +36,7 @@ func Read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadStart is as much of a file as Read accepts. Whole says that there is no more.
+// ReadStart returns at most MaxMiB of a file; whole reports that this is all of it.
 func ReadStart(path string) (data []byte, whole bool, err error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file to read
 	if err == nil {
@@ -56,7 +56,7 @@ func ReadStart(path string) (data []byte, whole bool, err error) {
 	return data, true, nil
 }
 
-// readPlain is at most limit bytes of a text, which may be compressed by gzip (RFC 1952).
+// readPlain returns at most limit bytes of a text, which may be gzipped (RFC 1952).
 func readPlain(r io.Reader, limit int64) ([]byte, error) {
 	plain, err := Plain(r)
 	if err != nil {
@@ -65,27 +65,27 @@ func readPlain(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(plain, limit))
 }
 
-// Plain reads the text of r, which gzip may have compressed: no JSON begins as that does. It leaves out the byte
-// order mark, and refuses text that is not UTF-8.
+// Plain returns the text of r, decompressed if it is gzipped; JSON never starts with gzip's magic bytes. It drops a
+// byte order mark and refuses text that is not UTF-8.
 func Plain(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	// an error is met again where the text is read
+	// a failed Peek shows up again when the text is read
 	if start, err := in.Peek(2); err == nil && bytes.Equal(start, []byte{0x1f, 0x8b}) {
 		out, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, fmt.Errorf("it begins as a file of gzip, but is none: %w", err)
+			return nil, fmt.Errorf("it starts like a gzip file, but is not one: %w", err)
 		}
 		in = bufio.NewReader(out)
 	}
 	return in, bom.Skip(in)
 }
 
-// TooLarge is the error of Read for a file that is larger than it accepts.
+// TooLarge returns the error of Read for a file above the limit.
 func TooLarge(path string) error {
 	return fmt.Errorf("file %s has more than %d MiB, which is the most that is read", quote.Word(path), MaxMiB)
 }
 
-// ReadMap reads the file at path as Map does.
+// ReadMap decodes the file at path as Map does.
 func ReadMap(path string) (map[string]any, error) {
 	data, err := Read(path)
 	if err != nil {
@@ -94,18 +94,17 @@ func ReadMap(path string) (map[string]any, error) {
 	return Map(path, data)
 }
 
-// Map decodes an object that may have any keys, each once. Numbers become
-// json.Number, so that none loses digits. The name stands for data in errors.
+// Map decodes an object with any keys, each given once. Numbers become json.Number, so they keep all digits. Errors
+// use name for the data.
 func Map(name string, data []byte) (map[string]any, error) {
 	var m map[string]any
 	err := Decode(name, data, &m)
 	return m, err
 }
 
-// Decode decodes an object into dst, a pointer to a struct or a map. Keys that
-// dst has no field for, spelt exactly so, and keys given twice are errors. Whole numbers
-// may be written as 1.0 or 1e3. The
-// name stands for data in errors; without one they begin with the place.
+// Decode decodes an object into dst, a pointer to a struct or a map. Keys without a field of exactly that name, and
+// duplicate keys, are errors. Whole numbers may be written as 1.0 or 1e3. Errors use name for the data; without a
+// name they begin with the place.
 func Decode(name string, data []byte, dst any) error {
 	var content json.RawMessage
 	if err := json.Unmarshal(data, &content); err != nil {
@@ -131,7 +130,7 @@ func Decode(name string, data []byte, dst any) error {
 	return err
 }
 
-// located words a syntax error.
+// located adds the place to a syntax error.
 func located(name string, data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -140,8 +139,7 @@ func located(name string, data []byte, err error) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fmt.Errorf("%s is empty but must hold an object: {...}", quote.Word(name))
 	}
-	// The offset is that of the byte after the offending one, except at the
-	// end of the text, where there is no such byte.
+	// encoding/json gives the offset after the offending byte, except at the end of the text.
 	offset := syntax.Offset
 	if offset > 0 && syntax.Error() != "unexpected end of JSON input" {
 		offset--
@@ -149,8 +147,7 @@ func located(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", Position(name, data, offset), err)
 }
 
-// Position words a place in a text: the name, if there is one, and the place of the byte at
-// offset.
+// Position formats a place in a text: the name, if any, then the line and column of the byte at offset.
 func Position(name string, data []byte, offset int64) string {
 	if name == "" {
 		return Place(data, offset)
@@ -158,8 +155,7 @@ func Position(name string, data []byte, offset int64) string {
 	return quote.Word(name) + ", " + Place(data, offset)
 }
 
-// Place words the line and the column of the byte at offset. Both count from 1; columns count
-// characters.
+// Place formats the line and column of the byte at offset. Both count from 1; columns count characters.
 func Place(data []byte, offset int64) string {
 	before := data[:min(max(offset, 0), int64(len(data)))]
 	line := 1 + bytes.Count(before, []byte{'\n'})
@@ -167,7 +163,7 @@ func Place(data []byte, offset int64) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// kindOf names a value of well-formed JSON that is no object.
+// kindOf names the type of a well-formed JSON value other than an object.
 func kindOf(content json.RawMessage) string {
 	switch content[0] {
 	case 'n':

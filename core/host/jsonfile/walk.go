@@ -13,20 +13,19 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// walker goes over the tokens of a well-formed text beside the Go type that
-// the text is for.
+// walker visits the tokens of a well-formed text together with the Go type that the text is for.
 type walker struct {
 	name string
 	data []byte
 	dec  *json.Decoder
 	// start is the offset of the last token.
 	start int64
-	whole []whole // in their order
+	whole []whole // in the order of the text
 }
 
-// whole is a whole number that is not written as one, as 1.0 and 1e3 are, where an integer should be.
+// whole is an integer that the text writes as 1.0 or 1e3.
 type whole struct {
-	at, length int64 // of what is written
+	at, length int64 // of its text
 	digits     string
 }
 
@@ -42,12 +41,10 @@ func (w *walker) next() (json.Token, error) {
 	return w.dec.Token()
 }
 
-// here words the place of the last token. To find it takes a look at all text before,
-// so only errors do.
+// here formats the place of the last token. It scans all text before the token, so only errors call it.
 func (w *walker) here() string { return Position(w.name, w.data, w.start) }
 
-// tokenBefore is where the last token of a well-formed text starts that starts before
-// offset.
+// tokenBefore returns the start of the last token that starts before offset, in a well-formed text.
 func tokenBefore(data []byte, offset int64) int64 {
 	w := newWalker("", data)
 	for {
@@ -58,7 +55,7 @@ func tokenBefore(data []byte, offset int64) int64 {
 	}
 }
 
-// value reads one value at the path in the text. t is nil where anything goes.
+// value reads one value at a path in the text. t is nil if any value is allowed.
 func (w *walker) value(path string, t reflect.Type) error {
 	token, err := w.next()
 	if err != nil {
@@ -83,14 +80,14 @@ func isInteger(t reflect.Type) bool {
 	return t != nil && reflect.Int <= t.Kind() && t.Kind() <= reflect.Uint64
 }
 
-// number notes the last token, which is read as an integer, if it is one that is not written so.
+// number notes the last token if it is an integer that is not written in digits.
 func (w *walker) number(text string) {
 	if digits, err := numeral.Whole(text); err == nil && digits != text {
 		w.whole = append(w.whole, whole{w.start, int64(len(text)), digits})
 	}
 }
 
-// plain is the text with every whole number written in digits, as encoding/json wants integers.
+// plain returns the text with every integer written in digits, which encoding/json requires.
 func (w *walker) plain() []byte {
 	if len(w.whole) == 0 {
 		return w.data
@@ -104,7 +101,7 @@ func (w *walker) plain() []byte {
 	return append(out, w.data[from:]...)
 }
 
-// origin is the offset in the text of what is at an offset of plain.
+// origin converts an offset in plain to an offset in the text.
 func (w *walker) origin(offset int64) int64 {
 	for _, n := range w.whole {
 		if offset <= n.at {
@@ -133,7 +130,7 @@ func (w *walker) object(path string, t reflect.Type) error {
 		if err != nil {
 			return err
 		}
-		key, _ := token.(string) // every key of an object is a string
+		key, _ := token.(string) // object keys are strings
 		if seen[key] {
 			return fmt.Errorf("%s: key %s is given twice", w.here(), quote.String(inside(path, key)))
 		}
@@ -173,7 +170,7 @@ func inside(path, key string) string {
 	return path + "." + key
 }
 
-// elem is the element type of a container type of that kind, or nil.
+// elem returns the element type of a container type of this kind, or nil.
 func elem(t reflect.Type, container reflect.Kind) reflect.Type {
 	if t == nil || t.Kind() != container {
 		return nil
@@ -181,8 +178,7 @@ func elem(t reflect.Type, container reflect.Kind) reflect.Type {
 	return t.Elem()
 }
 
-// fieldsOf are the fields of a struct type by their names in JSON; nil for
-// another type.
+// fieldsOf returns the fields of a struct type by JSON name; nil for other types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Cache is a cache of data.
+// Cache is a data cache.
 type Cache struct {
 	Level int `json:"level"`
 	KiB   int `json:"kib"`
-	// CPUs are those that share it, as the kernel lists them.
+	// CPUs lists the CPUs that share the cache, in the kernel's format.
 	CPUs string `json:"cpus,omitempty"`
 }
 
-// String is as in "L1d 48 KiB".
+// String formats a cache as in "L1d 48 KiB".
 func (c Cache) String() string {
 	name := fmt.Sprintf("L%d", c.Level)
 	if c.Level == 1 {
@@ -30,10 +30,10 @@ func (c Cache) String() string {
 
 const cpuFolder = "sys/devices/system/cpu"
 
-// most is how many CPUs a machine may have: more are no list of CPUs.
+// most is the largest number of CPUs of a machine; a longer list is invalid.
 const most = 1 << 16
 
-// allowed returns the list of the CPUs that this process may run on, "" if the kernel does not tell.
+// allowed returns the CPUs on which this process may run, or "" if the kernel does not say.
 func allowed(root fs.FS) string {
 	list := procfs.Field(procfs.Text(root, "proc/self/status"), "Cpus_allowed_list")
 	if parseCPUs(list) == nil {
@@ -42,7 +42,7 @@ func allowed(root fs.FS) string {
 	return list
 }
 
-// parseCPUs reads a list such as 0-3,8; nil if it is none.
+// parseCPUs reads a list such as 0-3,8; nil if it is invalid.
 func parseCPUs(list string) []int {
 	var cpus []int
 	for part := range strings.SplitSeq(list, ",") {
@@ -62,7 +62,7 @@ func parseCPUs(list string) []int {
 	return cpus
 }
 
-// governor is that of the CPUs, each name once.
+// governor returns the frequency governors of the CPUs, each once.
 func governor(root fs.FS, cpus []int) string {
 	var names []string
 	for _, cpu := range cpus {
@@ -75,7 +75,7 @@ func governor(root fs.FS, cpus []int) string {
 	return strings.Join(names, ", ")
 }
 
-// caches are those of data of the first of the CPUs.
+// caches returns the data caches of the first CPU.
 func caches(root fs.FS, cpus []int) []Cache {
 	if len(cpus) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func caches(root fs.FS, cpus []int) []Cache {
 	return all
 }
 
-// parseKiB reads the size of a cache, such as 48K or 32M.
+// parseKiB reads a cache size such as 48K or 32M.
 func parseKiB(size string) (int, bool) {
 	digits, factor := strings.TrimSuffix(size, "K"), 1
 	if mib, ok := strings.CutSuffix(size, "M"); ok {

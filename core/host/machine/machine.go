@@ -1,6 +1,5 @@
-// Package machine says what of this machine a measurement depends on, beside its processor: what
-// its processes may use, how it is tuned and how busy it is. It is read from the files of the
-// kernel; of what they do not tell there is nothing.
+// Package machine describes the parts of this machine that affect a measurement, except the processor: limits,
+// tuning and load. It reads the kernel's files and leaves out what they do not have.
 package machine
 
 import (
@@ -11,37 +10,34 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Facts are what a run found before its processes began, its copies apart.
+// Facts are the state of the machine before the run's processes began, except Copy.
 type Facts struct {
-	// Affinity is the CPUs that psbench may run on, as the kernel lists them, e.g. 0-3,8.
+	// Affinity lists the CPUs on which psbench may run, in the kernel's format, e.g. 0-3,8.
 	Affinity string `json:"affinity,omitempty"`
-	// Governor is how the frequency of those CPUs is chosen, e.g. performance; several where they
-	// differ.
+	// Governor is the frequency governor of these CPUs, e.g. performance; several if they differ.
 	Governor string `json:"governor,omitempty"`
-	// Caches are those of data of the first of these CPUs, the nearest first.
+	// Caches are the data caches of the first of these CPUs, the nearest first.
 	Caches []Cache `json:"caches,omitempty"`
-	// Limits are those of the cgroups that psbench runs in.
+	// Limits are the limits of psbench's cgroups.
 	Limits *Limits `json:"limits,omitempty"`
-	// Copy is how fast memory was copied once the run's processes were gone; only a run that
-	// leaves its result measures it.
+	// Copy is the speed of copying memory, measured after the run's processes ended. Only a run that leaves its
+	// result measures it.
 	Copy *Copy `json:"copy,omitempty"`
-	// Load is the load average over a minute when psbench began. Later ones are in the noise of
-	// the result.
+	// Load is the one-minute load average when psbench began. The noise of the result has later ones.
 	Load *float64 `json:"load,omitempty"`
-	// Clock is the one of all time stamps.
+	// Clock is the clock of all time stamps.
 	Clock *Clock `json:"clock,omitempty"`
-	// Variables are those of the environment that libraries, psbench or a scheduler read.
+	// Variables are the environment variables that libraries, psbench or a scheduler read.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
-// Limits are the tightest of all cgroups that psbench is in; 0 is no limit.
+// Limits are the tightest limits of all cgroups of psbench; 0 means no limit.
 type Limits struct {
 	CPUs        float64 `json:"cpus,omitempty"` // CPU time per time
 	MemoryBytes int64   `json:"memory_bytes,omitempty"`
 }
 
-// Read reads what this machine tells, and takes the variables from an environment as os.Environ
-// gives it.
+// Read returns the facts of this machine. It takes variables from environ, which has the format of os.Environ.
 func Read(environ []string) Facts {
 	f := read(procfs.Here())
 	f.Clock.StepNS = step(comm.Now)
@@ -49,7 +45,7 @@ func Read(environ []string) Facts {
 	return f
 }
 
-// read is what the files below a root tell.
+// read returns the facts in the files below a root.
 func read(root fs.FS) Facts {
 	affinity := allowed(root)
 	cpus := parseCPUs(affinity)
@@ -65,7 +61,7 @@ func read(root fs.FS) Facts {
 	}
 }
 
-// bounds returns the tightest limits of psbench's cgroups, nil without any.
+// bounds returns the tightest limits of psbench's cgroups, or nil without any.
 func bounds(root fs.FS) *Limits {
 	l := Limits{CPUs: procfs.CPULimit(root), MemoryBytes: procfs.MemoryLimit(root)}
 	if l == (Limits{}) {
@@ -74,7 +70,7 @@ func bounds(root fs.FS) *Limits {
 	return &l
 }
 
-// load returns the load average over a minute, nil if the kernel does not tell.
+// load returns the one-minute load average, or nil if the kernel does not say.
 func load(root fs.FS) *float64 {
 	load, ok := procfs.Load(root)
 	if !ok {
@@ -83,11 +79,11 @@ func load(root fs.FS) *float64 {
 	return &load
 }
 
-// MemoryMiB returns the memory that the kernel manages on this machine in MiB, whatever cgroups allow of it;
-// 0 if the kernel does not tell.
+// MemoryMiB returns the memory of this machine that the kernel manages, in MiB, ignoring cgroup limits; 0 if the
+// kernel does not say.
 func MemoryMiB() int64 { return procfs.MemTotal(procfs.Here()) >> 20 }
 
-// word is the first word of a file, as long as words of the kernel are.
+// word returns the first word of a file, at most as long as kernel words are.
 func word(text string) string {
 	fields := strings.Fields(text)
 	const most = 64

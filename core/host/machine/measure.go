@@ -6,17 +6,17 @@ import (
 	"github.com/psbench/psbench/internal/comm/limits"
 )
 
-// Clock is what time stamps are read from.
+// Clock is the clock of the time stamps.
 type Clock struct {
-	Source string `json:"source,omitempty"` // of the kernel, e.g. tsc
-	// StepNS is the smallest time that was seen to pass between two readings.
+	Source string `json:"source,omitempty"` // the kernel's name, e.g. tsc
+	// StepNS is the smallest step observed between two readings.
 	StepNS int64 `json:"step_ns,omitempty"`
 }
 
-// readings is how often the clock is read for its step, which takes some 50 µs.
+// readings is the number of readings for the step; they take about 50 µs.
 const readings = 1000
 
-// step is the smallest that a clock made between two readings, 0 if it stood still.
+// step returns the smallest step between two readings, or 0 if the clock stood still.
 func step(now func() int64) (smallest int64) {
 	last := now()
 	for range readings {
@@ -29,24 +29,24 @@ func step(now func() int64) (smallest int64) {
 	return smallest
 }
 
-// Copy is how fast some cores together copied memory.
+// Copy is the speed at which several cores together copied memory.
 type Copy struct {
-	// GBps are 10^9 bytes a second, each of which is read and written.
+	// GBps counts 10^9 bytes per second; each byte is read and written.
 	GBps  float64 `json:"gbps"`
-	Bytes int     `json:"bytes"` // of source and destination
+	Bytes int     `json:"bytes"` // source plus destination
 	Cores int     `json:"cores"`
 }
 
-// What is copied is little enough to be touched in some 20 ms, and more than the cores have of
-// caches of their own. One that all share may hold it.
+// The copy is small enough to take about 20 ms and larger than the private caches of the cores. A shared cache may
+// hold it.
 const (
 	copied    = 64 << 20
 	copyTime  = 30 * time.Millisecond
 	mostCores = 8
 )
 
-// MeasureCopy measures copying memory, which takes some 50 ms: nothing else may be measured
-// meanwhile. It is nil where there is no memory for that.
+// MeasureCopy measures copying memory for about 50 ms; no other measurement may run meanwhile. It returns nil if
+// the memory is not available.
 func MeasureCopy() *Copy {
 	cores := min(limits.Cores(), mostCores)
 	gbps, err := limits.Bandwidth(cores, copied, copyTime)

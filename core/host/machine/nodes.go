@@ -10,10 +10,10 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// CPUs are numbers of CPUs, rising. As text they are what the kernel writes, e.g. 0-3,8.
+// CPUs are CPU numbers in ascending order. Their text has the kernel's format, e.g. 0-3,8.
 type CPUs []int
 
-// String is the list as the kernel writes it.
+// String formats the list as the kernel does.
 func (c CPUs) String() string {
 	var parts []string
 	for i := 0; i < len(c); {
@@ -44,22 +44,22 @@ func (c *CPUs) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Node is a NUMA node, with the CPUs of it that psbench may run on.
+// Node is a NUMA node with those of its CPUs on which psbench may run.
 type Node struct {
 	Number int `json:"node"`
-	// Cores are the CPUs of each core: its hardware threads.
+	// Cores lists the hardware threads of each core.
 	Cores []CPUs `json:"cores"`
 }
 
-// CPUs are those of all cores.
+// CPUs returns the CPUs of all cores.
 func (n Node) CPUs() CPUs {
 	all := slices.Concat(n.Cores...)
 	slices.Sort(all)
 	return all
 }
 
-// Nodes are the NUMA nodes of this machine that have CPUs for psbench. What the kernel tells of no node is
-// node 0, and what it tells of no core is a core by itself. There are none if it tells no CPUs.
+// Nodes returns the NUMA nodes of this machine that have CPUs for psbench. CPUs without a known node belong to node
+// 0, and a CPU without a known core is its own core. The list is empty if the kernel lists no CPUs.
 func Nodes() []Node { return nodes(procfs.Here()) }
 
 func nodes(root fs.FS) []Node {
@@ -94,7 +94,7 @@ func nodes(root fs.FS) []Node {
 	return all
 }
 
-// cores divides CPUs by the cores that they are threads of.
+// cores groups CPUs by core.
 func cores(root fs.FS, cpus CPUs) (all []CPUs) {
 	for len(cpus) > 0 {
 		siblings := parseCPUs(

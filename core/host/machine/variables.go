@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// What libraries, psbench and schedulers read; no other variable is ever recorded.
+// Variables of libraries, psbench and schedulers. No other variable is ever recorded.
 var (
 	prefixes = []string{"OMP_", "OPENBLAS_", "MKL_", "CUDA_", "NCCL_", "SLURM_", "PSBENCH_"}
 	names    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
-	// secrets are words in names of variables that nobody else may read, as of SLURM_JWT.
+	// secrets are words in the names of secret variables, such as SLURM_JWT; their values are not recorded.
 	secrets = []string{"JWT", "TOKEN", "SECRET", "PASSWORD", "KEY"}
 )
 
-// longest is how much of a value is recorded, in bytes.
+// longest limits the recorded bytes of a value.
 const longest = 1024
 
-// variables are those of an environment that a measurement may depend on.
+// variables returns the variables of an environment that may affect a measurement.
 func variables(environ []string) map[string]string {
 	found := map[string]string{}
 	for _, v := range environ {
@@ -42,12 +42,12 @@ func recorded(name string) bool {
 		!slices.ContainsFunc(secrets, holds)
 }
 
-// kernelsVariable is what OpenBLAS takes its kernels from as it is loaded.
+// kernelsVariable selects the kernels of OpenBLAS when it is loaded.
 const kernelsVariable = "OPENBLAS_CORETYPE"
 
-// Kernels are variables, as NAME=VALUE, that processes of this machine need for the fastest kernels that it can run:
-// older versions of OpenBLAS do not know newer CPUs, and fall back to kernels of half the speed where AVX-512 ones
-// would run. What the user has set stays.
+// Kernels returns the variables, as NAME=VALUE, with which processes get the fastest kernels of this machine. Old
+// versions of OpenBLAS do not know newer CPUs and fall back to kernels of half the speed where AVX-512 would work.
+// Variables that the user has set stay.
 func Kernels() []string {
 	if _, set := os.LookupEnv(kernelsVariable); set || !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512DQ ||
 		!cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {

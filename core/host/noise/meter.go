@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Meter divides a run into intervals. It reads the system where one begins or ends, which
-// takes some ms, and does nothing in between. It is for one goroutine at a time.
+// Meter divides a run into intervals. It reads the system at the borders of an interval, which takes a few ms, and
+// does nothing in between. Calls must not overlap.
 type Meter struct {
 	source    source
 	processes func() []Process
@@ -18,14 +18,14 @@ type Meter struct {
 	intervals []Interval
 }
 
-// NewMeter makes a Meter of the processes that the core's host has of a run, the core
-// first; there may be more of them at the end of an interval than at its start.
+// NewMeter returns a Meter for a run. processes lists the run's processes on the core's host, the core first; more
+// of them may appear during an interval.
 func NewMeter(processes func() []Process) *Meter {
 	return &Meter{source: source{root: procfs.Here(), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled},
 		processes: processes}
 }
 
-// Begin ends the interval that runs, if any, and begins another.
+// Begin ends the current interval, if any, and begins another.
 func (m *Meter) Begin(name string) {
 	next := m.source.sample(m.processes())
 	if m.name != "" {
@@ -34,13 +34,13 @@ func (m *Meter) Begin(name string) {
 	m.name, m.last = name, next
 }
 
-// End ends the interval that runs.
+// End ends the current interval.
 func (m *Meter) End() { m.Begin("") }
 
-// Intervals are those that ended.
+// Intervals returns the intervals that have ended.
 func (m *Meter) Intervals() []Interval { return m.intervals }
 
-// between is what happened between two samples.
+// between returns the interval between two samples.
 func between(name string, a, b *sample) Interval {
 	i := Interval{Name: name, Duration: b.at.Sub(a.at), Load: b.load, Processes: []Usage{}}
 	i.Quota, i.Heat = max(0, b.throttled.Quota-a.throttled.Quota), max(0, b.throttled.Heat-a.throttled.Heat)
@@ -50,14 +50,14 @@ func between(name string, a, b *sample) Interval {
 		i.Processes = append(i.Processes, p.since(a.of(p.PID)))
 	}
 	lost := slices.ContainsFunc(a.processes, func(p used) bool { return b.of(p.PID).PID == 0 })
-	if a.machine != nil && b.machine != nil && !lost { // who is gone would count among the others
+	if a.machine != nil && b.machine != nil && !lost { // a process that ended would count among the others
 		i.Machine = a.machine.until(b.machine, i.Duration, coarse)
 		i.Compute()
 	}
 	return i
 }
 
-// of is what a process had used; nothing if there was none.
+// of returns the usage of a process; zero if the sample has no such process.
 func (s *sample) of(pid int) used {
 	for _, p := range s.processes {
 		if p.PID == pid {
@@ -67,9 +67,9 @@ func (s *sample) of(pid int) used {
 	return used{}
 }
 
-// since is the difference of two readings of a process.
+// since returns the difference of two readings of a process.
 func (p *used) since(earlier used) Usage {
-	// What a child used whose parent does not wait for it is forgotten with the child.
+	// The kernel forgets the usage of a child when it dies and its parent does not wait for it.
 	u := Usage{Name: p.Name, PID: p.PID, CPU: max(0, p.cpu-earlier.cpu)}
 	if p.blind || earlier.blind {
 		return u
@@ -84,13 +84,13 @@ func (p *used) since(earlier used) Usage {
 	return u
 }
 
-// until is the difference of two readings of the machine, between which the run's processes
-// were read, so many of them in ticks. It is nil where the times do not go on with the clock, as
-// where a sandbox has them stand still.
+// until returns the difference of two readings of the machine; coarse is how many times of the run's processes in
+// between are in ticks. It is nil if the machine's times do not advance with the clock, as in a sandbox where they
+// stand still.
 func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse int) *Machine {
 	m := &Machine{Cores: later.cores, Steal: sinceTicks(t.steal, later.steal), Idle: sinceTicks(t.idle, later.idle)}
-	// The columns for idle, waiting for disks and steal are cut to ticks, once for all
-	// cores; a kernel without exact idle times is off by about a tick a core.
+	// The kernel rounds the columns idle, iowait and steal to ticks, once for all cores. A kernel without exact
+	// idle times is off by about one tick per core.
 	m.Uncertainty = time.Duration(max(3, m.Cores)+coarse) * procfs.Tick
 	all := duration * time.Duration(m.Cores)
 	if told := sinceTicks(t.total, later.total); t.cores != later.cores || told+m.Uncertainty < all/2 {
@@ -99,7 +99,7 @@ func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse
 	return m
 }
 
-// sinceTicks is the time between two readings of a counter, which may falter.
+// sinceTicks returns the time between two readings of a counter, which may run backwards.
 func sinceTicks(earlier, later int64) time.Duration {
 	const most = 1 << 36 // 21 years
 	return time.Duration(min(max(0, later-earlier), most)) * procfs.Tick

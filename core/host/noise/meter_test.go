@@ -174,7 +174,7 @@ func TestThrottling(t *testing.T) {
 		}},
 		"heat": {0, s,
 			[]string{
-				"a core was throttled for 1.00 s during the 10.00 s of the measured pass: measure again where it does not get so hot",
+				"a core was throttled for 1.00 s during the 10.00 s of the measured pass: measure again on a cooler machine",
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {

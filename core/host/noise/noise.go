@@ -1,4 +1,4 @@
-// Package noise measures what else took the machine's CPU time while a run measured.
+// Package noise measures which other work took the machine's CPU time during a run.
 package noise
 
 import (
@@ -9,55 +9,55 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// The intervals of a run, in order. A run without a warm-up pass has none of that.
+// The intervals of a run, in order. A run without a warm-up pass has no interval for it.
 const (
-	Before   = "before" // from the start of the run until a pass or a row begins
+	Before   = "before" // from the start of the run to the first pass or row
 	WarmUp   = "warm-up"
 	Measured = "measured"
 	After    = "after" // while the core collects what was recorded
 )
 
-// Interval is what took the CPU time of the core's host in one part of a run. What the
-// system does not tell is absent.
+// Interval says where the CPU time of the core's host went in one part of a run. Values that the system does not
+// report are absent.
 type Interval struct {
 	Name     string        `json:"name"`
 	Duration time.Duration `json:"duration_ns"`
-	// Load is the load average over a minute at the end of the interval.
+	// Load is the one-minute load average at the end of the interval.
 	Load    *float64 `json:"load,omitempty"`
 	Machine *Machine `json:"machine,omitempty"`
-	// Quota is for how long a limit of CPU time kept processes of psbench's cgroups from running, on
-	// all cores together; Heat is for how long the core that was slowed down most was too hot.
+	// Quota is how long a CPU limit stopped processes of psbench's cgroups, summed over all cores. Heat is how long
+	// the core that overheated longest was too hot.
 	Quota time.Duration `json:"throttled_quota_ns,omitempty"`
 	Heat  time.Duration `json:"throttled_heat_ns,omitempty"`
-	// Processes are those of the run that the core's host has, the core first.
+	// Processes are the run's processes on the core's host, the core first.
 	Processes []Usage `json:"processes"`
 }
 
-// Machine is the CPU time of all cores of a host in an interval. What is neither others',
-// stolen nor idle is that of the run's processes.
+// Machine is the CPU time of all cores of a host in an interval. The run's processes used what Others, Steal and
+// Idle leave.
 type Machine struct {
 	Cores int `json:"cores"`
-	// Others is of what is no process of the run, the kernel's own included.
+	// Others is the time of all processes outside the run, including the kernel's own.
 	Others time.Duration `json:"others_ns"`
-	// Uncertainty is how far off Others may be, since the system counts in ticks of 10 ms.
+	// Uncertainty is the possible error of Others: the system counts in ticks of 10 ms.
 	Uncertainty time.Duration `json:"uncertainty_ns"`
-	// Steal is when a core had work but the hypervisor gave it to another guest.
+	// Steal is the time during which a core had work but the hypervisor ran another guest.
 	Steal time.Duration `json:"steal_ns"`
 	Idle  time.Duration `json:"idle_ns"`
 }
 
-// Usage is what a process of the run, and what it started itself, used in an interval.
+// Usage is what a process of the run and its own children used in an interval.
 type Usage struct {
 	Name string        `json:"name"` // trainer0, data, core, supervisor
 	PID  int           `json:"pid"`
 	CPU  time.Duration `json:"cpu_ns"`
-	// Switches of threads that there still are at the end of the interval: voluntary where
-	// a thread waits, involuntary where another one takes its core.
+	// Context switches of the threads that are alive at the end of the interval: voluntary when a thread waits,
+	// involuntary when another thread takes its core.
 	VoluntarySwitches   *int64 `json:"voluntary_switches,omitempty"`
 	InvoluntarySwitches *int64 `json:"involuntary_switches,omitempty"`
 }
 
-// Share is how much of the CPU time of all cores in the interval some of it is.
+// Share returns cpu as a share of the CPU time of all cores in the interval.
 func (i *Interval) Share(cpu time.Duration) float64 {
 	if i.Machine == nil || i.Duration <= 0 {
 		return 0
@@ -65,10 +65,10 @@ func (i *Interval) Share(cpu time.Duration) float64 {
 	return cpu.Seconds() / (i.Duration.Seconds() * float64(i.Machine.Cores))
 }
 
-// Compute makes what others took of what is left of the wall-clock time of all cores.
+// Compute derives the time of others from the wall-clock time of all cores.
 //
-// Linux has the idle time of a core to the ns, while it counts busy time by who happens to run at a
-// procfs.Tick, which is of little worth over the half second of a short pass.
+// Linux measures the idle time of a core to the ns. It counts busy time by sampling at each procfs.Tick, which is
+// too coarse for the half second of a short pass.
 func (i *Interval) Compute() {
 	m := i.Machine
 	if m == nil {
@@ -81,7 +81,7 @@ func (i *Interval) Compute() {
 	m.Others = max(0, m.Others)
 }
 
-// Find is the interval of a name, or nil.
+// Find returns the interval with a name, or nil.
 func Find(intervals []Interval, name string) *Interval {
 	i := slices.IndexFunc(intervals, func(i Interval) bool { return i.Name == name })
 	if i < 0 {
@@ -90,16 +90,16 @@ func Find(intervals []Interval, name string) *Interval {
 	return &intervals[i]
 }
 
-// loud is the share of the machine's CPU time from which on what others take is told.
+// loud is the share of the machine's CPU time above which psbench warns.
 const loud = 0.05
 
-// Loud says whether what others took is surely more than can be overlooked.
+// Loud reports whether others took more than the threshold, even after the uncertainty is subtracted.
 func (i *Interval) Loud(took, uncertainty time.Duration) bool {
 	return i.Share(took-uncertainty) > loud
 }
 
-// Warnings says in words who else took CPU time while the run measured, during what is
-// called so, and what kept the machine from its full speed, if that is more than can be overlooked.
+// Warnings returns one sentence for each cause that took CPU time or slowed the machine during the measured part,
+// if it is above the threshold. during names that part, e.g. "the measured pass".
 func Warnings(intervals []Interval, during string) []string {
 	i := Find(intervals, Measured)
 	if i == nil {
@@ -125,6 +125,6 @@ func Warnings(intervals []Interval, during string) []string {
 	}
 	throttle("processes were", i.Quota,
 		"measure again without the cgroup's limit of CPU time, which is counted on each core")
-	throttle("a core was", i.Heat, "measure again where it does not get so hot")
+	throttle("a core was", i.Heat, "measure again on a cooler machine")
 	return warnings
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// machineTimes are CPU times of all cores since the host started. They are in ticks: in ns
-// some hundred cores have more than an int64 holds after a year.
+// machineTimes are CPU times of all cores since the host started. They stay in ticks, because a hundred cores
+// overflow an int64 of ns after a year.
 type machineTimes struct {
 	cores              int
-	idle, steal, total int64 // idle with what waits for disks
+	idle, steal, total int64 // idle includes waiting for disks
 }
 
-// The columns of the first line of /proc/stat: user, nice, system, idle, iowait, irq,
-// softirq, steal; guests, which follow, are in user and nice already.
+// Columns of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The guest columns
+// that follow are already part of user and nice.
 const (
 	columnIdle   = 3
 	columnIOWait = 4
@@ -53,7 +53,7 @@ func parseMachine(text string) (t machineTimes, ok bool) {
 	return t, t.cores > 0 && t.total > 0
 }
 
-// switches are context switches of a thread.
+// switches counts the context switches of a thread.
 type switches struct{ voluntary, involuntary int64 }
 
 // parseSwitches reads /proc/PID/task/TID/status.

@@ -12,43 +12,43 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Process is one of the run on the core's host.
+// Process is a process of the run on the core's host.
 type Process struct {
 	Name string
 	PID  int
-	// Alone says that what it started does not count as its own.
+	// Alone excludes its children from its usage.
 	Alone bool
 }
 
-// sample is what the system said at one moment.
+// sample holds the readings of one moment.
 type sample struct {
 	at        time.Time
-	machine   *machineTimes // nil if it did not say
-	load      *float64      // the same
+	machine   *machineTimes // nil if unknown
+	load      *float64      // nil if unknown
 	throttled machine.Throttled
-	processes []used // those that there were
+	processes []used // those that existed
 }
 
-// used is what a process, and what it started itself, has used so far.
+// used is what a process and its own children have used so far.
 type used struct {
 	Process
 	cpu     time.Duration
-	coarse  int // how many of the times in cpu are in ticks
+	coarse  int // number of times in cpu that are in ticks
 	threads map[int]switches
-	blind   bool // not all switches could be read
+	blind   bool // some switches could not be read
 }
 
-// source is where samples come from.
+// source provides the samples.
 type source struct {
-	root fs.FS // of the machine
-	// clock is the CPU time of a process, ended threads included.
+	root fs.FS // the machine's files
+	// clock returns the CPU time of a process, including ended threads.
 	clock func(pid int) (time.Duration, bool)
 	now   func() time.Time
-	// throttled is what the kernel counts of it.
+	// throttled reads the kernel's counts of slow-downs.
 	throttled func() machine.Throttled
 }
 
-// sample reads how things stand. No file needs to be there.
+// sample takes a sample. Missing files are no error.
 func (s *source) sample(processes []Process) *sample {
 	out := &sample{at: s.now(), throttled: s.throttled()}
 	if t, ok := parseMachine(procfs.Text(s.root, "proc/stat")); ok {
@@ -68,7 +68,7 @@ func (s *source) sample(processes []Process) *sample {
 	for i := range all {
 		alive[i] = w.count(all[i].PID, &all[i])
 	}
-	for i, p := range all { // once they have all that was found elsewhere
+	for i, p := range all { // after the other samples are complete
 		if alive[i] {
 			out.processes = append(out.processes, p)
 		}
@@ -76,17 +76,17 @@ func (s *source) sample(processes []Process) *sample {
 	return out
 }
 
-// walk goes down the trees of the run's processes.
+// walk visits the process trees of the run.
 type walk struct {
 	*source
-	owners map[int]*used // by process and by process group, which have the same number
+	owners map[int]*used // by process; a process group has the number of its process
 	seen   map[int]bool
 }
 
-// count adds to owner what a process used, and what those that it started used; those of
-// the run count for themselves. It is false if the process is gone.
+// count adds the usage of a process and its children to owner. Children that are processes of the run have owners
+// of their own. It returns false if the process is gone.
 //
-// An orphan is a child of the supervisor, whoever started it: its group tells.
+// An orphan becomes a child of the supervisor; its process group says whose it was.
 func (w *walk) count(pid int, owner *used) bool {
 	stat, ok := procfs.ReadStat(w.root, pid)
 	if !ok {
@@ -106,7 +106,7 @@ func (w *walk) count(pid int, owner *used) bool {
 		owner.coarse++
 	}
 	folder := path.Join("proc", strconv.Itoa(pid), "task")
-	threads, _ := fs.ReadDir(w.root, folder) // without any nothing is known of switches
+	threads, _ := fs.ReadDir(w.root, folder) // without it no switches are known
 	owner.blind = owner.blind || len(threads) == 0
 	for _, thread := range threads {
 		w.thread(path.Join(folder, thread.Name()), owner)
@@ -114,13 +114,13 @@ func (w *walk) count(pid int, owner *used) bool {
 	return true
 }
 
-// thread counts a thread's switches, and the processes that it started.
+// thread counts the switches of a thread and the processes that it started.
 func (w *walk) thread(folder string, owner *used) {
 	id, err := strconv.Atoi(path.Base(folder))
 	status := procfs.Text(w.root, path.Join(folder, "status"))
 	if s, ok := parseSwitches(status); ok && err == nil {
 		owner.threads[id] = s
-	} else if status != "" { // else it has ended
+	} else if status != "" { // an empty status: the thread has ended
 		owner.blind = true
 	}
 	if owner.Alone {
@@ -134,9 +134,9 @@ func (w *walk) thread(folder string, owner *used) {
 	}
 }
 
-// clockOf reads the CPU clock of a process: clock_getcpuclockid(3) says how it is named.
+// clockOf reads the CPU clock of a process; clock_getcpuclockid(3) defines its number.
 func clockOf(pid int) (time.Duration, bool) {
-	const sched = 2 // the kernel's CPUCLOCK_SCHED: ns, threads that ended included
+	const sched = 2 // the kernel's CPUCLOCK_SCHED: ns, including ended threads
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^pid)<<3|sched, &t); err != nil { // #nosec G115 -- a process number
 		return 0, false

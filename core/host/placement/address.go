@@ -16,11 +16,11 @@ import (
 type Interface struct {
 	Name string
 	Up   bool
-	// Addresses are those that others reach it by; ones that hold on one link alone are not among them.
+	// Addresses are those that other hosts can reach; link-local addresses are left out.
 	Addresses []netip.Addr
 }
 
-// Interfaces are the interfaces of this host, in the order of the kernel.
+// Interfaces returns the interfaces of this host in the kernel's order.
 func Interfaces() ([]Interface, error) {
 	list, err := net.Interfaces()
 	if err != nil {
@@ -29,7 +29,7 @@ func Interfaces() ([]Interface, error) {
 	var all []Interface
 	for _, i := range list {
 		one := Interface{Name: i.Name, Up: i.Flags&net.FlagUp != 0}
-		addresses, err := i.Addrs() // one that has gone meanwhile has none
+		addresses, err := i.Addrs() // none if the interface has gone
 		if err == nil {
 			for _, a := range addresses {
 				if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLinkLocalUnicast() {
@@ -42,14 +42,14 @@ func Interfaces() ([]Interface, error) {
 	return all, nil
 }
 
-// ChooseAddress is the address that is meant by the name of an interface, or by a network as in 10.0.0.0/8: the one
-// address of an interface that is up. Of an interface with one of IPv4 it is that, whatever it has of IPv6. The
-// error says in a sentence what there is instead.
+// ChooseAddress returns the one address of an interface that is up, named by want or lying in the network want, as
+// in 10.0.0.0/8. An interface with one IPv4 address has that one, whatever IPv6 addresses it has. The error says in
+// a sentence what the host has instead.
 func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 	network, err := netip.ParsePrefix(want)
 	byNetwork := err == nil
 	i := slices.IndexFunc(have, func(i Interface) bool { return i.Name == want })
-	var found []string // with their interfaces
+	var found []string // with the names of their interfaces
 	var chosen []netip.Addr
 	switch {
 	case byNetwork:
@@ -94,10 +94,10 @@ func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 	}
 }
 
-// CheckAddress reports that processes of this host cannot listen on an address. The error says in a sentence what there
-// is instead.
+// CheckAddress returns an error if processes of this host cannot listen on an address. The error says in a sentence
+// what the host has instead.
 func CheckAddress(ip netip.Addr, have []Interface) error {
-	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()) // since all of 127.0.0.0/8 can be listened on
+	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()) // all of 127.0.0.0/8 works
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return fmt.Errorf("is no address of this host: there are %s", listed(have))
 	}
@@ -107,7 +107,7 @@ func CheckAddress(ip netip.Addr, have []Interface) error {
 	return l.Close()
 }
 
-// of4 are the addresses of IPv4.
+// of4 returns the IPv4 addresses.
 func of4(all []netip.Addr) (some []netip.Addr) {
 	for _, a := range all {
 		if a.Is4() {
@@ -117,10 +117,10 @@ func of4(all []netip.Addr) (some []netip.Addr) {
 	return some
 }
 
-// mostListed is how many interfaces a sentence lists.
+// mostListed limits the interfaces in a sentence.
 const mostListed = 8
 
-// listed says what there is: "lo (127.0.0.1), eth0 (down)".
+// listed lists the interfaces: "lo (127.0.0.1), eth0 (down)".
 func listed(have []Interface) string {
 	if len(have) == 0 {
 		return "none"
@@ -145,8 +145,9 @@ func listed(have []Interface) string {
 	return strings.Join(parts, ", ")
 }
 
-// DefaultAddress is the address by which a host is known where nobody chooses one: the first that its name stands
-// for and that it has, which is not loopback; else the first such of any interface that is up; else 127.0.0.1.
+// DefaultAddress returns the address of a host if the user chose none. It takes the first non-loopback address of
+// the host's name that the host has, else the first non-loopback address of an interface that is up, else
+// 127.0.0.1.
 func DefaultAddress(named []netip.Addr, have []Interface) netip.Addr {
 	var all []netip.Addr
 	for _, i := range have {

@@ -7,37 +7,36 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Affinity says which CPUs the processes of a host may run on.
+// Affinity says on which CPUs the processes of a host may run.
 type Affinity string
 
 // The affinities.
 const (
-	// Anywhere leaves that to the kernel: all CPUs that psbench may run on.
+	// Anywhere leaves the choice to the kernel.
 	Anywhere Affinity = "none"
 	// OnNode keeps each process on the CPUs of one NUMA node.
 	OnNode Affinity = "numa"
-	// OnCores gives trainers and servers cores of their own, each equally many, of one NUMA node.
+	// OnCores gives each trainer and server the same number of cores of its own, all in one NUMA node.
 	OnCores Affinity = "core"
 )
 
-// Affinities are all there are, the default first.
+// Affinities lists all affinities, the default first.
 var Affinities = []string{string(Anywhere), string(OnNode), string(OnCores)}
 
-// Pin is where on its host a process runs.
+// Pin is the part of a host where a process runs.
 type Pin struct {
-	Node int // the number of the NUMA node
+	Node int // number of the NUMA node
 	CPUs machine.CPUs
 }
 
-// Pins are those of the processes of one host, in the order of their ranks; none where the affinity is none, or
-// where the CPUs of the host are not known. A companion, which works while its process waits, has the CPUs of
-// that. note says in a sentence, unless it is "", that the host cannot have the affinity, and what it has.
+// Pins returns the pins of one host's processes, which come in the order of their ranks. There are none if the
+// affinity is none or the host's CPUs are unknown. A companion works while its process waits, so both share CPUs.
+// If the host cannot have the affinity, note says in a sentence what it has instead; otherwise note is "".
 //
-// Ranks that talk share a node where that is possible: trainers get blocks of the host's cores in the order of
-// their ranks, servers too, so that a server is beside the first of its trainers, as Plan has it on hosts.
-// With OnCores each gets as many cores as there are for one on the fullest node, so that no trainer is faster
-// for want of neighbours; with fewer cores than trainers and servers on some node, the affinity is OnNode.
-// Data is on the node of the first trainer.
+// Ranks that talk share a node where possible. Trainers get blocks of the host's cores in rank order, and so do
+// servers, so a server is beside the first of its trainers, as Plan does for hosts. With OnCores each rank gets the
+// share of cores that fits on the fullest node, so that no trainer is faster for lack of neighbours. If some node
+// has fewer cores than trainers and servers, the affinity becomes OnNode. Data is on the node of the first trainer.
 func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pin, note string) {
 	switch {
 	case affinity == Anywhere:
@@ -80,7 +79,7 @@ func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pi
 	return pins, note
 }
 
-// namesOf are the processes of a kind that stand by themselves.
+// namesOf returns the processes of a kind, without companions.
 func namesOf(processes []Process, kind Kind) (names []string) {
 	for _, p := range processes {
 		if p.Kind == kind && p.Beside == "" {
@@ -90,7 +89,7 @@ func namesOf(processes []Process, kind Kind) (names []string) {
 	return names
 }
 
-// nodeOfCore is the index of the node that has a core, by its place among all of the host.
+// nodeOfCore returns the index of the node that has a core; cores count over the whole host.
 func nodeOfCore(host Host, core int) int {
 	for n, node := range host.Nodes {
 		if core -= len(node.Cores); core < 0 {
@@ -100,7 +99,7 @@ func nodeOfCore(host Host, core int) int {
 	return len(host.Nodes) - 1
 }
 
-// coresEach is how many cores each trainer and server gets, or why there are too few.
+// coresEach returns the number of cores for each trainer and server, or a note if there are too few.
 func coresEach(host Host, users [][]string) (share int, note string) {
 	for n, node := range host.Nodes {
 		if len(users[n]) == 0 {
@@ -119,7 +118,7 @@ func coresEach(host Host, users [][]string) (share int, note string) {
 	return share, ""
 }
 
-// pin is so many cores of a node, from one of them on, or the whole node if that is negative.
+// pin returns count cores of a node from first on, or the whole node if count is negative.
 func pin(node machine.Node, first, count int) Pin {
 	if count < 0 {
 		return Pin{node.Number, node.CPUs()}

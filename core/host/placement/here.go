@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Here is this host, under a name, or if that is "" under its own. GPUs is how many devices its CUDA driver shows,
-// from which CUDA_VISIBLE_DEVICES may hide some.
+// Here describes this host under a name, or under its own if that is "". gpus is the number of devices that the
+// CUDA driver shows; CUDA_VISIBLE_DEVICES may have hidden more.
 func Here(name string, gpus int) Host {
 	if name == "" {
 		var err error

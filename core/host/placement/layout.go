@@ -7,14 +7,14 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Layout is a plan with all that is to say of it: what a run starts by, prints and records.
+// Layout is a plan with everything that a run needs to start by it, print it and record it.
 type Layout struct {
 	Policy   Policy   `json:"place"`
 	Affinity Affinity `json:"affinity"`
 	Hosts    []Host   `json:"hosts"`
-	// Processes are in the order in which they were given.
+	// Processes keep the order in which they were given.
 	Processes []Placed `json:"processes"`
-	// Notes are a sentence each on what a host cannot have as it was asked for.
+	// Notes has one sentence for each request that a host cannot meet.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -22,16 +22,15 @@ type Layout struct {
 type Placed struct {
 	Name string `json:"name"`
 	Host int    `json:"host"` // index into the hosts
-	// Device is the ordinal of the CUDA device that the process computes on, among those that its host shows;
-	// nil without one.
+	// Device is the ordinal of the process's CUDA device, among those that its host shows; nil without one.
 	Device *int `json:"device,omitempty"`
-	// Node is the NUMA node, and CPUs are those that it may run on; nil where it is not pinned.
+	// Node is the process's NUMA node, and CPUs are those on which it may run; nil if it is not pinned.
 	Node *int         `json:"node,omitempty"`
 	CPUs machine.CPUs `json:"cpus,omitempty"`
 }
 
-// Lay plans where processes run, as Plan and Pins have it. The CUDA ranks of a host go round its devices,
-// trainers before servers.
+// Lay plans where processes run, using Plan and Pins. The CUDA ranks of a host take its devices in turn, trainers
+// before servers.
 func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*Layout, error) {
 	plan, err := Plan(hosts, processes, policy)
 	if err != nil {
@@ -39,7 +38,7 @@ func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*
 	}
 	l := &Layout{Policy: policy, Affinity: affinity, Hosts: hosts}
 	hasServers := slices.ContainsFunc(processes, func(p Process) bool { return p.Kind == Server })
-	if policy == Packed && len(hosts) == 1 && hasServers { // without servers no policy has an effect
+	if policy == Packed && len(hosts) == 1 && hasServers { // without servers the policy has no effect
 		l.Notes = append(l.Notes, fmt.Sprintf("place %s has no effect: %s is the only host", policy, hosts[0].Name))
 	}
 	pins := make([]map[string]Pin, len(hosts))
@@ -49,7 +48,7 @@ func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*
 			l.Notes = append(l.Notes, note)
 		}
 	}
-	devices := make([]int, len(hosts)) // that were given
+	devices := make([]int, len(hosts)) // given out so far
 	for _, p := range processes {
 		placed := Placed{Name: p.Name, Host: plan[p.Name]}
 		if pin, ok := pins[placed.Host][p.Name]; ok {
@@ -65,7 +64,7 @@ func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*
 	return l, nil
 }
 
-// here are the processes that a plan has on a host.
+// here returns the processes that a plan puts on a host.
 func here(processes []Process, plan map[string]int, host int) (some []Process) {
 	for _, p := range processes {
 		if plan[p.Name] == host {
@@ -75,7 +74,7 @@ func here(processes []Process, plan map[string]int, host int) (some []Process) {
 	return some
 }
 
-// Of is where a process runs; false if the layout does not know it, or is nil.
+// Of returns where a process runs; false if the layout is nil or does not have it.
 func (l *Layout) Of(name string) (Placed, bool) {
 	if l == nil {
 		return Placed{}, false
@@ -88,11 +87,11 @@ func (l *Layout) Of(name string) (Placed, bool) {
 	return Placed{}, false
 }
 
-// CPUs are those that a process is pinned to; nil if it is not.
+// CPUs returns the CPUs to which a process is pinned; nil if it is not pinned.
 func (l *Layout) CPUs(name string) machine.CPUs {
 	p, _ := l.Of(name)
 	return p.CPUs
 }
 
-// Plain says that all is as it is without a choice: one host, where no process is pinned.
+// Plain reports that the layout needed no choice: one host without pinned processes.
 func (l *Layout) Plain() bool { return len(l.Hosts) == 1 && l.Affinity == Anywhere }

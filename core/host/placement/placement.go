@@ -1,5 +1,5 @@
-// Package placement says which process of a run goes to which host, and on which CPUs of it: pure functions
-// of the hosts and the processes. It also chooses the address on which the processes of a host listen.
+// Package placement decides on which host, and on which of its CPUs, each process of a run runs. Its functions are
+// pure functions of hosts and processes. It also chooses the address on which the processes of a host listen.
 package placement
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Host is a machine on which processes may run. The first one of a list is the core's, if that takes part.
+// Host is a machine that may run processes. The first one of a list is the core's host if that takes part.
 type Host struct {
 	Name string `json:"name"`
-	// Nodes are its NUMA nodes, with the CPUs that processes may run on; none where they are not known.
+	// Nodes are its NUMA nodes with the CPUs for processes; empty if unknown.
 	Nodes []machine.Node `json:"nodes,omitempty"`
-	// MemoryMiB is the memory that its kernel manages, whatever cgroups allow of it; 0 where it is not known.
+	// MemoryMiB is the memory that its kernel manages, ignoring cgroup limits; 0 if unknown.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
-	// GPUs is how many CUDA devices it has that CUDA_VISIBLE_DEVICES does not hide.
+	// GPUs counts its CUDA devices that CUDA_VISIBLE_DEVICES does not hide.
 	GPUs int `json:"gpus,omitempty"`
 }
 
-// Has says what a host has: "CPUs 0-3 in NUMA node 0, 4-7 in 1; 64 GiB; 2 GPUs".
+// Has describes a host: "CPUs 0-3 in NUMA node 0, 4-7 in 1; 64 GiB; 2 GPUs".
 func (h Host) Has() string {
 	var parts []string
 	for i, n := range h.Nodes {
@@ -47,7 +47,7 @@ func (h Host) Has() string {
 	return strings.Join(said, "; ")
 }
 
-// cores is how many cores it has for processes.
+// cores counts the host's cores for processes.
 func (h Host) cores() (n int) {
 	for _, node := range h.Nodes {
 		n += len(node.Cores)
@@ -55,45 +55,44 @@ func (h Host) cores() (n int) {
 	return n
 }
 
-// Kind is what a process does.
+// Kind is the role of a process.
 type Kind string
 
-// The kinds of processes. A companion has the kind of the process that it is beside.
+// The kinds of processes. A companion has the kind of its process.
 const (
 	Trainer Kind = "trainer"
 	Server  Kind = "server"
 	Data    Kind = "data"
 )
 
-// Process is one that is to be placed. Those of a kind come in the order of their ranks.
+// Process is a process to be placed. The processes of a kind come in rank order.
 type Process struct {
 	Name string
 	Kind Kind
-	// Beside is the process on whose host this one must be; "" if it may be on any.
+	// Beside is the process whose host this one must share; "" if any host will do.
 	Beside string
 	CUDA   bool // it computes on a device
 }
 
-// Policy says where servers go. Trainers are always in even blocks over the hosts that they have, in the order
-// of their ranks, and so are servers over theirs.
+// Policy says where servers go. Trainers always form even blocks over their hosts in rank order, and so do servers.
 type Policy string
 
 // The policies.
 const (
 	// Spread puts servers on all hosts, each beside the first of its trainers.
 	Spread Policy = "spread"
-	// Packed puts them on as few hosts as have a core for each, the last ones.
+	// Packed puts servers on the fewest hosts, from the last, that have a core for each server.
 	Packed Policy = "packed"
-	// Apart gives them the last hosts for themselves: as large a share of the hosts as theirs is of the ranks,
-	// rounded down, but one at least.
+	// Apart reserves the last hosts for servers: their share of the hosts is their share of the ranks, rounded
+	// down, but at least one host.
 	Apart Policy = "apart"
 )
 
-// Policies are all there are, the default first.
+// Policies lists all policies, the default first.
 var Policies = []string{string(Spread), string(Packed), string(Apart)}
 
-// Plan gives the index of the host of each process, by name. CUDA ranks are placed by themselves, over hosts
-// that have a GPU. Data is on the first host. The error says which rank no host can take.
+// Plan returns the index of the host of each process, by name. CUDA ranks are placed separately, on hosts with a
+// GPU. Data is on the first host. The error names the rank that fits on no host.
 func Plan(hosts []Host, processes []Process, policy Policy) (map[string]int, error) {
 	ranks := ranksOf(processes)
 	trainerHosts, serverHosts, err := divide(hosts, ranks, policy)
@@ -135,7 +134,7 @@ type ranks struct {
 	names []string
 }
 
-// ranksOf are the trainers and servers, those without and those with a device apart, that stand by themselves.
+// ranksOf returns the trainers and servers without companions; those on devices form groups of their own.
 func ranksOf(processes []Process) []ranks {
 	var all []ranks
 	for _, kind := range []Kind{Trainer, Server} {
@@ -154,7 +153,7 @@ func ranksOf(processes []Process) []ranks {
 	return all
 }
 
-// divide says which hosts trainers may have, and which servers.
+// divide returns the hosts for trainers and the hosts for servers.
 func divide(hosts []Host, all []ranks, policy Policy) (trainers, servers []int, err error) {
 	if len(hosts) == 0 {
 		return nil, nil, fmt.Errorf("there is no host for the processes of the run")
@@ -183,8 +182,8 @@ func divide(hosts []Host, all []ranks, policy Policy) (trainers, servers []int, 
 	}
 }
 
-// pack keeps of some hosts the fewest, from the last, on which every rank has a core of its own, or a GPU if it
-// wants one; all if they are too few.
+// pack returns the fewest of some hosts, from the last, that have a core for every rank, or a GPU if it needs one.
+// It returns all of them if they are too few.
 func pack(hosts []Host, usable []int, r ranks) []int {
 	for n := 1; n < len(usable); n++ {
 		last, fit := usable[len(usable)-n:], true
@@ -202,18 +201,18 @@ func pack(hosts []Host, usable []int, r ranks) []int {
 	return usable
 }
 
-// block is the host, of so many, of the rank at a place among so many: hosts get blocks of consecutive ranks,
-// which differ in size by one at most. As the same formula places servers, whose trainers are a block each, a
-// server is on the host of the first of its trainers.
+// block returns the host of the rank at a place. Hosts get blocks of consecutive ranks whose sizes differ by at
+// most one. The same formula places servers, each of which has a block of trainers, so a server is on the host of
+// its first trainer.
 func block(place, ranks, hosts int) int { return place * hosts / ranks }
 
-// most is how many of the ranks block gives a host.
+// most returns the largest number of ranks that block gives a host.
 func most(host, ranks, hosts int) int {
-	first := func(h int) int { return (h*ranks + hosts - 1) / hosts } // the first rank of a host
+	first := func(h int) int { return (h*ranks + hosts - 1) / hosts } // first rank of a host
 	return first(host+1) - first(host)
 }
 
-// withGPU keeps the hosts that have one.
+// withGPU keeps the hosts that have a GPU.
 func withGPU(hosts []Host, some []int) (kept []int) {
 	for _, h := range some {
 		if hosts[h].GPUs > 0 {
@@ -223,7 +222,7 @@ func withGPU(hosts []Host, some []int) (kept []int) {
 	return kept
 }
 
-// follow puts companions where the processes are that they are beside.
+// follow places companions on the hosts of their processes.
 func follow(plan map[string]int, processes []Process) error {
 	for _, p := range processes {
 		if p.Beside == "" {
@@ -238,7 +237,7 @@ func follow(plan map[string]int, processes []Process) error {
 	return nil
 }
 
-// noneHas says that no host has a device on which ranks of a kind may be.
+// noneHas says that no host can give ranks of a kind a device.
 func noneHas(hosts []Host, kind Kind, policy Policy) string {
 	switch {
 	case len(hosts) == 1:

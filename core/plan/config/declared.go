@@ -70,14 +70,14 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
 	case (d.Asynchronous || d.Quorum != "") &&
 		(d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
-		return fmt.Errorf("%s is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous", part)
+		return fmt.Errorf("%s is declared as asynchronous, but only a server of whole gradients can be: build the plugin anew, with sdk.Asynchronous", part)
 	case d.Adds && d.Timing == 0:
 		return fmt.Errorf(
 			"%s is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding", part)
 	case d.CheckAnswers() != nil:
 		return fmt.Errorf("%s declares that it answers %w", part, d.CheckAnswers())
 	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):
-		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve %s and have no timing",
+		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, whose servers take whole gradients: it must serve %s and have no timing",
 			part, sdk.ServiceGradients)
 	case d.Targets != "" && d.Kind != sdk.KindCriterion:
 		return fmt.Errorf("%s is declared to take %s as targets, which only a criterion can: build the plugin anew",
@@ -88,7 +88,7 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 			part, quote.String(string(d.Targets)), sdk.TargetKinds)
 	case d.Protocol && d.Kind == sdk.KindTrainer:
 		return fmt.Errorf(
-			"%s speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go", part)
+			"%s speaks the protocol of docs/protocol.md, which has no trainers: write them in Go", part)
 	case item.Asynchronous != nil && d.Quorum != "":
 		return fmt.Errorf(
 			"%s is asynchronous or not by its setting %s, but %s says that it %s: leave it out of the file",

@@ -47,7 +47,7 @@ func TestAsynchronousIsChecked(t *testing.T) {
 	yes, no := true, false
 	whole := sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients}
 	declared := func(p sdk.Part) sdk.Part { p.Asynchronous = true; return p }
-	const impossible = "server s of plugin p is declared as asynchronous, which only a server can be that takes whole gradients: build the plugin anew, with sdk.Asynchronous"
+	const impossible = "server s of plugin p is declared as asynchronous, but only a server of whole gradients can be: build the plugin anew, with sdk.Asynchronous"
 	for i, c := range []struct {
 		said *bool
 		part sdk.Part
@@ -81,7 +81,7 @@ func TestAsynchronousIsChecked(t *testing.T) {
 
 // The protocol for parts in other languages has servers that take whole gradients, and no trainers.
 func TestWhatSpeaksTheProtocol(t *testing.T) {
-	const served = "server s of plugin p speaks the protocol of docs/protocol.md, by which a server takes whole gradients, and it does something else: it must serve gradients and have no timing"
+	const served = "server s of plugin p speaks the protocol of docs/protocol.md, whose servers take whole gradients: it must serve gradients and have no timing"
 	for i, c := range []struct {
 		part sdk.Part
 		want string
@@ -92,7 +92,7 @@ func TestWhatSpeaksTheProtocol(t *testing.T) {
 		{sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}, served},
 		{sdk.Part{Kind: sdk.KindHook}, ""},
 		{sdk.Part{Kind: sdk.KindTrainer, Needs: sdk.ServiceGradients},
-			"trainer s of plugin p speaks the protocol of docs/protocol.md, in which there are no trainers: they are written in Go"},
+			"trainer s of plugin p speaks the protocol of docs/protocol.md, which has no trainers: write them in Go"},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			c.part.Protocol = true

@@ -78,7 +78,7 @@ func unknownVariable(name string) error {
 	if near, ok := option.Of(spelling.Nearest(key, option.Keys())); ok {
 		return fmt.Errorf("unknown environment variable %s; did you mean %s?", quote.Word(name), near.Env())
 	}
-	return fmt.Errorf("unknown environment variable %s: psbench reads no such one", quote.Word(name))
+	return fmt.Errorf("unknown environment variable %s: psbench does not read it", quote.Word(name))
 }
 
 // threadVariables are those that say how many threads Go or a matrix library starts, in

@@ -28,7 +28,7 @@ func (r *resolver) placeSettings(ctx context.Context) error {
 			continue
 		}
 		if len(kinds) == 0 {
-			more := "; psbench list KIND shows what there is"
+			more := "; psbench list KIND shows the settings"
 			if near := spelling.Nearest(a.name, names); near != "" {
 				more = fmt.Sprintf("; did you mean %q?", near)
 			}

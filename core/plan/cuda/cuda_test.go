@@ -70,8 +70,8 @@ func TestPlugin(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"same", `test "$1" = version && echo noise && echo "psbench-cuda ` + build + `"`, ""},
 		{"other", `echo "psbench-cuda devel, commit def, go1, linux/amd64"`,
-			" is of another build than this psbench: it is devel, commit def, go1, linux/amd64, and this is " + build +
-				": build both of one source, by make build cuda"},
+			" is from another build than this psbench: it is devel, commit def, go1, linux/amd64, and this is " + build +
+				": build both from one source, with make build cuda"},
 		{"stranger", "echo hello", ` is no psbench-cuda: asked for its version it says "hello"`},
 		{"broken", "echo no libcuda >&2; exit 127",
 			`, asked for its version, ended with exit status 127, saying "no libcuda"`},

@@ -40,7 +40,7 @@ func checkBuild(ctx context.Context, p registry.Plugin, build string) error {
 			program, Program, quote.String(strings.TrimSpace(string(out))))
 	}
 	if theirs != build {
-		return fmt.Errorf("%s is of another build than this psbench: it is %s, and this is %s: build both of one source, by make build cuda",
+		return fmt.Errorf("%s is from another build than this psbench: it is %s, and this is %s: build both from one source, with make build cuda",
 			program, quote.Text(theirs), build)
 	}
 	return nil

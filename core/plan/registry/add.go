@@ -130,7 +130,7 @@ func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 				continue
 			}
 			if guarded != nil {
-				return nil, fmt.Errorf("%s cannot be added with what stands beside it: %w", quote.Word(a.Command[0]),
+				return nil, fmt.Errorf("%s cannot be added with the files beside it: %w", quote.Word(a.Command[0]),
 					guarded)
 			}
 			if _, err := u.entry(m, key); err != nil {
@@ -229,7 +229,7 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 		if wanted == "" || wanted == name {
 			return name, nil
 		}
-		return "", fmt.Errorf("%s is there already, as plugin %s: psbench plugin remove %s takes it away",
+		return "", fmt.Errorf("%s is already registered, as plugin %s: psbench plugin remove %s removes it",
 			quote.Word(command[0]), name, name)
 	}
 	name := wanted
@@ -243,7 +243,7 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 			quote.String(name))
 	case taken:
 		return "",
-			fmt.Errorf("plugin %s is there already, with the program %s: give this one another --name, or say psbench plugin remove %s",
+			fmt.Errorf("plugin %s is already registered, with the program %s: give this one another --name, or run psbench plugin remove %s",
 				name, quote.Word(strings.Join(u.commandOf(name), " ")), name)
 	}
 	return name, nil
@@ -271,7 +271,7 @@ func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMe
 	for _, part := range parts {
 		section := MapName(part.Kind)
 		if section == "" {
-			return fmt.Errorf("plugin %s has %s %s, which is of no kind that psbench knows", p.Name,
+			return fmt.Errorf("plugin %s has %s %s, but psbench knows no such kind", p.Name,
 				quote.Text(string(part.Kind)), quote.String(part.Key))
 		}
 		if !namePattern.MatchString(part.Key) {

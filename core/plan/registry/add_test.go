@@ -64,7 +64,7 @@ func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 	}
 	if err := add(t, path, mine); err == nil ||
 		!strings.Contains(err.Error(),
-			"median cannot be added with what stands beside it: file "+beside+" can be written by others") {
+			"median cannot be added with the files beside it: file "+beside+" can be written by others") {
 		t.Errorf("what others can write there gives %v", err)
 	}
 	author(`{"of": "another program"}`)
@@ -142,7 +142,7 @@ func TestAddAndRemove(t *testing.T) {
 	}{
 		"another's key": {addition(t, "other", "three"),
 			"has the server three, which is of plugin my-plugin already"},
-		"another's name": {addition(t, "my-plugin.py", "four"), "plugin my-plugin is there already"},
+		"another's name": {addition(t, "my-plugin.py", "four"), "plugin my-plugin is already registered"},
 		"a key of psbench's": {addition(t, "other", "average"),
 			`has the server "average", which is a name of one of psbench's own`},
 		"an alias of psbench's": {addition(t, "other", "EmbeddingBag"), "which is a name of one of psbench's own"},

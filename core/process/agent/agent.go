@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // ErrFailed says that the core had a failure, which it tells of itself.
-var ErrFailed = errors.New("what the core ran has failed")
+var ErrFailed = errors.New("the run of the core failed")
 
 // Serve is the life of an agent: it does what the core asks for until that says that there is no more to
 // do. Nothing that it started is left when it returns. If ctx ends, the core gets as long as grace to end in order.

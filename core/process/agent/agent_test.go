@@ -337,7 +337,7 @@ func TestRefusals(t *testing.T) {
 			"is another one here than on the core's host: SHA-256 none and "},
 		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin},
 			Env: []string{"LD_PRELOAD=/tmp/x.so"}},
-			`on node2 the variable "LD_PRELOAD" is none that a core gives to a process`},
+			`on node2 the variable "LD_PRELOAD" is not one that a core gives to a process`},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			if _, err := s.Start(t.Context(), c.spec); err == nil || !strings.Contains(err.Error(), c.want) {

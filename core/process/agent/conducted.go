@@ -34,7 +34,7 @@ func (m *Meeting) Call() (string, error) {
 func Called(text string) (*Meeting, error) {
 	var c call
 	if json.Unmarshal([]byte(text), &c) != nil || len(c.Hosts) == 0 {
-		return nil, errors.New("what has come of the agents of this run is not what psbench tells its runs")
+		return nil, errors.New("the addresses of this run's agents are not in psbench's format")
 	}
 	id, err := identity.Of(c.Secret, Purpose)
 	if err != nil {

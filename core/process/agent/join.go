@@ -224,7 +224,7 @@ func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Dur
 		case g := <-m.come:
 			guests = append(guests, g)
 			if g.err != nil {
-				return guests, fmt.Errorf("what the agent at %s has told cannot be read: %w", g.conn.RemoteAddr(),
+				return guests, fmt.Errorf("the message of the agent at %s cannot be read: %w", g.conn.RemoteAddr(),
 					g.err)
 			}
 			if i := slices.IndexFunc(tasks, func(t rollcall.Task) bool { return t.Rank == g.task.Rank }); i >= 0 {

@@ -62,7 +62,7 @@ func allowed(env []string) error {
 	for _, pair := range env {
 		name, _, _ := strings.Cut(pair, "=")
 		if !slices.Contains(variables, name) {
-			return fmt.Errorf("the variable %s is none that a core gives to a process", quote.String(name))
+			return fmt.Errorf("the variable %s is not one that a core gives to a process", quote.String(name))
 		}
 	}
 	return nil

@@ -182,7 +182,7 @@ func (r *running) close(gently bool) error {
 		select {
 		case r.events <- &proto.Event{Process: "psbench",
 			What: &proto.Event_Line{
-				Line: fmt.Sprintf("%d lines that processes printed came too fast and are lost", r.lost),
+				Line: fmt.Sprintf("%d lines of process output came too fast and are lost", r.lost),
 			}}:
 		default:
 		}

@@ -62,7 +62,7 @@ func joined(failures []error) error {
 		told = append(told, err.Error())
 	}
 	if more := len(failures) - len(told); more > 0 {
-		told = append(told, fmt.Sprintf("and so for %d processes more", more))
+		told = append(told, fmt.Sprintf("and the same for %d more processes", more))
 	}
 	return errors.New(strings.Join(told, "; "))
 }

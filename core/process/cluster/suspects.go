@@ -57,7 +57,7 @@ func (m *Member) introduction() string {
 func (c *Cluster) Warnings() (warnings []string) {
 	if c.options.Apart {
 		warnings = append(warnings,
-			"no process ran on the core's host, but machine, noise and variables of the result are of that one")
+			"no process ran on the core's host, but the result has the machine, noise and variables of that host")
 	}
 	type part struct{ plugin, title string }
 	var told []part

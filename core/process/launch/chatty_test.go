@@ -57,7 +57,7 @@ func TestHandshakeAmongWords(t *testing.T) {
 func TestFloodWithoutHandshake(t *testing.T) {
 	_, err := launcher(t).Start(t.Context(), Spec{Name: "trainer0", Plugin: program(t, "exec yes $(printf %01000d 0)")})
 	if err == nil || !strings.HasPrefix(err.Error(),
-		"trainer0 did not start: it is no psbench plugin, for it printed more than 4 MiB without a handshake; its last words: 000") {
+		"trainer0 did not start: it is not a psbench plugin: it printed more than 4 MiB without a handshake; its last words: 000") {
 		t.Errorf("the start gave %v", err)
 	}
 }

@@ -17,7 +17,7 @@ func (c *child) status(phase string) string {
 	ws := c.ended.Status
 	var why string
 	if c.exceeded() {
-		why = fmt.Sprintf(", as it wants more than the %s of --plugin-memory", bytesize.Format(int(c.memory)))
+		why = fmt.Sprintf(", because it needs more than the %s of --plugin-memory", bytesize.Format(int(c.memory)))
 	}
 	switch {
 	case !ws.Signaled():

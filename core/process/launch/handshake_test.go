@@ -46,7 +46,7 @@ func TestCertificateThatNobodyAskedFor(t *testing.T) {
 // Whatever a plugin prints as its handshake, it is refused in psbench's own words.
 func TestHandshakesThatCannotBeUsed(t *testing.T) {
 	version := strconv.Itoa(int(host.Handshake.ProtocolVersion))
-	const none = "plugin p did not start: it is no psbench plugin, for it ended without a handshake"
+	const none = "plugin p did not start: it is not a psbench plugin: it ended without a handshake"
 	for said, want := range map[string]string{
 		"2|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc":   none,
 		"abc|" + version + "|unix|$PSBENCH_PLUGIN_DIR/s|grpc": none,

@@ -227,7 +227,7 @@ func (l *Launcher) tidy(state *os.ProcessState) error {
 		return fmt.Errorf("the run's folder %s cannot be removed: %w", l.directory, err)
 	}
 	if state.ExitCode() == 1 {
-		return fmt.Errorf("what plugins started could not be ended within %v", endTimeout)
+		return fmt.Errorf("processes that plugins started did not end within %v", endTimeout)
 	}
 	return fmt.Errorf("the supervisor (process %d) ended before the run: %v", state.Pid(), state)
 }

@@ -27,7 +27,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	l := launcher(t)
 	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: growing(t, 64<<20)})
 	if err == nil ||
-		!strings.Contains(err.Error(), " during its start, as it wants more than the 64MiB of --plugin-memory") {
+		!strings.Contains(err.Error(), " during its start, because it needs more than the 64MiB of --plugin-memory") {
 		t.Errorf("the start gave %v", err)
 	}
 	if err := l.Close(false); err != nil {

@@ -153,7 +153,7 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 	case refusal(err) != "":
 		return fmt.Errorf("%s did not start: %s", p.Name, refusal(err))
 	case p.child.succeeded() && !spoke(err):
-		return fmt.Errorf("%s did not start: it is no psbench plugin, for it ended without a handshake%s", p.Name,
+		return fmt.Errorf("%s did not start: it is not a psbench plugin: it ended without a handshake%s", p.Name,
 			p.lastWords())
 	case p.child.diedAlone() && !spoke(err):
 		if fault := p.child.fault(); fault != "" {
@@ -215,9 +215,9 @@ func reason(err error) string {
 	case !foreign:
 		return quote.Message(line)
 	case said == "":
-		return "it is no psbench plugin, for it ended its output without a handshake"
+		return "it is not a psbench plugin: it ended its output without a handshake"
 	default:
-		return "it is no psbench plugin, for " + said
+		return "it is not a psbench plugin: " + said
 	}
 }
 

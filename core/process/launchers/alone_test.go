@@ -42,7 +42,7 @@ func TestSignsOfOthers(t *testing.T) {
 		"SLURM_JOB_ID=1 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0":                     "",
 		"SLURM_JOB_ID=1 SLURM_NTASKS=4 SLURM_PROCID=0":                             "",
 		"SLURM_JOB_ID=1 SLURM_NTASKS=4":                                            "",
-		"OMPI_COMM_WORLD_LOCAL_RANK=1 PMIX_RANK=1":                                 "OMPI_COMM_WORLD_LOCAL_RANK is set but OMPI_COMM_WORLD_SIZE is not: whoever sets the one sets the other",
+		"OMPI_COMM_WORLD_LOCAL_RANK=1 PMIX_RANK=1":                                 "OMPI_COMM_WORLD_LOCAL_RANK is set but OMPI_COMM_WORLD_SIZE is not: a launcher sets both",
 		"PSBENCH_TASKS=x":                                                          `PSBENCH_TASKS is "x" but must be a whole number from 1 to 16777216`,
 		"PSBENCH_TASKS=-3":                                                         `PSBENCH_TASKS is "-3" but must be a whole number from 1 to 16777216`,
 		"PSBENCH_TASKS=0":                                                          `PSBENCH_TASKS is "0" but must be a whole number from 1 to 16777216`,

@@ -141,9 +141,9 @@ func Look(s System) *Finding {
 func (p *Place) check() error {
 	switch {
 	case p.Size > 0 && p.Rank >= p.Size:
-		return fmt.Errorf("rank %d of %d tasks cannot be: ranks count from 0", p.Rank, p.Size)
+		return fmt.Errorf("rank %d of %d tasks is impossible: ranks count from 0", p.Rank, p.Size)
 	case p.Size > 0 && p.Local >= p.Size:
-		return fmt.Errorf("local rank %d of %d tasks cannot be: ranks count from 0", p.Local, p.Size)
+		return fmt.Errorf("local rank %d of %d tasks is impossible: ranks count from 0", p.Local, p.Size)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (r *reader) number(name string) (int, error) {
 func (r *reader) needed(name, because string) (int, error) {
 	n, err := r.number(name)
 	if err == nil && n < 0 {
-		err = fmt.Errorf("%s is set but %s is not: whoever sets the one sets the other", because, name)
+		err = fmt.Errorf("%s is set but %s is not: a launcher sets both", because, name)
 	}
 	return n, err
 }

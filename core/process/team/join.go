@@ -60,7 +60,7 @@ func (r Rendezvous) Unused(f *launchers.Finding) error {
 	switch {
 	case r.HostsFile != "" && given:
 		return fmt.Errorf(
-			"--%s and --%s are given, but the agents of a file of hosts are told where to come by ssh: leave --%s out",
+			"--%s and --%s are given, but ssh gives the agents of a hosts file all that they need: leave --%s out",
 			HostsFlag, flag, flag)
 	case r.HostsFile != "" && f.Launcher != launchers.HostsFile && (f.Place.Several() || f.Launcher == launchers.Alone):
 		return fmt.Errorf("--%s is given, but %s decides which hosts there are (%s): leave one out", HostsFlag,

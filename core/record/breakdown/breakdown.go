@@ -1,5 +1,5 @@
-// Package breakdown says what the iterations of a run are made of and who waited for whom. It
-// computes that from the measurements of a result alone.
+// Package breakdown divides the time of iterations into parts and finds out who waited for whom, from the
+// measurements of a result alone.
 package breakdown
 
 import (
@@ -9,26 +9,25 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// Metric is the type and the name of series.
+// Metric is the type and name of a series.
 type Metric struct{ Type, Name string }
 
-// Part is one of the parts of an iteration, which do not overlap: the time that all trainers
-// together spent in it.
+// Part is one part of an iteration and the time that all trainers together spent in it. Parts do not overlap.
 type Part struct {
 	Name    string
 	TotalNS int64
 }
 
-// Exposed is the metric of a trainer that is blocked until its reductions are done.
+// Exposed is the metric of the time in which a trainer is blocked until its reductions are done.
 var Exposed = Metric{dataparallel.IterationMetric, dataparallel.Exposed}
 
-// made is a part and the metrics that it is made of.
+// made is a part and the metrics that make it up.
 type made struct {
 	name string
 	of   []Metric
 }
 
-// parts are the parts that there may be, in their order.
+// parts lists all possible parts in their order.
 var parts = []made{
 	{"data", []Metric{{dataparallel.IterationMetric, dataparallel.Data}}},
 	{"lookup", []Metric{{"lookup_metric", "lookup"}}},
@@ -39,35 +38,33 @@ var parts = []made{
 	{"parameters", []Metric{{dataparallel.IterationMetric, dataparallel.Parameters}}},
 }
 
-// Whole is the metric of an iteration from the end of its data on.
+// Whole is the metric of an iteration from the moment its data is there.
 var Whole = Metric{"batch_level_metric", "batch_all"}
 
-// IsPart says whether a metric is of a part of iterations.
+// IsPart reports whether a metric belongs to a part of iterations.
 func IsPart(m Metric) bool {
 	return slices.ContainsFunc(parts, func(p made) bool { return slices.Contains(p.of, m) })
 }
 
-// Breakdown is what the iterations of all trainers are made of.
+// Breakdown divides the time of the iterations of all trainers.
 type Breakdown struct {
-	// Iterations are counted on each trainer.
+	// Iterations counts the iterations of all trainers.
 	Iterations int
-	// WallNS is how long they took in all: on each trainer, of each epoch, from the start of
-	// its first iteration to the end of its last one. What happens between epochs, such as
-	// an evaluation, is no part of it.
+	// WallNS is the total time of all iterations. For each trainer and epoch it runs from the start of the first
+	// iteration to the end of the last one. Work between epochs, such as an evaluation, is not in it.
 	WallNS int64
-	// Parts are those that were measured, in their order.
+	// Parts are the measured parts in their order.
 	Parts []Part
-	// Waiting is nil where no trainers wait for each other.
+	// Waiting is nil if no trainers wait for each other.
 	Waiting *Waiting
-	// Hook is nil where no hook stamped when it called its links.
+	// Hook is nil if no hook stamped its calls of links.
 	Hook *Hook
 
-	reductionNS int64 // of the exposed communication, on all trainers
+	reductionNS int64 // within the exposed communication of all trainers
 }
 
-// Of is the breakdown of a result, or nil if no trainer measured a part of its iterations. It
-// goes through the series one by one; beside them it needs 40 bytes an iteration, and 16 for each
-// bucket that a hook has in one.
+// Of returns the breakdown of a result, or nil if no trainer measured a part of its iterations. It reads one series
+// at a time and needs 40 bytes per iteration, plus 16 bytes per bucket of a hook.
 func Of(r *result.Result) *Breakdown {
 	b := &Breakdown{}
 	totals := make([]int64, len(parts))
@@ -103,7 +100,7 @@ func Of(r *result.Result) *Breakdown {
 	return b
 }
 
-// RestNS is what of the time is in no part.
+// RestNS returns the time that belongs to no part.
 func (b *Breakdown) RestNS() int64 {
 	rest := b.WallNS
 	for _, p := range b.Parts {
@@ -112,21 +109,21 @@ func (b *Breakdown) RestNS() int64 {
 	return rest
 }
 
-// MeanMS is a time of all iterations as that of one, in ms.
+// MeanMS converts a total over all iterations into the mean of one iteration, in ms.
 func (b *Breakdown) MeanMS(totalNS int64) float64 {
 	return float64(totalNS) / float64(b.Iterations) / 1e6
 }
 
-// Share is which share of the time a part of it is, from 0 to 1.
+// Share returns a part's share of the time, from 0 to 1.
 func (b *Breakdown) Share(partNS int64) float64 { return float64(partNS) / float64(max(1, b.WallNS)) }
 
-// trainer is what a result has of one trainer.
+// trainer holds the data of one trainer in a result.
 type trainer struct {
 	r    *result.Result
 	rank int
 }
 
-// series is the one of a metric, or nil if there is none or nothing in it.
+// series returns the series of a metric, or nil if there is none or it is empty.
 func (t trainer) series(m Metric) *result.Series {
 	for _, s := range t.r.Series {
 		if s.Rank == t.rank && s.Type == m.Type && s.Name == m.Name && s.Len() > 0 {
@@ -136,14 +133,14 @@ func (t trainer) series(m Metric) *result.Series {
 	return nil
 }
 
-// wall is how many iterations the trainer ran and how long its epochs were, from the start of
-// the first part to the end of the last one.
+// wall returns the number of iterations of the trainer and the total length of its epochs, each from the start of
+// its first part to the end of its last one.
 func (t trainer) wall() (iterations int, ns int64) {
 	first, last := t.ends()
 	if first == nil {
 		return 0, 0
 	}
-	var starts []int64 // of the epochs, in their order
+	var starts []int64 // of the epochs in order
 	epoch := int64(-1)
 	for m := range first.All() {
 		if m.Key.A != epoch {
@@ -167,7 +164,7 @@ func (t trainer) wall() (iterations int, ns int64) {
 	return iterations, ns
 }
 
-// ends are the series whose measurements begin an iteration, and those that end it.
+// ends returns the series whose measurements begin an iteration, and the series whose measurements end it.
 func (t trainer) ends() (first, last *result.Series) {
 	for _, part := range parts {
 		for _, metric := range part.of {

@@ -6,25 +6,25 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Bucket is where the time of the reductions of one bucket goes, on all trainers together.
+// Bucket divides the time of the reductions of one bucket, over all trainers.
 type Bucket struct {
 	Index int
-	Count int // reductions that trainers saw
-	// The parts of an Exchange, added up.
+	Count int // reductions, counted on each trainer
+	// The sums of the parts of an Exchange.
 	HookNS, WaitingNS, TransferNS, ReductionNS int64
-	// CodecNS is what hooks stamped of encoding and decoding, wherever in an iteration that is.
+	// CodecNS is the time for encoding and decoding that hooks stamped, in any part of the iteration.
 	CodecNS int64
 }
 
-// WholeNS is the time from the calls of hooks until results are there.
+// WholeNS returns the time from the calls of hooks until the results are there.
 func (b Bucket) WholeNS() int64 { return b.HookNS + b.WaitingNS + b.TransferNS + b.ReductionNS }
 
-// Buckets are those that hooks stamped, in their order.
+// Buckets returns the buckets that hooks stamped, in their order.
 func Buckets(r *result.Result) []Bucket {
 	all := make([]Bucket, len(r.Buckets))
 	of := func(index int64) *Bucket {
 		if index < 0 || index >= int64(len(all)) {
-			return &Bucket{} // of a plugin that counts otherwise
+			return &Bucket{} // a plugin numbers its buckets in another way
 		}
 		return &all[index]
 	}
@@ -47,7 +47,7 @@ func Buckets(r *result.Result) []Bucket {
 	return slices.DeleteFunc(all, func(b Bucket) bool { return b.Count == 0 && b.CodecNS == 0 })
 }
 
-// CodecNS is what hooks stamped of encoding and decoding, on all trainers.
+// CodecNS returns the time for encoding and decoding that hooks stamped on all trainers.
 func CodecNS(r *result.Result) (ns int64) {
 	for _, p := range r.Processes {
 		if p.Kind == "trainer" {

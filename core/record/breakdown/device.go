@@ -7,35 +7,36 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// DeviceMetric is the type of what CUDA ranks measure by events on their devices.
+// DeviceMetric is the type of the series that CUDA ranks measure with events on their devices.
 const DeviceMetric = "device_metric"
 
-// Those of its series that are copies between host and device: of buckets, on streams of their own, and of
-// what a part needs, between its kernels. And the one in which its kernels wait for others.
+// Series of copies between host and device: copies of buckets, on streams of their own, and transfers that a part
+// needs between its kernels. The last one is the series in which the device's kernels wait for other ranks.
 var (
 	bucketCopies = []string{"device copy out", "device copy in"}
 	transfers    = []string{"device transfer in", "device transfer out"}
 	exchange     = "device exchange"
 )
 
-// IsDeviceWhole says that a series of a device has phases, and the time between them.
+// IsDeviceWhole reports whether a device series spans phases and the time between them.
 func IsDeviceWhole(name string) bool { return name == "device iteration" || name == "device update" }
 
-// Device is what a rank's device did for it during the iterations: a trainer's own, or for a server those
-// of any trainer. The device may have worked for other ranks meanwhile.
+// Device is what a rank's device did for the rank during iterations: its own iterations for a trainer, those of any
+// trainer for a server. Meanwhile the device may have worked for other ranks.
 type Device struct {
 	Rank       int
-	Name       string // of its process
+	Name       string // of the process
 	Iterations int
 	WallNS     int64
-	// KernelsNS is in phases of kernels, from the first one to the last one, without the transfers in
-	// them and without waiting for gradients of others, but for what a kernel of NCCL waits. CopiesNS is in copies and
-	// transfers, BothNS in both at once, and WaitingNS in neither, so that KernelsNS + CopiesNS - BothNS + WaitingNS is
+	// KernelsNS is the time in phases of kernels, each from its first kernel to its last. It excludes transfers and
+	// waiting for gradients of other ranks, except the waiting of an NCCL kernel. CopiesNS is the time in copies
+	// and transfers, BothNS the time in kernels and copies at once, and WaitingNS the time in neither. So WallNS is
+	// KernelsNS + CopiesNS - BothNS + WaitingNS.
 	// WallNS.
 	KernelsNS, CopiesNS, BothNS, WaitingNS int64
 }
 
-// Devices are those of the ranks that measured theirs, in the order of the processes.
+// Devices returns the devices of the ranks that measured them, in the order of the processes.
 func Devices(r *result.Result) []Device {
 	var all []Device
 	for _, p := range r.Processes {
@@ -68,7 +69,7 @@ func Devices(r *result.Result) []Device {
 	return all
 }
 
-// divide adds up what of the iterations each had; every argument is in order and without overlaps.
+// divide adds up the time of each activity within the iterations. Every argument is in order and free of overlaps.
 func (d *Device) divide(within, kernels, transfers, copies []span) {
 	kernels, copies = overlap(kernels, within), overlap(copies, within)
 	d.WallNS = length(within)
@@ -79,7 +80,8 @@ func (d *Device) divide(within, kernels, transfers, copies []span) {
 	d.WaitingNS = d.WallNS - busy
 }
 
-// iterationSpans are when a trainer's iterations were, or for a server those of all trainers, and how many.
+// iterationSpans returns when a trainer's iterations ran and how many there were; for a server, the iterations of
+// all trainers.
 func iterationSpans(r *result.Result, p result.Process) (spans []span, iterations int) {
 	for _, t := range r.Processes {
 		if t.Kind != "trainer" || p.Kind == "trainer" && t.Rank != p.Rank {
@@ -94,7 +96,7 @@ func iterationSpans(r *result.Result, p result.Process) (spans []span, iteration
 	return union(spans), iterations
 }
 
-// union is the same time in order, without overlaps.
+// union returns the same time in order, without overlaps.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.startNS, b.startNS) })
 	merged := spans[:0]
@@ -108,7 +110,7 @@ func union(spans []span) []span {
 	return merged
 }
 
-// overlap is the time in both, each of which is in order and without overlaps.
+// overlap returns the time that lies in both; a and b are in order and free of overlaps.
 func overlap(a, b []span) (both []span) {
 	for len(a) > 0 && len(b) > 0 {
 		if s := (span{max(a[0].startNS, b[0].startNS), min(a[0].endNS, b[0].endNS)}); s.startNS < s.endNS {

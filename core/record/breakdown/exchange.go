@@ -9,39 +9,38 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Types of the series that hooks record of buckets, keyed {batch},{bucket}.
+// Types of the series of buckets that hooks record, keyed {batch},{bucket}.
 const (
 	hookMetric = "hook_future_metric"
-	// CodecMetric is what a hook stamps of encoding and decoding buckets.
+	// CodecMetric is the type of the stamps for encoding and decoding buckets.
 	CodecMetric = "codec_metric"
 )
 
-// What a server records of buckets, keyed likewise.
+// Series of buckets that a server records, keyed the same way.
 var (
 	straggler = Metric{"parameter_server_straggler_metric", "param_index_straggler"}
 	answered  = Metric{"parameter_server_batch_metric", "param_index_batch"}
 )
 
-// Exchange is the reduction of one bucket as one trainer saw it, from the call of its hook until
-// the result was there. Its four parts follow each other, but for transfer, which is before and after
-// the reduction.
+// Exchange is the reduction of one bucket as one trainer saw it, from the call of its hook until the result was
+// there. Its four parts follow each other, except that transfer comes both before and after the reduction.
 type Exchange struct {
 	Rank int
 	Key  sdk.Key // {batch},{bucket}
-	// HookNS is until the hook called a link; 0 where that was not stamped.
+	// HookNS is the time until the hook called a link; 0 if that was not stamped.
 	HookNS int64
-	// WaitingNS is until the hook of the last of the trainers that wait for each other had called its link,
-	// or had been called, where no more was stamped.
+	// WaitingNS is the time until the last of the trainers that wait for each other was there: until its hook
+	// called its link or, without such stamps, until its hook was called.
 	WaitingNS int64
-	// ReductionNS is from the arrival of the last gradient at the server until it had answered all; 0
-	// without a server.
+	// ReductionNS runs from the arrival of the last gradient at the server until the server had answered all
+	// trainers; 0 without a server.
 	ReductionNS int64
-	// TransferNS is the rest. Where trainers reduce among themselves, what they add is in it.
+	// TransferNS is the rest. If trainers reduce among themselves, it includes their additions.
 	TransferNS int64
 }
 
-// Exchanges are those of the buckets that hooks stamped, but for those of asynchronous servers, where
-// nobody waits for all.
+// Exchanges yields the exchanges of the buckets that hooks stamped. It leaves out asynchronous servers, which do
+// not wait for all trainers.
 func Exchanges(r *result.Result) iter.Seq[Exchange] {
 	return func(yield func(Exchange) bool) {
 		for _, ranks := range r.Connected {
@@ -52,14 +51,14 @@ func Exchanges(r *result.Result) iter.Seq[Exchange] {
 	}
 }
 
-// exchangesOf are those of connected trainers. Those that have a server in common wait for each other
-// alone where it reduced the bucket, and else all do.
+// exchangesOf yields the exchanges of connected trainers. If a server reduced the bucket, only the trainers of that
+// server wait for each other; otherwise all of them do.
 func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool {
 	size := gridOf(r, ranks)
 	all := size.grid()
 	type peers struct {
 		ranks                    []int
-		apartNS                  int64 // of the clocks of the ranks and their server
+		apartNS                  int64 // possible difference between the clocks of the ranks and their server
 		pushed, arrived, replied grid
 	}
 	var groups []*peers
@@ -105,10 +104,10 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 	return true
 }
 
-// calls are when a trainer's hook had buckets before it called a link.
+// calls holds when a trainer's hook got each bucket and when it called a link.
 type calls struct{ from, called grid }
 
-// callsOf has none where the hook stamped none.
+// callsOf returns the calls of a hook; it is empty if the hook stamped none.
 func callsOf(r *result.Result, rank int, s size) (c calls) {
 	for m := range ofType(r, rank, record.HookMetric) {
 		if c.called.ns == nil {
@@ -120,7 +119,7 @@ func callsOf(r *result.Result, rank int, s size) (c calls) {
 	return c
 }
 
-// of is when a bucket that the hook stamped came to it and when it called a link for it.
+// of returns when a stamped bucket reached the hook and when the hook called a link for it.
 func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
 	fromNS, calledNS = m.StartNS, m.StartNS
 	if ns := c.called.at(m.Key); ns > 0 {
@@ -129,9 +128,9 @@ func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
 	return fromNS, min(calledNS, m.StartNS+m.DurationNS)
 }
 
-// cut cuts the time of a bucket where its hook called a link, the last trainer's had, and where the server had the
-// last gradient and had answered all. Clocks of other hosts may be a little off, so each comes after the one before;
-// a wait that is not longer than they may be apart, in ns, is no wait.
+// cut divides the time of a bucket at four moments: its hook called a link, the last trainer's hook did, the server
+// had the last gradient, and the server had answered all. Clocks of other hosts may be off, so each moment is at
+// least the one before. A wait of at most apartNS, the possible difference between clocks, counts as none.
 func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
 	end := m.StartNS + m.DurationNS
 	e := Exchange{Rank: rank, Key: m.Key, HookNS: calledNS - fromNS}
@@ -142,7 +141,7 @@ func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, rep
 	if arrivedNS > 0 {
 		from := min(max(arrivedNS, began), end)
 		e.ReductionNS = min(max(repliedNS, from), end) - from
-		if apartNS > 0 { // the server's own clock tells how long it took
+		if apartNS > 0 { // the server's own clock measured it
 			e.ReductionNS = min(max(0, repliedNS-arrivedNS), end-began)
 		}
 	}
@@ -150,10 +149,10 @@ func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, rep
 	return e
 }
 
-// hooked are the buckets that a trainer's hook stamped.
+// hooked yields the buckets that a trainer's hook stamped.
 func hooked(r *result.Result, rank int) iter.Seq[sdk.Measurement] { return ofType(r, rank, hookMetric) }
 
-// ofType are the measurements of all series of a type that a rank recorded.
+// ofType yields the measurements of all series of a type that a rank recorded.
 func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
 	return func(yield func(sdk.Measurement) bool) {
 		for _, s := range r.Series {
@@ -169,7 +168,7 @@ func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
 	}
 }
 
-// ServerOf is the rank of the server that a trainer has, as config.World shares them out, or -1.
+// ServerOf returns the rank of a trainer's server, by the rule of config.World, or -1.
 func ServerOf(r *result.Result, rank int) int {
 	var trainers, servers []int
 	for _, p := range r.Processes {
@@ -198,10 +197,10 @@ func ends(t trainer, metric Metric, g grid) {
 	}
 }
 
-// size is how many batches and buckets there are times of.
+// size is the number of batches and buckets in a grid.
 type size struct{ batches, buckets int64 }
 
-// gridOf is as large as the keys that hooks stamped are, as far as those are batches and buckets of the run.
+// gridOf returns the size that the stamped keys need, limited to batches and buckets that the run can have.
 func gridOf(r *result.Result, ranks []int) size {
 	s := size{buckets: int64(len(r.Buckets))}
 	count := int64(0)
@@ -212,27 +211,27 @@ func gridOf(r *result.Result, ranks []int) size {
 		}
 	}
 	if s.buckets > 0 {
-		s.batches = min(s.batches, 2*count/s.buckets+1) // most are stamped, whatever a plugin counts
+		s.batches = min(s.batches, 2*count/s.buckets+1) // a plugin's own numbering may have gaps, but not many
 	}
 	return s
 }
 
 func (s size) grid() grid { return grid{s, make([]int64, s.batches*s.buckets)} }
 
-// grid is a time for each batch and bucket, 0 for none.
+// grid holds one time for each batch and bucket; 0 means none.
 type grid struct {
 	size
 	ns []int64
 }
 
-// latest notes a time unless there is a later one.
+// latest notes a time if it is later than the stored one.
 func (g grid) latest(key sdk.Key, ns int64) {
 	if i, ok := g.place(key); ok {
 		g.ns[i] = max(g.ns[i], ns)
 	}
 }
 
-// earliest notes a time unless there is an earlier one.
+// earliest notes a time if it is earlier than the stored one.
 func (g grid) earliest(key sdk.Key, ns int64) {
 	if i, ok := g.place(key); ok && (g.ns[i] == 0 || ns < g.ns[i]) {
 		g.ns[i] = ns

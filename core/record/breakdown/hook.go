@@ -11,19 +11,18 @@ import (
 // backward is the metric of a backward pass, in which a hook may block its trainer.
 var backward = Metric{dataparallel.IterationMetric, dataparallel.Backward}
 
-// IsHook says whether a metric is of how long a hook has a bucket before it calls a link for it.
+// IsHook reports whether a metric measures how long a hook holds a bucket before it calls a link.
 func IsHook(m Metric) bool { return m.Type == record.HookMetric }
 
-// Hook is what of the iterations of all trainers passed while their hooks had buckets for which they had
-// not called a link yet.
+// Hook is the part of all trainers' iterations during which their hooks held buckets without having called a link.
 type Hook struct {
-	ExposedNS  int64 // of the exposed communication
-	BackwardNS int64 // of the backward pass, which the hook blocked
-	// The same of each iteration, trainer by trainer.
+	ExposedNS  int64 // within the exposed communication
+	BackwardNS int64 // within the backward pass, blocked by the hook
+	// The same for each iteration, trainer by trainer.
 	Exposed, Backward []int64
 }
 
-// hookOf is nil where no hook stamps its calls, as in results of older versions.
+// hookOf returns nil if no hook stamped its calls, as in results of older versions.
 func hookOf(r *result.Result) *Hook {
 	var h *Hook
 	for _, p := range r.Processes {
@@ -50,12 +49,13 @@ func hookOf(r *result.Result) *Hook {
 	return h
 }
 
-// hookNS is what of each of a trainer's exposed communications its hook had buckets in; nil where it stamps none.
+// hookNS returns, for each exposed communication of a trainer, how long its hook held buckets in it; nil if the
+// hook stamps no calls.
 func (t trainer) hookNS(exposed *result.Series) []int64 {
 	return timeIn(exposed, t.hookSpans(record.HookBlocking, record.HookBeside))
 }
 
-// hookSpans are the times of these series, in order and without overlaps.
+// hookSpans returns the times of these series in order, without overlaps.
 func (t trainer) hookSpans(names ...string) (spans []span) {
 	for _, s := range t.r.Series {
 		if s.Rank != t.rank || s.Type != record.HookMetric || !slices.Contains(names, s.Name) {
@@ -70,7 +70,8 @@ func (t trainer) hookSpans(names ...string) (spans []span) {
 	return union(spans)
 }
 
-// timeIn is how much of each measurement of a series is in spans; nil of none. Both are in the order of time.
+// timeIn returns how much of each measurement of a series lies in spans, or nil without spans. Both are in time
+// order.
 func timeIn(s *result.Series, spans []span) (all []int64) {
 	if s == nil || len(spans) == 0 {
 		return nil
@@ -91,7 +92,7 @@ func timeIn(s *result.Series, spans []span) (all []int64) {
 	return all
 }
 
-// at is an element of times that may be none.
+// at returns an element, or 0 if there are no times.
 func at(ns []int64, i int) int64 {
 	if i < len(ns) {
 		return ns[i]

@@ -9,14 +9,14 @@ import (
 // Iteration is one iteration of trainers that wait for each other.
 type Iteration struct {
 	Epoch int64
-	// NS is the time from the end of the one before it, or in an epoch's first one from its start,
-	// until its slowest trainer has done it. Where trainers are on several hosts that is the longest that any
-	// host saw of its own trainers, so that it does not depend on two clocks.
+	// NS runs from the end of the iteration before, or from the start of the epoch, until the slowest trainer is
+	// done. If the trainers are on several hosts, it is the largest value that any host measured for its own
+	// trainers, so it never mixes two clocks.
 	NS int64
 }
 
-// Iterations are those of each set of connected trainers, in the order of time. What a trainer
-// did beyond the others of its set, in a run that ended early, is left out.
+// Iterations returns the iterations of each set of connected trainers in time order. If a run ended early, it
+// leaves out iterations that not all trainers of the set finished.
 func Iterations(r *result.Result) [][]Iteration {
 	var all [][]Iteration
 	for _, ranks := range Sets(r) {
@@ -38,7 +38,7 @@ func Iterations(r *result.Result) [][]Iteration {
 	return all
 }
 
-// byHost are ranks by the hosts that they ran on.
+// byHost groups ranks by host.
 func byHost(r *result.Result, ranks []int) (all [][]int) {
 	places := map[string]int{}
 	for _, rank := range ranks {
@@ -53,16 +53,16 @@ func byHost(r *result.Result, ranks []int) (all [][]int) {
 	return all
 }
 
-// Timed is an iteration of one trainer, and when that was.
+// Timed is an iteration of one trainer and when it ran.
 type Timed struct {
 	Iteration
 	EndNS int64 // on the clock of the series
 }
 
-// StartNS is where the iteration before it ended, or where its epoch began.
+// StartNS returns the end of the iteration before, or the start of the epoch.
 func (t Timed) StartNS() int64 { return t.EndNS - t.NS }
 
-// IterationsOf are those of one trainer, in the order of time.
+// IterationsOf returns the iterations of one trainer in time order.
 func IterationsOf(r *result.Result, rank int) []Timed {
 	list, ends := iterationsOf(r, []int{rank})
 	out := make([]Timed, len(list))
@@ -72,8 +72,8 @@ func IterationsOf(r *result.Result, rank int) []Timed {
 	return out
 }
 
-// Sets are the ranks of the trainers that are connected; one that is in no set, as in results that
-// know of none, is one by itself.
+// Sets returns the sets of connected trainers. A trainer without a set, as in results that record none, is a set of
+// its own.
 func Sets(r *result.Result) [][]int {
 	all := slices.Clone(r.Connected)
 	for _, p := range r.Processes {
@@ -85,9 +85,9 @@ func Sets(r *result.Result) [][]int {
 	return all
 }
 
-// iterationsOf are those of connected trainers, and when the slowest of these ended each.
+// iterationsOf returns the iterations of connected trainers, and when the slowest trainer ended each.
 func iterationsOf(r *result.Result, ranks []int) (list []Iteration, ends []int64) {
-	starts := map[int64]int64{} // of the epochs, by their first trainers
+	starts := map[int64]int64{} // of the epochs, by their first trainer
 	for place, rank := range ranks {
 		first, last := trainer{r, rank}.ends()
 		if first == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// What an iteration spends its time on, as Times has it.
+// Names of the times that Times returns.
 const (
 	DataTime       = "data"
 	ComputeTime    = "compute"
@@ -17,12 +17,11 @@ const (
 	UnaccountedFor = "rest"
 )
 
-// Times is what the iterations of all trainers spend their time on. The times add up to WallNS:
-// getting data; forward and backward pass and optimizer; hooks, as far as they block the backward pass or
-// have not called their links while the trainer is blocked; and what else of the communication is exposed, as
-// waiting for the last trainer, reduction by a server once its last gradient is there, and transfer, which is
-// what is left of it, with lookups in tables and the copying of parameters. Where trainers reduce
-// among themselves, what they add is transfer. Where no hook stamped its calls there is no time of hooks.
+// Times divides the iterations of all trainers into times that add up to WallNS. They are: getting data, forward
+// pass, backward pass and optimizer; hooks, while they block the backward pass or the blocked trainer before they
+// call their links; and the rest of the exposed communication. That rest is waiting for the last trainer, reduction
+// by a server that has the last gradient, and transfer, which includes table lookups and copying of parameters.
+// Additions among trainers count as transfer. Without stamps of hook calls there is no time of hooks.
 func (b *Breakdown) Times() []Part {
 	ns := map[string]int64{UnaccountedFor: b.RestNS()}
 	for _, p := range b.Parts {
@@ -55,8 +54,8 @@ func (b *Breakdown) Times() []Part {
 	return times
 }
 
-// Straggler is who cost the others most, and what all who came last cost; ok says whether there is
-// anybody who waits for others.
+// Straggler returns the trainer that delayed the others most, and the delay by all last trainers together; ok is
+// false if no trainers wait for each other.
 func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 	if b.Waiting == nil || len(b.Waiting.Last) == 0 {
 		return s, false
@@ -74,19 +73,19 @@ func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 	return s, true
 }
 
-// Straggler is the trainer that cost the others most.
+// Straggler is the trainer that delayed the others most.
 type Straggler struct {
 	Last
-	// CostNS is by how much earlier the others would have been released had it never come last, in the
-	// mean of the iterations of its set; AllNS is the same of all trainers.
+	// CostNS is how much earlier the others would have been released if it had never come last, as a mean over the
+	// iterations of its set. AllNS is the same for all trainers together.
 	CostNS, AllNS int64
 }
 
 // span is a time from start to end.
 type span struct{ startNS, endNS int64 }
 
-// reductionNS is what of the exposed communication that is no waiting passed while the trainer's server
-// reduced a bucket whose last gradient was there, and the trainer's hook had called its links.
+// reductionNS returns the exposed communication, without waiting, during which the trainer's server reduced a
+// bucket with all its gradients while the trainer's hook had called its links.
 func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	reducing := map[int][]span{}
 	for _, p := range r.Processes {
@@ -120,7 +119,7 @@ func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	return total
 }
 
-// lastOf is when, in each iteration, the last of the trainers that wait for each other with this one was
+// lastOf returns, for each iteration, when the last of the trainers that wait for each other with this one was
 // ready; nil if there are none.
 func (w *Waiting) lastOf(rank int) []int64 {
 	if w == nil {
@@ -134,8 +133,8 @@ func (w *Waiting) lastOf(rank int) []int64 {
 	return nil
 }
 
-// reductions are the times in which a server had all gradients of a bucket and had not answered all, in
-// their order, of which none overlaps another.
+// reductions returns the spans in which a server had all gradients of a bucket but had not answered all, in order
+// and without overlaps.
 func reductions(server trainer) []span {
 	all, stragglers := server.series(answered), server.series(straggler)
 	if all == nil || stragglers == nil {

@@ -8,49 +8,46 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Waiting is what of the exposed communication passed from when a trainer was ready until the last of those
-// that wait for each other was, too. A trainer is ready once it is blocked, and its hook's own time in that,
-// before the hook calls its links, has passed as well.
+// Waiting is the straggler wait: the exposed communication from when a trainer was ready until the last of its
+// peers was ready. A trainer is ready once it is blocked and its hook has called its links.
 type Waiting struct {
 	TotalNS int64 // of all trainers
-	// Last are the trainers that came last at least once, the one that cost most first.
+	// Last lists the trainers that were last at least once, the most costly one first.
 	Last []Last
-	// Sets is how many sets of trainers there are that wait for each other.
+	// Sets counts the sets of trainers that wait for each other.
 	Sets int
-	// Close is in how many iterations of all sets nobody can tell who was last: another trainer, of another
-	// host, was ready so little before that one that their clocks do not tell them apart. BoundNS is how
-	// wrong times between trainers may be, 0 on one host; a wait that is not longer counts as none.
+	// Close counts the iterations of all sets in which the last trainer is unknown, because trainers of two hosts
+	// were ready at nearly the same time by clocks that may differ. BoundNS is the possible error of times between
+	// trainers, 0 on one host; a wait of at most that counts as none.
 	Close   int
 	BoundNS int64
 
 	sets []*set
 }
 
-// Last is how often a trainer was the last one to be ready, and what that cost.
+// Last says how often a trainer was the last to be ready, and what that cost.
 type Last struct {
 	Rank  int
 	Times int
-	// Iterations are those in which it was compared with others, and somebody was last for sure.
+	// Iterations counts the iterations in which the trainer had peers and the last one is known.
 	Iterations int
-	// BehindNS is how much later it was ready than the one before it, in all those times, as far
-	// as anybody else was still waiting: by so much the others would have been released
-	// sooner, had it come with that one.
+	// BehindNS is the total time by which it was ready later than the second to last trainer, while others waited.
+	// The others would have been released that much sooner if it had been ready with that trainer.
 	BehindNS int64
 }
 
-// set is trainers that are connected.
+// set is a set of connected trainers.
 type set struct {
 	ranks   []int
 	exposed []*result.Series // by place in ranks
-	hooks   [][]int64        // likewise, by iteration: the hook's own time in that; nil where none was stamped
-	clocks  []result.Clock   // likewise
-	// In each iteration, when the last one and the one before it were ready, and which
-	// one was the last, as its place.
+	hooks   [][]int64        // by place and iteration: the hook's own time in it; nil if not stamped
+	clocks  []result.Clock   // by place in ranks
+	// When the last trainer and the second to last were ready in each iteration, and the place of the last one.
 	lastNS, beforeNS []int64
 	last             []int32
 }
 
-// waiting is nil if there are no trainers that wait for each other.
+// waiting returns nil if no trainers wait for each other.
 func waiting(r *result.Result) *Waiting {
 	w := &Waiting{}
 	for _, ranks := range r.Connected {
@@ -71,7 +68,7 @@ func waiting(r *result.Result) *Waiting {
 	return w
 }
 
-// Durations are the times that the trainers waited in their iterations, in ns.
+// Durations yields the times in ns that trainers waited in their iterations.
 func (w *Waiting) Durations() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, s := range w.sets {
@@ -96,7 +93,7 @@ func (w *Waiting) Durations() iter.Seq[int64] {
 	}
 }
 
-// newSet is nil where a trainer waits for no other.
+// newSet returns nil if no trainer waits for another.
 func newSet(r *result.Result, ranks []int) *set {
 	if len(ranks) < 2 {
 		return nil
@@ -119,10 +116,10 @@ func newSet(r *result.Result, ranks []int) *set {
 	return s
 }
 
-// compare finds who was last in each iteration, of equals the one with the lowest rank, and
-// sums it up. Connected trainers run the same iterations in the same order, so the place of a
-// measurement is its iteration; what a trainer did beyond the others, in a run that ended
-// early, is left out. close is in how many iterations clocks do not tell who was last.
+// compare finds the last trainer of each iteration, on equal times the one with the lowest rank, and sums up the
+// costs. Connected trainers run the same iterations in the same order, so the place of a measurement is its
+// iteration. If a run ended early, iterations that not all trainers finished are left out. close counts the
+// iterations in which the clocks do not tell who was last.
 func (s *set) compare() (all []Last, close int) {
 	for place, exposed := range s.exposed {
 		i := 0
@@ -141,7 +138,7 @@ func (s *set) compare() (all []Last, close int) {
 			i++
 		}
 	}
-	releasedNS := make([]int64, len(s.last)) // when the wait of all but the last one had ended
+	releasedNS := make([]int64, len(s.last)) // when all but the last one stopped waiting
 	tied := make([]bool, len(s.last))
 	for place, exposed := range s.exposed {
 		i := 0

@@ -1,5 +1,5 @@
-// Package folder is what a run leaves behind in a folder: its result, its samples as columns that
-// numpy loads, and what each process wrote. docs/result.md describes it.
+// Package folder writes and reads run folders: the result, its samples as columns that numpy loads, and the output
+// of each process. docs/result.md describes them.
 package folder
 
 import (
@@ -17,32 +17,31 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// What lies in a run folder, beside npy.Folder.
+// Names in a run folder, in addition to npy.Folder.
 const (
 	resultName = "result.json"
 	logsName   = "logs"
-	// markName is a file that is there while the run is not complete; its line says why.
+	// markName is a file that exists while the run is not complete; its line says why.
 	markName = "incomplete"
 )
 
-// Result is a result of whatever kind, of a run or of comm, whose samples go into columns.
+// Result is the result of a run or of comm; its samples go into columns.
 type Result interface {
-	// State says whether the run came to its end, and if not, why.
+	// State reports whether the run came to its end, and if not, why.
 	State() (complete bool, reason string)
 	Columns() []npy.Column
-	// EncodeHead is the result as JSON, with these files in the place of its samples.
+	// EncodeHead returns the result as JSON, with these files in place of its samples.
 	EncodeHead(files []npy.File) ([]byte, error)
 }
 
-// Folder is the folder of a run that is going on.
+// Folder is the folder of a current run.
 type Folder struct {
 	path string
-	// Moved is told of each piece that a disk took.
+	// Moved is called after each piece that is written to disk.
 	Moved func()
 }
 
-// Create makes dir, which must not exist or be empty, a run folder that is marked incomplete with
-// result.Running.
+// Create makes dir a run folder with the mark result.Running. dir must be empty or not exist.
 func Create(dir string) (*Folder, error) {
 	f := &Folder{path: dir, Moved: func() {}}
 	if err := f.create(); err != nil {
@@ -51,7 +50,7 @@ func Create(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Vacant says why dir can be made no run folder, if what is there tells.
+// Vacant returns an error that says why dir cannot become a run folder.
 func Vacant(dir string) error {
 	if err := vacant(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the run folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
@@ -78,7 +77,7 @@ func (f *Folder) create() error {
 	if err := vacant(f.path); err != nil {
 		return err
 	}
-	// Of two who found it empty one alone makes the mark.
+	// If two processes find it empty, only one creates the mark.
 	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 -- the user's umask
 	if err != nil {
 		return err
@@ -101,11 +100,11 @@ func (f *Folder) create() error {
 
 func (f *Folder) in(name string) string { return filepath.Join(f.path, name) }
 
-// Logs is the folder of what the processes write.
+// Logs returns the folder for the output of the processes.
 func (f *Folder) Logs() string { return f.in(logsName) }
 
-// Write leaves r in the folder, once. The mark goes last, if r is complete, else it says why r is
-// not. If Write fails, nothing of r stays.
+// Write stores r in the folder; call it once. If r is complete, Write removes the mark last; otherwise the mark
+// says why r is not. If Write fails, nothing of r stays.
 func (f *Folder) Write(r Result) error {
 	if err := f.write(r); err != nil {
 		return fmt.Errorf("the result cannot be written to %s: %w", quote.Word(f.path), draft.Cause(err))
@@ -137,21 +136,21 @@ func (f *Folder) write(r Result) error {
 	if complete, reason := r.State(); !complete {
 		return f.mark(reason)
 	}
-	// The result is on the disk before the mark is not.
+	// The result must be on the disk before the mark disappears.
 	if err := os.Remove(f.in(markName)); err != nil {
 		return err
 	}
 	return draft.SyncFolder(f.path)
 }
 
-// writeSamples makes the folder of columns, which appears at once and whole.
+// writeSamples creates the folder of columns in one step, so that it is never seen incomplete.
 func (f *Folder) writeSamples(columns []npy.Column) (files []npy.File, err error) {
 	making := f.in("." + npy.Folder + "." + rand.Text()[:8] + ".tmp")
 	if err := os.Mkdir(making, 0o777); err != nil { // #nosec G301 -- the user's umask
 		return nil, err
 	}
 	defer func() {
-		if err != nil { // a disk that is full has room for the reason then
+		if err != nil { // frees a full disk for the reason
 			_ = os.RemoveAll(making)
 		}
 	}()
@@ -178,7 +177,7 @@ func (f *Folder) Fail(reason string) error {
 
 func (f *Folder) mark(reason string) error {
 	text := []byte(oneLine(reason) + "\n")
-	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has room where the mark is
+	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has the room of the old mark
 		return f.overwriteMark(text)
 	}
 	return nil

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Log is the end of what a process of a run wrote.
+// Log is the end of the output of a process.
 type Log struct {
 	Process string
 	Tail    string
-	Cut     bool // there is more before it
+	Cut     bool // the output is longer
 }
 
-// mostLogs bounds the processes whose logs are read.
+// mostLogs limits the processes whose logs are read.
 const mostLogs = 256
 
-// Logs are the last bytes, most of each at most, of what the processes of a run folder wrote, of those that
-// wrote anything. What is no file within the folder, or cannot be read, is none of them.
+// Logs returns the last bytes, at most most each, of the output of a run folder's processes, if they wrote any. It
+// skips what is not a regular file in the folder, or cannot be read.
 func Logs(dir string, most int64) []Log {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func Logs(dir string, most int64) []Log {
 	}
 	var logs []Log
 	for _, e := range entries[:min(mostLogs, len(entries))] {
-		if !e.Type().IsRegular() { // a pipe would be waited for
+		if !e.Type().IsRegular() { // reading a pipe would block
 			continue
 		}
 		if text, cut, err := tail(root, path.Join(logsName, e.Name()), most); err == nil && text != "" {

@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// numbersColumn has the numbers of result.json, in its order. Tables show what is computed again of
-// samples; a number that was read once, as a peak of memory, has none, and stands here besides.
+// numbersColumn holds the numbers of result.json in order. Tables are computed again from samples; a number without
+// samples, such as a peak of memory, is protected by this column.
 const numbersColumn = "head.numbers"
 
-// number is one of result.json.
+// number is a number of result.json.
 type number struct {
-	path  string // as noise[1].load
+	path  string // e.g. noise[1].load
 	value float64
 }
 
-// numbersOf are those of the text of result.json, but for its list of columns.
+// numbersOf returns the numbers in the text of result.json, except those in its list of columns.
 func numbersOf(text []byte) ([]number, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -55,7 +55,7 @@ func numbersOf(text []byte) ([]number, error) {
 				if err := walk(inner); err != nil {
 					return err
 				}
-				if inner == npy.Folder { // which the columns are checked against
+				if inner == npy.Folder { // the columns have checks of their own
 					all = all[:kept]
 				}
 			}
@@ -67,7 +67,7 @@ func numbersOf(text []byte) ([]number, error) {
 	return all, walk("")
 }
 
-// columnOf is the column of numbers.
+// columnOf returns the column for these numbers.
 func columnOf(numbers []number) npy.Column {
 	return npy.Column{Name: numbersColumn, Count: len(numbers), Floats: func(yield func(float64) bool) {
 		for _, n := range numbers {
@@ -78,8 +78,8 @@ func columnOf(numbers []number) npy.Column {
 	}}
 }
 
-// checkNumbers refuses a result.json with other numbers than the run left. An older psbench kept no
-// column of them.
+// checkNumbers returns an error if the numbers of result.json differ from those that the run left. Folders of an
+// older psbench have no such column.
 func checkNumbers(text []byte, c *npy.Columns) error {
 	if !c.Has(numbersColumn) {
 		return nil
@@ -93,9 +93,9 @@ func checkNumbers(text []byte, c *npy.Columns) error {
 		return err
 	}
 	var wrong error
-	for _, n := range numbers { // all, since the column is checked as a whole
+	for _, n := range numbers { // all, because the column is checked as a whole
 		if was := next(); was != n.value && wrong == nil {
-			wrong = fmt.Errorf("%s of %s is %v, but was %v when the run ended: somebody changed it", quote.Text(n.path),
+			wrong = fmt.Errorf("%s of %s is %v, but was %v when the run ended: the file was changed", quote.Text(n.path),
 				resultName, n.value, was)
 		}
 	}

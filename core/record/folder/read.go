@@ -18,18 +18,17 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Status is how far the run of a folder came.
+// Status says whether the run of a folder is complete.
 type Status struct {
 	Complete bool
-	// Reason says why it is not complete, in a line; result.Running if it goes on or was never
-	// seen to end.
+	// Reason says in one line why it is not complete; result.Running if the run goes on or never ended properly.
 	Reason string
 }
 
-// mostReason bounds the reason that is read, in bytes.
+// mostReason limits the bytes of the reason that are read.
 const mostReason = 1 << 16
 
-// IsRun says whether dir is a run folder: one with a result or a mark.
+// IsRun reports whether dir is a run folder: it has a result or a mark.
 func IsRun(dir string) bool {
 	for _, name := range []string{resultName, markName} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
@@ -39,7 +38,7 @@ func IsRun(dir string) bool {
 	return false
 }
 
-// StatusOf reads how far the run of a folder came, without its samples.
+// StatusOf reads the status of a run folder without its samples.
 func StatusOf(dir string) (Status, error) {
 	reason, err := readMark(filepath.Join(dir, markName))
 	switch {
@@ -73,18 +72,18 @@ func readMark(path string) (string, error) {
 	return "nothing says why", err
 }
 
-// Document is a result.json that was read, of a run or of comm.
+// Document is the result.json of a run or of comm.
 type Document interface {
-	// Files are the columns that its samples lie in.
+	// Files returns the columns that hold its samples.
 	Files() []npy.File
-	// Fill takes the samples out of them.
+	// Fill takes the samples from the columns.
 	Fill(*npy.Columns) error
 	// Interrupted notes why the run is not complete, if the result does not say so.
 	Interrupted(reason string)
 }
 
-// Read reads a run: a folder, or a file that --json left, of any version. A folder that is marked
-// incomplete is read as far as it has a result, which is then not complete.
+// Read reads a run of any version, from a folder or a file of --json. If the folder is marked incomplete, its
+// result is read as far as there is one, and is not complete.
 func Read(path string) (*result.Result, error) {
 	if !isDir(path) {
 		return result.Read(path)
@@ -96,7 +95,7 @@ func Read(path string) (*result.Result, error) {
 	return h.Result, nil
 }
 
-// Head is Read of a folder without its samples: its series and gauges are empty, and it has no losses.
+// Head is Read for a folder without its samples: series and gauges are empty, and there are no losses.
 func Head(dir string) (*result.Result, error) {
 	h, err := load(dir, result.ParseHead, func(*result.Head, *npy.Columns) error { return nil })
 	if err != nil {
@@ -105,7 +104,7 @@ func Head(dir string) (*result.Result, error) {
 	return h.Result, nil
 }
 
-// IsComm says whether dir has the result of psbench comm.
+// IsComm reports whether dir has the result of psbench comm.
 func IsComm(dir string) bool {
 	var head struct {
 		Schema string `json:"schema"`
@@ -119,7 +118,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Load reads what a run left in dir, whose result.json parse understands.
+// Load reads what a run left in dir, using parse for result.json.
 func Load[H Document](dir string, parse func([]byte) (H, error)) (H, error) {
 	var text []byte
 	keep := func(data []byte) (H, error) {
@@ -151,7 +150,7 @@ func load[H Document](dir string, parse func([]byte) (H, error), fill func(H, *n
 	if err != nil {
 		return none, fmt.Errorf("%s is not a run folder that can be read: %w", quote.Word(dir), draft.Cause(err))
 	}
-	if !status.Complete { // which the result may not know: the mark was never removed
+	if !status.Complete { // the result may be complete although the mark was never removed
 		h.Interrupted(status.Reason)
 	}
 	return h, nil
@@ -175,13 +174,13 @@ func readHead[H any](dir string, parse func([]byte) (H, error)) (h H, err error)
 	return h, err
 }
 
-// cause is an error of the file system in the words of its cause alone.
+// cause is a file system error that prints only its cause.
 type cause struct{ error }
 
 func (c cause) Error() string { return strings.TrimSpace(draft.Cause(c.error).Error()) }
 func (c cause) Unwrap() error { return c.error }
 
-// withColumns gives the columns of dir to use.
+// withColumns calls use with the open columns of dir.
 func withColumns(dir string, files []npy.File, use func(*npy.Columns) error) error {
 	c, err := npy.Open(dir, files)
 	if err != nil {

@@ -174,11 +174,11 @@ func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 // Columns of what cannot have been recorded are refused, and not computed with.
 func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*result.Result){
-		"row 1 of column work has":                func(r *result.Result) { r.Works[1].EndNS = math.MinInt64 },
-		"row 0 of column evaluation.found is of":  func(r *result.Result) { r.Found[0].Epoch = -1 },
-		"row 2 of column evaluation.found is of":  func(r *result.Result) { r.Found[2].Samples = 0 },
-		"row 3 of column evaluation.found is of":  func(r *result.Result) { r.Found[3].Correct = -2 },
-		"row 1 of column evaluation.scores has a": func(r *result.Result) { r.Scores[1].Negatives = -7 },
+		"row 1 of column work has":                           func(r *result.Result) { r.Works[1].EndNS = math.MinInt64 },
+		"row 0 of column evaluation.found has an impossible": func(r *result.Result) { r.Found[0].Epoch = -1 },
+		"row 2 of column evaluation.found has an impossible": func(r *result.Result) { r.Found[2].Samples = 0 },
+		"row 3 of column evaluation.found has an impossible": func(r *result.Result) { r.Found[3].Correct = -2 },
+		"row 1 of column evaluation.scores has a":            func(r *result.Result) { r.Scores[1].Negatives = -7 },
 	} {
 		t.Run(want, func(t *testing.T) {
 			r := recorded()

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/packed"
 )
 
-// columns are a Series as JSON holds it: for each measurement a number in each column. A
-// difference is that to the measurement before.
+// columns is a Series in JSON: each column has one number per measurement. A difference is relative to the
+// measurement before.
 type columns struct {
 	seriesHead
 	KeyA       []int64 `json:"key_a" jsonschema_description:"differences of the first numbers of the keys, that of the first one to 0"`
@@ -25,8 +25,8 @@ type seriesHead struct {
 
 var columnNames = []string{"key_a", "key_b", "start_ns", "duration_ns"}
 
-// parseColumns reads a series as a file has it: its starts count from the start of the run. An
-// error comes with its offset in text, and with the series if its rank, type and name are known.
+// parseColumns reads a series of a file, whose starts count from the start of the run. An error comes with its
+// offset in text, and with the series if its rank, type and name are known.
 func parseColumns(text []byte) (s *Series, at int64, err error) {
 	values, at, err := valuesOf(text, append([]string{"rank", "type", "name"}, columnNames...))
 	if err != nil {
@@ -62,7 +62,7 @@ func parseColumns(text []byte) (s *Series, at int64, err error) {
 	return s, 0, nil
 }
 
-// gaugeColumns are a Gauge as JSON holds it, as columns are a Series.
+// gaugeColumns is a Gauge in JSON, as columns is a Series.
 type gaugeColumns struct {
 	gaugeHead
 	KeyA  []int64   `json:"key_a" jsonschema_description:"differences of the first numbers of the keys, that of the first one to 0"`
@@ -75,7 +75,7 @@ type gaugeHead struct {
 	metric.Head
 }
 
-// parseGauge reads a gauge as a file has it. An error comes with its offset in text.
+// parseGauge reads a gauge of a file. An error comes with its offset in text.
 func parseGauge(text []byte) (g *Gauge, at int64, err error) {
 	values, at, err := valuesOf(text, []string{"rank", "type", "name", "unit", "key_a", "key_b", "value"})
 	if err != nil {

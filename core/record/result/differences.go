@@ -13,22 +13,22 @@ import (
 	"github.com/psbench/psbench/core/host/noise"
 )
 
-// Difference is something that two runs have not in common, in words.
+// Difference is something in which two runs differ, in words.
 type Difference struct {
 	Name     string
 	Old, New string // "none" of what there is not, "unknown" of what the system did not tell
 }
 
-// What differs from run to run on the same machine is a difference from these on.
+// Values that vary between runs on one machine count as different from these thresholds on.
 const (
-	differentCopy  = 0.2  // of the bandwidth of memory, as a share of the larger
+	differentCopy  = 0.2  // of the memory bandwidth, as a share of the larger one
 	differentLoad  = 1.0  // of the load average
 	differentShare = 0.02 // of the machine's CPU time
-	differentStep  = 4.0  // of the steps of clocks, times
+	differentStep  = 4.0  // ratio of the steps of clocks
 )
 
-// Differences are those of the machine, the build and what libraries were told, in a fixed order.
-// What an older psbench has not noted, or was not measured, differs from nothing.
+// Differences lists the differences of machine, build and settings of libraries, in a fixed order. Values that one
+// of the runs did not measure or record are left out.
 func (e Environment) Differences(to Environment) []Difference {
 	var d found
 	d.add("psbench", e.Psbench, to.Psbench)
@@ -42,7 +42,7 @@ func (e Environment) Differences(to Environment) []Difference {
 	d.add("SIMD", e.SIMD, to.SIMD)
 	d.add("BLAS", list(e.BLAS), list(to.BLAS))
 	d.add("GPUs", list(e.GPUs), list(to.GPUs))
-	if a, b := e.CUDA, to.CUDA; a != nil && b != nil { // else one has no CUDA ranks
+	if a, b := e.CUDA, to.CUDA; a != nil && b != nil { // otherwise one run has no CUDA ranks
 		d.add("CUDA driver", devices.Version(a.Driver), devices.Version(b.Driver))
 		d.add("CUDA devices", list(a.Devices), list(b.Devices))
 		d.add("MPS", onOff[a.MPS.Used], onOff[b.MPS.Used])
@@ -50,20 +50,20 @@ func (e Environment) Differences(to Environment) []Difference {
 	if e.GPUTopology != to.GPUTopology {
 		d.add("GPU topology", "one", "another")
 	}
-	if e.Clock != nil && to.Clock != nil { // else one of them knows none of these
+	if e.Clock != nil && to.Clock != nil { // otherwise one run recorded none of these
 		d.facts(e.Facts, to.Facts)
 	}
 	return d
 }
 
-// Differences are those of the environments of two runs, of what ran in their processes, of the data
-// and of how busy the machine was.
+// Differences lists how two runs differ in environment, in the programs of their processes, in data and in the load
+// of the machine.
 func Differences(old, to *Result) []Difference {
 	d := found(old.Environment.Differences(to.Environment))
 	d.add("hosts", old.hosts(), to.hosts())
 	d.add("transport", old.Transport, to.Transport)
 	d.plugins(old.Plugins, to.Plugins)
-	if old.Processes != nil && to.Processes != nil { // else one ended before it had any
+	if old.Processes != nil && to.Processes != nil { // otherwise one run ended before it had any
 		d = append(d, FactDifferences(Facts(old.Processes), Facts(to.Processes))...)
 	}
 	if a, b := old.Data, to.Data; a.Samples > 0 && b.Samples > 0 {
@@ -74,7 +74,7 @@ func Differences(old, to *Result) []Difference {
 	return d
 }
 
-// hosts are the names of those that a run went over, if it did over several.
+// hosts returns the names of the hosts of a run, if it had several.
 func (r *Result) hosts() string {
 	if r.Placement == nil || len(r.Placement.Hosts) < 2 {
 		return "one"
@@ -86,20 +86,20 @@ func (r *Result) hosts() string {
 	return strings.Join(names, ", ")
 }
 
-// onOff is whether something is used, in words.
+// onOff says whether something is used.
 var onOff = map[bool]string{true: "used", false: "not used"}
 
-// found are the differences so far.
+// found collects differences.
 type found []Difference
 
-// add adds what is not the same.
+// add adds a difference if the values are unequal.
 func (d *found) add(name, old, to string) {
 	if old != to {
 		*d = append(*d, Difference{name, or(old, "unknown"), or(to, "unknown")})
 	}
 }
 
-// facts adds what differs of two machines.
+// facts adds differences of two machines.
 func (d *found) facts(old, to machine.Facts) {
 	d.add("affinity", old.Affinity, to.Affinity)
 	d.add("governor", old.Governor, to.Governor)
@@ -118,7 +118,7 @@ func (d *found) facts(old, to machine.Facts) {
 	d.maps("variable", old.Variables, to.Variables)
 }
 
-// limits adds those of cgroups that differ.
+// limits adds differences of cgroup limits.
 func (d *found) limits(old, to *machine.Limits) {
 	text := func(l *machine.Limits) (cpus, memory string) {
 		cpus, memory = "none", "none"
@@ -136,7 +136,7 @@ func (d *found) limits(old, to *machine.Limits) {
 	d.add("limit of memory", oldMemory, memory)
 }
 
-// maps adds entries that are not the same.
+// maps adds entries that differ.
 func (d *found) maps(name string, old, to map[string]string) {
 	keys := slices.Concat(slices.Collect(maps.Keys(old)), slices.Collect(maps.Keys(to)))
 	slices.Sort(keys)
@@ -154,9 +154,9 @@ func (d *found) maps(name string, old, to map[string]string) {
 	}
 }
 
-// plugins adds those programs whose checksums are not the same.
+// plugins adds programs whose checksums differ.
 func (d *found) plugins(old, to []Plugin) {
-	if old == nil || to == nil { // an older psbench noted none
+	if old == nil || to == nil { // an older psbench recorded none
 		return
 	}
 	sums := func(plugins []Plugin) map[string]string {
@@ -174,7 +174,7 @@ func (d *found) plugins(old, to []Plugin) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		old, to := or(a[name], "none"), or(b[name], "none")
-		const digits = 12 // which tell most apart
+		const digits = 12 // enough to tell most apart
 		if x, y := old[:min(digits, len(old))], to[:min(digits, len(to))]; x != y {
 			old, to = x, y
 		}
@@ -182,7 +182,7 @@ func (d *found) plugins(old, to []Plugin) {
 	}
 }
 
-// Facts are what parts said of themselves, as the version of a library, without what BLAS says.
+// Facts returns what the parts reported about themselves, such as a library's version, except for BLAS.
 func Facts(processes []Process) map[string]string {
 	values := map[string][]string{}
 	for _, p := range processes {
@@ -200,7 +200,7 @@ func Facts(processes []Process) map[string]string {
 	return all
 }
 
-// FactDifferences are those of what the parts of two runs said of themselves.
+// FactDifferences lists how the facts of two runs differ.
 func FactDifferences(old, to map[string]string) []Difference {
 	var d found
 	d.maps("reported", old, to)
@@ -225,7 +225,7 @@ func (d *found) noise(old, to []noise.Interval) {
 	}
 }
 
-// list is values in words, "none" without any.
+// list joins values, or is "none" without any.
 func list[T any](values []T) string {
 	var words []string
 	for _, v := range values {

@@ -16,11 +16,11 @@ import (
 	"github.com/psbench/psbench/internal/simd"
 )
 
-// Environment is the machine and the build.
+// Environment describes the machine and the build.
 type Environment struct {
 	Psbench string `json:"psbench"`
-	// Commit is what psbench was built from: what "git describe --always --dirty" said,
-	// or the revision that the Go tool stamped, or "unknown".
+	// Commit is the commit that psbench was built from: the output of "git describe --always --dirty", or the
+	// revision that the Go tool stamped, or "unknown".
 	Commit    string `json:"commit"`
 	Go        string `json:"go"`
 	OS        string `json:"os"`
@@ -29,20 +29,20 @@ type Environment struct {
 	CPU       string `json:"cpu"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// SIMD is the vector instructions of psbench's own kernels: portable, avx2 or avx512.
+	// SIMD is the set of vector instructions of psbench's own kernels: portable, avx2 or avx512.
 	SIMD string `json:"simd"`
-	// BLAS lists what multiplied matrices in the processes of the run, each once.
+	// BLAS lists the matrix libraries of the run's processes, each once.
 	BLAS []BLAS `json:"blas"`
-	// GPUs is empty where nvidia-smi is missing or fails.
+	// GPUs is empty if nvidia-smi is missing or fails.
 	GPUs []GPU `json:"gpus"`
-	// GPUTopology is what "nvidia-smi topo -m" prints.
+	// GPUTopology is the output of "nvidia-smi topo -m".
 	GPUTopology string `json:"gpu_topology,omitempty"`
-	// CUDA is what the CUDA driver says of its devices, in a run with CUDA ranks.
+	// CUDA is the CUDA driver's report on its devices, in a run with CUDA ranks.
 	CUDA *devices.List `json:"cuda,omitempty"`
 	machine.Facts
 }
 
-// BLAS is what multiplies matrices, as the parts in a process report it.
+// BLAS is the matrix library that the parts of a process report.
 type BLAS struct {
 	Engine  string `json:"engine"`            // e.g. openblas, native
 	Library string `json:"library,omitempty"` // the file that was loaded
@@ -50,7 +50,7 @@ type BLAS struct {
 	Threads string `json:"threads"`
 }
 
-// String is the library in the words in which two of them are compared.
+// String formats the library for a comparison.
 func (b BLAS) String() string {
 	text := b.Engine
 	if b.Library != "" {
@@ -59,8 +59,7 @@ func (b BLAS) String() string {
 	return fmt.Sprintf("%s for %s with %s threads", text, cmp.Or(b.Core, "unknown cores"), cmp.Or(b.Threads, "unknown"))
 }
 
-// Capture describes this machine and this build. What the system does not tell
-// is "unknown", or 0 if it is a number.
+// Capture describes this machine and this build. Values that the system does not report are "unknown" or 0.
 func Capture() Environment {
 	return Environment{
 		Psbench:   Version(),
@@ -79,17 +78,16 @@ func Capture() Environment {
 	}
 }
 
-// CaptureGPUs adds the GPUs of this machine and how they are connected. That takes
-// another program, so it is best done when nothing is measured.
+// CaptureGPUs adds the GPUs of this machine and how they are connected. It runs another program, so call it while
+// nothing is measured.
 func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
 
-// CaptureCopy adds how fast memory is copied, which takes some 50 ms in which nothing else may be
-// measured.
+// CaptureCopy adds the speed of copying memory. It takes about 50 ms, during which no other measurement may run.
 func (e *Environment) CaptureCopy() { e.Copy = machine.MeasureCopy() }
 
-// simdLevel is what the kernels of every process use: the environment is the same.
+// simdLevel is the level of every process, since all have the same environment.
 func simdLevel() string {
-	level, _ := simd.Chosen() // a value that is wrong was refused before
+	level, _ := simd.Chosen() // an invalid value was refused before
 	return level.String()
 }
 
@@ -100,7 +98,7 @@ func (e Environment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(e))
 }
 
-// NoteBLAS adds what the facts of a process say of BLAS, if they say anything new.
+// NoteBLAS adds the BLAS library that the facts of a process report, if it is new.
 func (e *Environment) NoteBLAS(facts map[string]string) {
 	b := BLAS{Engine: facts["blas"], Library: facts["blas_library"], Core: facts["blas_core"],
 		Threads: facts["blas_threads"]}

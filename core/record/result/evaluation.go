@@ -1,24 +1,19 @@
 package result
 
-// Evaluation is what the trainers found on the held-out samples after an epoch of the
-// measured pass, all together.
+// Evaluation is what all trainers together found on the held-out samples after an epoch of the measured pass.
 type Evaluation struct {
 	Epoch int `json:"epoch"` // from 0
-	// Samples is less than what is held out if not all trainers came that far.
+	// Samples is less than the held-out samples if not all trainers evaluated the epoch.
 	Samples int64 `json:"samples"`
-	// TrainLoss is the mean of the losses of the epoch's iterations on all trainers,
-	// each before its optimizer step.
+	// TrainLoss is the mean loss of the epoch's iterations on all trainers, each before its optimizer step.
 	TrainLoss float64 `json:"train_loss"`
-	// Loss is the mean of the criterion over the samples. JSON holds null for a loss
-	// that is not finite.
+	// Loss is the mean of the criterion over the samples. JSON has null for a loss that is not finite.
 	Loss float64 `json:"loss"`
-	// Accuracy of a classifier is the share of targets that it hits.
+	// Accuracy is the share of targets that a classifier hits.
 	Accuracy *float64 `json:"accuracy,omitempty"`
-	// AUC of a binary classifier is the area under its ROC curve; absent if one of the
-	// classes is missing.
+	// AUC is the area under the ROC curve of a binary classifier; absent if one of the classes is missing.
 	AUC *float64 `json:"auc,omitempty"`
-	// BaseEntropy of the targets of a binary classifier, in nats, is the log loss of
-	// always saying the share of targets 1.
+	// BaseEntropy is the log loss, in nats, of a binary classifier that always predicts the share of targets 1.
 	BaseEntropy *float64            `json:"base_entropy,omitempty"`
 	Trainers    []TrainerEvaluation `json:"trainers"`
 }
@@ -31,7 +26,7 @@ type TrainerEvaluation struct {
 	Accuracy *float64 `json:"accuracy,omitempty"`
 }
 
-// evaluation is Evaluation as JSON holds it.
+// evaluation is Evaluation in JSON.
 type evaluation struct {
 	plainEvaluation
 	TrainLoss number              `json:"train_loss"`
@@ -41,7 +36,7 @@ type evaluation struct {
 
 type plainEvaluation Evaluation
 
-// trainerEvaluation is TrainerEvaluation as JSON holds it.
+// trainerEvaluation is TrainerEvaluation in JSON.
 type trainerEvaluation struct {
 	plainTrainerEvaluation
 	Loss number `json:"loss"`
@@ -74,25 +69,26 @@ func evaluationsFromFile(epochs []evaluation) (out []Evaluation) {
 	return out
 }
 
-// Checks is what was recomputed, after the pass, of what links and servers made of payloads. Where
-// something was wrong the run is not complete, and its error names it.
+// Checks says what was recomputed, after the pass, of the work of links and servers. If something was wrong, the
+// run is not complete and its error names it.
 type Checks struct {
-	// Operations are those that the links of all ranks carried out.
+	// Operations counts the operations of the links of all ranks.
 	Operations int64 `json:"operations"`
-	// Slices of their payloads, of at most 4 KiB, were kept and compared, with so many elements.
+	// Slices counts the slices of payloads, of at most 4 KiB each, that were kept and compared. Elements counts
+	// their elements.
 	Slices   int64 `json:"slices"`
 	Elements int64 `json:"elements"`
-	// Iterations of which there is such a slice.
+	// Iterations counts the iterations with such a slice.
 	Iterations int64 `json:"iterations"`
-	// SpentMS is the time that the rank which took longest spent on keeping them in the pass, and
-	// Share what that is of the pass.
+	// SpentMS is the time that keeping slices took in the pass, on the rank where it took longest. Share is its
+	// share of the pass.
 	SpentMS float64 `json:"spent_ms"`
 	Share   float64 `json:"share"`
-	// Unchecked is what could not be recomputed.
+	// Unchecked lists what could not be recomputed.
 	Unchecked []Unchecked `json:"unchecked,omitempty"`
 }
 
-// Unchecked is something of a run that could not be recomputed.
+// Unchecked is a part of a run that could not be recomputed.
 type Unchecked struct {
 	What   string `json:"what"`
 	Reason string `json:"reason"`
@@ -100,15 +96,15 @@ type Unchecked struct {
 
 // Replicas says whether trainers that exchange gradients ended with equal parameters, bit by bit.
 type Replicas struct {
-	// Sets are the ranks of the trainers by the sets that must end equal. Every trainer is in one.
+	// Sets are the sets of trainers, by rank, that must end equal. Every trainer is in one.
 	Sets [][]int `json:"sets"`
-	// MayDiffer is why trainers may differ by declaration: each is a set of its own then.
+	// MayDiffer says why trainers may differ by declaration; each trainer is then a set of its own.
 	MayDiffer string `json:"may_differ,omitempty"`
-	// Unequal are those that differ from the first one of their set; Warnings say it too.
+	// Unequal lists trainers that differ from the first one of their set; Warnings name them too.
 	Unequal []UnequalReplica `json:"unequal,omitempty"`
 }
 
-// UnequalReplica is a trainer whose parameters differ from those of another one, at rank From.
+// UnequalReplica is a trainer whose parameters differ from those of the trainer of rank From.
 type UnequalReplica struct {
 	Rank int `json:"rank"`
 	From int `json:"from"`

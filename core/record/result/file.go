@@ -21,12 +21,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Running is the error of a result whose run has not ended, or was never seen to.
+// Running is the error of a result whose run has not ended, or was killed.
 const Running = "running"
 
-// Announce stores r, the result of a run that has measured nothing, at path, so that
-// nobody takes an older one there for the run's. Before the run it shows, too, that
-// Write will be possible. A device or a pipe, which has nothing older, gets nothing.
+// Announce stores r, the result of a run that has measured nothing yet, at path. It replaces an older result, which
+// might be mistaken for the run's, and shows early whether Write will work. It writes nothing to a device or a
+// pipe.
 func Announce(path string, r any) error {
 	target, direct, err := resolve(path)
 	switch {
@@ -46,10 +46,9 @@ func Announce(path string, r any) error {
 // WriteTo writes r as Write does, without compression.
 func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
 
-// Write stores r, a result of whatever schema, at path as JSON, compressed by gzip if
-// path, whatever it links to, ends with .gz. A reader of path sees the file before or the
-// whole new one, never a part. A path that is a device or a pipe is written straight. Each
-// piece that was taken is told to moved.
+// Write stores r, a result of any schema, at path as JSON. It compresses with gzip if path, after following links,
+// ends with .gz. A reader of path sees the old file or the complete new one, never a part. Write writes directly to
+// a device or a pipe. It calls moved after each piece.
 func Write(path string, r any, moved func()) error {
 	target, direct, err := resolve(path)
 	if err != nil {
@@ -66,15 +65,14 @@ func Write(path string, r any, moved func()) error {
 	return nil
 }
 
-// Direct says whether Write writes path straight, as a device or a pipe, whose reader may
-// stop.
+// Direct reports whether Write writes directly to path, as to a device or a pipe, whose reader may stop.
 func Direct(path string) bool {
 	_, direct, _ := resolve(path)
 	return direct
 }
 
-// mostText bounds the text of a result that is read, in bytes, so that a few compressed ones
-// do not fill the memory. Ten million measurements have some 200 MB.
+// mostText limits the bytes of a result's text, so that a small gzipped file cannot fill the memory. Ten million
+// measurements need about 200 MB.
 const mostText = 1 << 30
 
 // Read loads the result at path, of this schema or the one before, compressed or not.
@@ -87,7 +85,7 @@ func Read(path string) (*Result, error) {
 	return ReadFrom(f, quote.Word(path))
 }
 
-// ReadFrom reads a result as Read does from f, a file or a pipe, which errors call name.
+// ReadFrom reads a result from f, a file or a pipe, as Read does. Errors call it name.
 func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	data, err := readText(f, mostText)
 	var r *Result
@@ -100,11 +98,11 @@ func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	return r, nil
 }
 
-// readText reads the text of f, which may have most bytes. A file is gone through twice, so
-// that no memory is taken for what is too large, and no more than it needs for the rest.
+// readText reads the text of f, at most most bytes. It reads a file twice, so that a text that is too large takes
+// no memory and any other only what it needs.
 func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 	var text bytes.Buffer
-	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // which a pipe cannot
+	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // a pipe cannot seek
 		size, err := copyText(io.Discard, f, most)
 		if err != nil {
 			return nil, err
@@ -112,13 +110,13 @@ func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 		if _, err := f.Seek(begin, io.SeekStart); err != nil {
 			return nil, err
 		}
-		text.Grow(int(size) + bytes.MinRead) // with which it does not grow to find the end
+		text.Grow(int(size) + bytes.MinRead) // so that it does not grow to find the end
 	}
 	_, err := copyText(&text, f, most)
 	return text.Bytes(), err
 }
 
-// copyText copies the text of r, which may begin as an object does: /dev/zero does not.
+// copyText copies the text of r if it begins like an object, which /dev/zero does not.
 func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	plain, err := jsonfile.Plain(r)
 	if err != nil {
@@ -129,7 +127,7 @@ func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	if err == nil && !strings.Contains("{ \t\r\n", string(start)) {
 		return 0, fmt.Errorf("it begins with %q, but must hold an object: {...}", start)
 	}
-	size, err := io.Copy(to, io.LimitReader(in, most+1)) // which meets an error again
+	size, err := io.Copy(to, io.LimitReader(in, most+1)) // meets a read error again
 	if err == nil && size > most {
 		err = fmt.Errorf("its text has more than %d bytes, the most that is read: "+
 			"look at it with other tools, e.g. jq, or run fewer iterations", most)
@@ -137,8 +135,8 @@ func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	return size, err
 }
 
-// resolve follows links, so that a rename replaces the file and not a link to
-// it. It says whether the target must be written directly.
+// resolve follows links, so that a rename replaces the file and not a link to it. direct reports that the target
+// must be written directly.
 func resolve(path string) (target string, direct bool, err error) {
 	if path == "" {
 		return "", false, errors.New("the path of the result is empty: name a file")
@@ -173,7 +171,7 @@ func writeDirect(path string, d document, moved func()) error {
 	return err
 }
 
-// replace makes a file of d at path. An existing one keeps its mode and its owner.
+// replace creates a file from d at path. An existing file keeps its mode and owner.
 func replace(path string, d document, moved func()) error {
 	f, err := draft.New(path)
 	if err != nil {
@@ -185,20 +183,20 @@ func replace(path string, d document, moved func()) error {
 			return draft.Cause(err)
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			_ = f.File.Chown(int(stat.Uid), int(stat.Gid)) // which only root may, of another's file
+			_ = f.File.Chown(int(stat.Uid), int(stat.Gid)) // only root may do so for another user's file
 		}
 	}
 	if err := d.encode(pieces{f.File, moved}); err != nil {
 		return err
 	}
-	// Without Sync, a full disk can show itself only after the file got its name.
+	// Without Sync, a full disk may show only after the file got its name.
 	if err := f.File.Sync(); err != nil {
 		return draft.Cause(err)
 	}
 	return f.Publish()
 }
 
-// document is what is to stand in a file.
+// document is the content of a file.
 type document struct {
 	value      any
 	compressed bool // by gzip
@@ -221,8 +219,8 @@ func (d document) encode(w io.Writer) error {
 	return err
 }
 
-// level is how hard gzip tries: as it can, in less than half a second, or as costs no more time
-// than usual for many measurements. Of numbers level 3 makes less than 4 to 8 do.
+// level is gzip's level: the default if that takes less than half a second, or a faster one for unusually many
+// measurements. Level 3 compresses numbers better than levels 4 to 8.
 func (d document) level() int {
 	const many = 100_000
 	if r, ok := d.value.(*Result); ok {
@@ -238,7 +236,7 @@ func (d document) level() int {
 }
 
 func encodeJSON(w io.Writer, r any) error {
-	if r, ok := r.(*Result); ok { // which may be too large to be encoded as a whole
+	if r, ok := r.(*Result); ok { // it may be too large to be encoded as a whole
 		return draft.Cause(r.write(w))
 	}
 	e := json.NewEncoder(w)
@@ -246,13 +244,13 @@ func encodeJSON(w io.Writer, r any) error {
 	return draft.Cause(e.Encode(r))
 }
 
-// pieces writes piece by piece, and tells of each.
+// pieces writes piece by piece and calls moved after each.
 type pieces struct {
 	w     io.Writer
 	moved func()
 }
 
-const pieceBytes = 1 << 16 // what a pipe holds
+const pieceBytes = 1 << 16 // the capacity of a pipe
 
 func (p pieces) Write(data []byte) (written int, err error) {
 	for written < len(data) && err == nil {

@@ -12,20 +12,20 @@ type Found struct {
 	Epoch, Rank int
 	Samples     int64
 	LossSum     float64 // over the samples
-	// Correct is how many targets a classifier hits, of Targets; -1 of a model that is none.
+	// Correct is how many of Targets a classifier hits; -1 for a model that is not a classifier.
 	Correct, Targets int64
 }
 
-// Score is how many of the samples of each class of a binary classifier had about the same output
-// after an epoch, on all trainers together; a larger bin has larger outputs.
+// Score counts the samples of each class of a binary classifier with about the same output after an epoch, over all
+// trainers. A larger bin has larger outputs.
 type Score struct {
 	Epoch int
 	Bin   int32
 	stats.Classes
 }
 
-// evaluations are what the trainers found, epoch by epoch: in a run that ended early those
-// epochs that at least one of them has evaluated.
+// evaluations combines what the trainers found, epoch by epoch. In a run that ended early it has the epochs that at
+// least one trainer evaluated.
 func (r *Result) evaluations() []Evaluation {
 	byEpoch := map[int][]Found{}
 	var epochs []int
@@ -49,7 +49,7 @@ func (r *Result) evaluations() []Evaluation {
 	return out
 }
 
-// evaluationOf is what some trainers found together.
+// evaluationOf combines what some trainers found.
 func evaluationOf(found []Found, scores []stats.Classes) (e Evaluation) {
 	var correct, targets int64
 	var lossSum float64
@@ -84,8 +84,8 @@ func evaluationOf(found []Found, scores []stats.Classes) (e Evaluation) {
 
 func share(part, whole int64) *float64 { return new(float64(part) / float64(whole)) }
 
-// trainLoss is the mean over the iterations that the trainers ran in an epoch; it is NaN
-// without any. Nobody notes the size of a batch, so a short last one counts as the others.
+// trainLoss is the mean over the iterations of all trainers in an epoch; NaN without any. Batch sizes are not
+// recorded, so a short last batch counts like the others.
 func (r *Result) trainLoss(epoch int) float64 {
 	sum, n := 0.0, 0
 	for rank, losses := range r.Losses {
@@ -93,7 +93,7 @@ func (r *Result) trainLoss(epoch int) float64 {
 			continue
 		}
 		batches := min(max(0, r.Data.BatchesPerTrainer[rank]), len(losses))
-		if batches > 0 && epoch > len(losses)/batches { // whose product might not fit
+		if batches > 0 && epoch > len(losses)/batches { // the product might overflow
 			continue
 		}
 		from := min(epoch*batches, len(losses))

@@ -16,11 +16,11 @@ type GPU struct {
 	MemoryMiB int64  `json:"memory_mib"`
 }
 
-// nvidiaTimeout bounds how long nvidia-smi may take: a driver in trouble hangs.
+// nvidiaTimeout limits nvidia-smi, which hangs if the driver is in trouble.
 const nvidiaTimeout = 2 * time.Second
 
-// captureGPUs asks nvidia-smi for the devices and how they are connected. There are
-// none where the program is missing, fails or takes longer than the timeout.
+// captureGPUs asks nvidia-smi for the devices and how they are connected. It returns none if the program is
+// missing, fails or takes longer than the timeout.
 func captureGPUs(timeout time.Duration) ([]GPU, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -38,14 +38,13 @@ func captureGPUs(timeout time.Duration) ([]GPU, string) {
 
 func nvidia(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "nvidia-smi", args...) // #nosec G204 -- constant arguments
-	// A child of it may keep its output open after it was killed.
+	// A child may keep the output open after nvidia-smi was killed.
 	cmd.WaitDelay = 100 * time.Millisecond
 	out, err := cmd.Output()
 	return string(out), err
 }
 
-// parseGPUs reads lines such as "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB" and
-// passes over others.
+// parseGPUs reads lines such as "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB" and skips others.
 func parseGPUs(list string) []GPU {
 	var gpus []GPU
 	for line := range strings.Lines(list) {
@@ -62,7 +61,7 @@ func parseGPUs(list string) []GPU {
 	return gpus
 }
 
-// escapes are the sequences that underline the heading on a terminal.
+// escapes are the terminal sequences that underline the heading.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func plainText(s string) string {

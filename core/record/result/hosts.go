@@ -9,26 +9,27 @@ import (
 	"github.com/psbench/psbench/internal/comm/limits"
 )
 
-// HostClock is how the clock of a host other than the core's went, from which its stamps were put on the core's.
+// HostClock is the clock of a host other than the core's; its estimate moved the host's stamps to the core's clock.
 type HostClock struct {
 	Host string `json:"host"`
 	clocks.Estimate
 }
 
-// HostLink is what the link between two hosts can do at best, measured by bare sockets once the pass was over.
+// HostLink is the best that the link between two hosts can do, measured with bare sockets after the pass.
 type HostLink struct {
 	From string `json:"from"` // the host that measured
 	To   string `json:"to"`
 	limits.Link
 }
 
-// Clock is whose stamps are on which clock: those of one host have no error between them.
+// Clock identifies the clock of stamps: stamps of one host have no error between them.
 type Clock struct {
 	Host    string
 	BoundNS int64 // how wrong its stamps may be on the core's clock
 }
 
-// ApartNS is how wrong the time between a stamp of one clock and one of another may be: 0 on one host.
+// ApartNS is the possible error, in ns, of the time between a stamp of one clock and a stamp of another; 0 on one
+// host.
 func (c Clock) ApartNS(o Clock) int64 {
 	if c.Host == o.Host {
 		return 0
@@ -36,7 +37,7 @@ func (c Clock) ApartNS(o Clock) int64 {
 	return c.BoundNS + o.BoundNS
 }
 
-// ClockOf is that of a rank.
+// ClockOf returns the clock of a rank.
 func (r *Result) ClockOf(rank int) Clock {
 	var c Clock
 	for _, p := range r.Processes {
@@ -53,7 +54,7 @@ func (r *Result) ClockOf(rank int) Clock {
 	return c
 }
 
-// ApartNS is how wrong times between stamps of any of these ranks may be.
+// ApartNS is the possible error, in ns, of times between stamps of any of these ranks.
 func (r *Result) ApartNS(ranks []int) int64 {
 	if len(r.Clocks) == 0 {
 		return 0
@@ -77,15 +78,14 @@ func (r *Result) ApartNS(ranks []int) int64 {
 // Links are the links that one transport carried.
 type Links struct {
 	Transport string `json:"transport"`
-	// Pairs are the processes at their two ends: a trainer and its server, or two members of a group,
-	// by their names.
+	// Pairs names the processes at the two ends of each link: a trainer and its server, or two members of a group.
 	Pairs [][2]string `json:"pairs"`
 }
 
-// mostPairs bounds how many links of a transport are named.
+// mostPairs limits the named links of a transport.
 const mostPairs = 8
 
-// Ends names the processes that they join: "trainer0-server2, trainer1-server2, 3 more".
+// Ends lists the links by their ends: "trainer0-server2, trainer1-server2, 3 more".
 func (l Links) Ends() string {
 	var pairs []string
 	for _, p := range l.Pairs[:min(mostPairs, len(l.Pairs))] {

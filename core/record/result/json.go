@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// number is a float64 that JSON can hold whatever its value: a loss that is not
-// finite is a finding of the run, not a reason to lose its result.
+// number is a float64 that JSON can hold whatever its value is. A loss that is not finite is a finding and must not
+// cost the run its result.
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -39,8 +39,8 @@ func convert[To, From ~float64](from []From) []To {
 	return to
 }
 
-// file is Result as JSON holds it, but for its losses, series and gauges, which are written and read
-// by themselves: there may be any number of them. The fields here shadow those of plain.
+// file is Result in JSON without losses, series and gauges, which are written and read separately because there may
+// be any number of them. Its fields shadow those of plain.
 type file struct {
 	plain
 	Losses           *struct{}    `json:"losses,omitempty"`
@@ -53,7 +53,7 @@ type file struct {
 
 type plain Result
 
-// summary is ParameterSummary as JSON holds it.
+// summary is ParameterSummary in JSON.
 type summary struct {
 	plainSummary
 	DeltaSum   number   `json:"delta_sum"`
@@ -64,8 +64,8 @@ type summary struct {
 
 type plainSummary ParameterSummary
 
-// file is r in the format of docs/result.md: lists are never null, and a parameter value is
-// null if it is not finite.
+// file returns r in the format of docs/result.md: lists are never null, and a parameter value that is not finite is
+// null.
 func (r *Result) file() file {
 	f := file{plain: plain(*r)}
 	f.Command = orEmpty(f.Command)

@@ -11,14 +11,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Counter is a sum of the pass: what the parts of a rank counted.
+// Counter is a sum that the parts of a rank counted during the pass.
 type Counter struct {
 	Rank int `json:"rank"`
 	metric.Head
 	Value int64 `json:"value"`
 }
 
-// Gauge is what the parts of a rank observed, in the order of recording.
+// Gauge holds the observations of a rank's parts in the order of recording.
 type Gauge struct {
 	Rank int
 	metric.Head
@@ -26,7 +26,7 @@ type Gauge struct {
 	observations packed.List[packed.Observation]
 }
 
-// Histogram is how values that the parts of a rank saw were distributed.
+// Histogram is the distribution of values that the parts of a rank saw.
 type Histogram struct {
 	Rank int `json:"rank"`
 	metric.Head
@@ -38,14 +38,14 @@ func (g *Gauge) Add(key sdk.Key, value float64) {
 	g.observations.Add(packed.Observation{A: key.A, B: key.B, Value: value})
 }
 
-// Append appends observations, whose bytes it shares.
+// Append appends observations and shares their bytes.
 func (g *Gauge) Append(c packed.Chunk[packed.Observation]) { g.observations.Append(c) }
 
-// Len is how many observations there are.
+// Len returns the number of observations.
 func (g *Gauge) Len() int { return g.observations.Len() }
 
-// All goes through the observations, which are decoded on the way. They may be NaN or infinite;
-// of a file all that are not finite are NaN.
+// All yields the observations and decodes them on the way. They may be NaN or infinite; values that are not finite
+// become NaN in a file.
 func (g *Gauge) All() iter.Seq2[sdk.Key, float64] {
 	return func(yield func(sdk.Key, float64) bool) {
 		for o := range g.observations.All() {
@@ -56,14 +56,13 @@ func (g *Gauge) All() iter.Seq2[sdk.Key, float64] {
 	}
 }
 
-// Count adds what was counted in a process of a rank. The sum stays at 2^53, with a warning, as a
-// file has no more.
+// Count adds the count of one process of a rank. The sum stops at 2^53, the limit of a file, with a warning.
 func (r *Result) Count(rank int, h metric.Head, value int64) {
 	for i := range r.Counters {
 		if c := &r.Counters[i]; c.Rank == rank && c.Head == h {
 			if c.Value += value; c.Value > metric.MostCount {
 				c.Value = metric.MostCount
-				r.warn("counter", rank, h, "its processes counted more than 2^53, which is what is noted")
+				r.warn("counter", rank, h, "its processes counted more than 2^53, so the result says 2^53")
 			}
 			return
 		}
@@ -71,7 +70,7 @@ func (r *Result) Count(rank int, h metric.Head, value int64) {
 	r.Counters = append(r.Counters, Counter{rank, h, value})
 }
 
-// warn adds a warning, once.
+// warn adds a warning once.
 func (r *Result) warn(kind string, rank int, h metric.Head, text string) {
 	text = fmt.Sprintf("%s %s of rank %d: %s", kind, metric.Title(h), rank, text)
 	if !slices.Contains(r.Warnings, text) {
@@ -79,9 +78,9 @@ func (r *Result) warn(kind string, rank int, h metric.Head, text string) {
 	}
 }
 
-// GaugeOf finds or makes the gauge of a rank.
+// GaugeOf returns the gauge of a rank; it adds an empty one if there is none.
 func (r *Result) GaugeOf(rank int, h metric.Head) *Gauge {
-	for _, g := range slices.Backward(r.Gauges) { // who adds to one goes on with it
+	for _, g := range slices.Backward(r.Gauges) { // callers mostly add to the last one
 		if g.Rank == rank && g.Head == h {
 			return g
 		}
@@ -91,13 +90,13 @@ func (r *Result) GaugeOf(rank int, h metric.Head) *Gauge {
 	return g
 }
 
-// Distribute adds how values were distributed in a process of a rank. What has other bounds
-// stands by itself; what would make the sum of all counts more than 2^53 is left out, with a warning.
+// Distribute adds the histogram of one process of a rank. A histogram with other bounds is kept separately. Values
+// that would take the sum of all counts above 2^53 are left out, with a warning.
 func (r *Result) Distribute(rank int, h metric.Head, of metric.Histogram) {
 	for i := range r.Histograms {
 		if d := &r.Histograms[i]; d.Rank == rank && d.Head == h && slices.Equal(d.Bounds, of.Bounds) {
 			if d.Total()+d.NaN+of.Total()+of.NaN > metric.MostCount {
-				r.warn("histogram", rank, h, "its processes counted more than 2^53 values, some of which are left out")
+				r.warn("histogram", rank, h, "its processes counted more than 2^53 values, so some are left out")
 				return
 			}
 			d.Merge(&of)
@@ -107,7 +106,7 @@ func (r *Result) Distribute(rank int, h metric.Head, of metric.Histogram) {
 	r.Histograms = append(r.Histograms, Histogram{rank, h, of.Clone()})
 }
 
-// checkNumbers says what is wrong with the counters, gauges and histograms of a file.
+// checkNumbers returns an error if the counters, gauges or histograms of a file are invalid.
 func checkNumbers(r *Result, ranks map[int]bool) error {
 	type identity struct {
 		kind string
@@ -125,7 +124,7 @@ func checkNumbers(r *Result, ranks map[int]bool) error {
 		case !ranks[rank]:
 			err = errUnknownRank
 		case seen[id]:
-			err = errors.New("there is another one of that rank, type, name and unit")
+			err = errors.New("another one has the same rank, type, name and unit")
 		}
 		if seen[id] = true; err != nil {
 			return fmt.Errorf("%s %d (rank %d, %s): %w", kind, i, rank, metric.Title(h), err)

@@ -160,8 +160,8 @@ func TestProcessesThatCountTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := append(example().Warnings,
-		"counter push_metric, sent of rank 0: its processes counted more than 2^53, which is what is noted",
-		"histogram push_metric, rows of rank 0: its processes counted more than 2^53 values, some of which are left out")
+		"counter push_metric, sent of rank 0: its processes counted more than 2^53, so the result says 2^53",
+		"histogram push_metric, rows of rank 0: its processes counted more than 2^53 values, so some are left out")
 	if d := cmp.Diff(want, got.Warnings) + cmp.Diff(counts, got.Histograms[0].Counts); d != "" ||
 		got.Counters[0].Value != metric.MostCount {
 		t.Errorf("%d is counted: %s", got.Counters[0].Value, d)
@@ -183,7 +183,7 @@ func TestNumbersThatAreRefused(t *testing.T) {
 		{`{"rank":0,"type":"push_metric","name":"sent"`, `{"rank":9,"type":"push_metric","name":"sent"`,
 			`counter 0 (rank 9, push_metric, sent): no trainer, server or data of "processes" has that rank`},
 		{`"counters":[`, `"counters":[{"rank":0,"type":"push_metric","name":"sent","unit":"B","value":3},`,
-			`counter 1 (rank 0, push_metric, sent): there is another one of that rank, type, name and unit`},
+			`counter 1 (rank 0, push_metric, sent): another one has the same rank, type, name and unit`},
 		{`"value":[2.5]`, `"value":["x"]`,
 			`gauge 0: value has "x" but must have numbers that a float64 can hold, or null`},
 		{`"value":[2.5]`, `"value":[1e999]`, `value has 1e999 but must have numbers that a float64 can hold, or null`},

@@ -17,8 +17,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// parse reads one result of this schema or the one before from data, which must hold nothing
-// else. Errors name line and column where there is one.
+// parse reads one result of this schema or the one before from data, which must hold nothing else. Errors name the
+// line and column if known.
 func parse(data []byte) (*Result, error) {
 	var head struct {
 		Schema any `json:"schema"`
@@ -58,7 +58,7 @@ func parseSeries(data []byte) (*Result, error) {
 		case err != nil:
 			return at, fmt.Errorf("%s: %w", s.title(i), err)
 		case !all.add(s):
-			return 0, fmt.Errorf("%s: there is another one of that rank, type and name", s.title(i))
+			return 0, fmt.Errorf("%s: another one has the same rank, type and name", s.title(i))
 		}
 		return 0, nil
 	})
@@ -91,7 +91,7 @@ func parseSeries(data []byte) (*Result, error) {
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
-	for _, s := range all.list { // whose starts count from the start of the run
+	for _, s := range all.list { // in a file, starts count from the start of the run
 		series := NewSeries(s.Rank, s.Type, s.Name)
 		for _, c := range s.measurements.Chunks() {
 			series.Append(packed.Shifted(c, r.StartedNS))
@@ -101,10 +101,9 @@ func parseSeries(data []byte) (*Result, error) {
 	return r, checkConnected(r)
 }
 
-// split takes the list of key out of the object data, which is well-formed, and gives its
-// elements to each, one by one: their text may be as long as memory allows. An error of each
-// comes with its offset in the element. Head is data without the elements, in as many lines,
-// so that the places of what is wrong in it are those of data: a second list of key, too.
+// split removes the list of key from the well-formed object data and passes its elements to each, one by one,
+// because their text may be very long. An error of each comes with its offset in the element. head is data without
+// the elements but with the same lines, so errors in it, such as a second list of key, keep their places.
 func split(data []byte, key string, each func(i int, element []byte) (at int64, err error)) (head []byte, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	_, err = d.Token() // {
@@ -139,16 +138,16 @@ func split(data []byte, key string, each func(i int, element []byte) (at int64, 
 	return head, err
 }
 
-// extent is how many bytes a value has.
+// extent is the number of bytes of a value.
 type extent int64
 
-// UnmarshalJSON notes the length of value.
+// UnmarshalJSON stores the length of value.
 func (e *extent) UnmarshalJSON(value []byte) error {
 	*e = extent(len(value))
 	return nil
 }
 
-// blank is a text with as many lines, and as many characters in the last, that are all blank.
+// blank returns blanks with as many lines as text, and as many characters in the last line.
 func blank(text []byte) []byte {
 	last := text[1+bytes.LastIndexByte(text, '\n'):]
 	return append(bytes.Repeat([]byte{'\n'}, bytes.Count(text, []byte{'\n'})),
@@ -162,7 +161,7 @@ func lossesFromFile(trainers [][]number) (out [][]float64) {
 	return out
 }
 
-// checkRanks makes sure that the tables miss nothing that was recorded.
+// checkRanks returns an error if a recorded rank is missing from the processes, whose tables would then miss it.
 func checkRanks(r *Result) error {
 	known := map[int]bool{}
 	for _, p := range r.Processes {
@@ -178,8 +177,7 @@ func checkRanks(r *Result) error {
 
 var errUnknownRank = errors.New("no trainer, server or data of \"processes\" has that rank")
 
-// checkConnected makes sure that a run which did not end early had the trainers that wait for
-// each other.
+// checkConnected returns an error if a run that did not end early lacks trainers that wait for each other.
 func checkConnected(r *Result) error {
 	trainers := map[int]bool{}
 	for _, p := range r.Processes {
@@ -204,7 +202,7 @@ func (s *Series) title(i int) string {
 func locate(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &syntax): // whose offset counts the byte that was wrong
+	case errors.As(err, &syntax): // its offset counts the wrong byte
 		return fmt.Errorf("%s: %w", jsonfile.Place(data, syntax.Offset-1), err)
 	case errors.As(err, new(*json.UnmarshalTypeError)):
 		return errors.New("it must hold an object: {...}")
@@ -212,8 +210,7 @@ func locate(data []byte, err error) error {
 	return err
 }
 
-// schema1 is the format before this one, in which every measurement was an object. Results
-// of it are read for good.
+// schema1 is the format before this one; every measurement was an object. psbench will always read its results.
 const schema1 = "psbench.result/1"
 
 func parseSamples(data []byte) (*Result, error) {
@@ -238,7 +235,7 @@ func parseSamples(data []byte) (*Result, error) {
 		return nil, err
 	}
 	r := f.result()
-	r.Schema = Schema // of what is made of it
+	r.Schema = Schema // the schema after conversion
 	r.Losses, r.Series = lossesFromFile(f.Losses), all.list
 	return r, nil
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/psbench/psbench/core/record/folder/npy"
 )
 
-// The columns of what throughput and evaluation are made of, in rows of so many numbers, and of the sums
-// of losses.
+// Columns with the data for throughput and evaluation, in rows of fixed width, and the sums of losses.
 const (
 	workColumn, workWidth   = "work", 6
 	foundColumn, foundWidth = "evaluation.found", 5
@@ -17,7 +16,7 @@ const (
 	scoreColumn, scoreWidth = "evaluation.scores", 4
 )
 
-// row is one of a column of rows.
+// row returns the row of a column.
 func (w Work) row() [workWidth]int64 {
 	pass := int64(1)
 	if w.WarmUp {
@@ -34,7 +33,7 @@ func (s Score) row() [scoreWidth]int64 {
 	return [...]int64{int64(s.Epoch), int64(s.Bin), s.Positives, s.Negatives}
 }
 
-// recordedColumns are those of what was recorded for the numbers that Compute makes.
+// recordedColumns returns the columns with the data that Compute needs.
 func (r *Result) recordedColumns() (columns []npy.Column) {
 	add := func(name string, count int, ints iter.Seq[int64]) {
 		if count > 0 {
@@ -127,7 +126,7 @@ func (h *Head) fillRecorded(c *npy.Columns) error {
 	return c.Err()
 }
 
-// checkRecorded refuses what no trainer can have done or found.
+// checkRecorded returns an error if a value is impossible for a trainer.
 func (r *Result) checkRecorded() error {
 	const most = 1 << 61
 	within := func(least int64, numbers ...int64) bool {
@@ -140,7 +139,7 @@ func (r *Result) checkRecorded() error {
 	}
 	for i, f := range r.Found {
 		if !within(0, int64(f.Epoch)) || !within(1, f.Samples, f.Targets) || !within(-1, f.Correct) {
-			return fmt.Errorf("samples: row %d of column %s is of what cannot be found", i, foundColumn)
+			return fmt.Errorf("samples: row %d of column %s has an impossible epoch or count", i, foundColumn)
 		}
 	}
 	for i, s := range r.Scores {

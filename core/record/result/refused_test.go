@@ -17,7 +17,7 @@ func TestRefusedSeries(t *testing.T) {
 			`{"rank":5,"type":"a","name":"b","key_a":[ -1 , 2],"key_b":[ ],"start_ns":[],"duration_ns":[3,1]}`),
 			"line 5, column 1: series 1 (rank 5, a, b): its columns have unequal lengths: 2 key_a, 0 key_b, 0 start_ns, 2 duration_ns"},
 		"same": {series(first),
-			"line 5, column 1: series 1 (rank 4, a, b): there is another one of that rank, type and name"},
+			"line 5, column 1: series 1 (rank 4, a, b): another one has the same rank, type and name"},
 		"case": {before + `,"SERIES":[]}`,
 			`line 2, column 70: unknown key "SERIES"; did you mean "series"?`},
 		"no element": {series(""), `line 5, column 1: invalid character ']' looking for beginning of value`},

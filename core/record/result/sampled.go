@@ -12,25 +12,26 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// FolderSchema names the format of result.json in a run folder, whose samples lie beside it in
-// columns. The series follow each other in each column, and so do the gauges and the trainers' losses.
+// FolderSchema names the format of result.json in a run folder, whose samples are in columns beside it. Each column
+// holds all series one after the other, then likewise the gauges and the trainers' losses.
 const FolderSchema = "psbench.result/3"
 
-// Head is a result whose samples lie in columns: of losses, series and gauges it has where in them.
+// Head is a result whose samples are in columns. In place of losses, series and gauges it has their ranges in the
+// columns.
 type Head struct {
-	Result *Result // whose series and gauges are empty
+	Result *Result // its series and gauges are empty
 
 	files                  []npy.File
 	losses, series, gauges []Range
 }
 
-// Range is a part of a column: numbers that belong together.
+// Range is the part of a column with numbers that belong together.
 type Range struct {
 	First int `json:"first"` // counts from 0
 	Count int `json:"count"`
 }
 
-// sampledFile is a Head as JSON holds it.
+// sampledFile is a Head in JSON.
 type sampledFile struct {
 	file
 	Losses  []Range         `json:"losses"`
@@ -50,7 +51,7 @@ type sampledGauge struct {
 	Range
 }
 
-// Columns are the samples of r.
+// Columns returns the samples of r.
 func (r *Result) Columns() []npy.Column {
 	losses, series, gauges := 0, 0, 0
 	for _, l := range r.Losses {
@@ -120,10 +121,10 @@ func values(all iter.Seq[packed.Observation]) iter.Seq[float64] {
 	}
 }
 
-// State says whether the run came to its end, and if not, why.
+// State reports whether the run came to its end, and if not, why.
 func (r *Result) State() (complete bool, reason string) { return r.Complete, r.Error }
 
-// EncodeHead is r as JSON, with these files in the place of its samples.
+// EncodeHead returns r as JSON, with these files in place of its samples.
 func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	f := sampledFile{file: r.file(), Losses: []Range{}, Series: []sampledSeries{}, Samples: files}
 	f.Schema = FolderSchema
@@ -146,7 +147,7 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	return npy.Sealed(&f, &f.Seal)
 }
 
-// ParseHead reads what EncodeHead wrote.
+// ParseHead reads the output of EncodeHead.
 func ParseHead(data []byte) (*Head, error) {
 	var f sampledFile
 	if err := jsonfile.Decode("", data, &f); err != nil {
@@ -160,7 +161,7 @@ func ParseHead(data []byte) (*Head, error) {
 	if err := f.Check(data); err != nil {
 		return nil, err
 	}
-	r.Schema = Schema // of what is made of it
+	r.Schema = Schema // the schema of a complete result
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
@@ -169,7 +170,7 @@ func ParseHead(data []byte) (*Head, error) {
 	for i, s := range f.Series {
 		series := NewSeries(s.Rank, s.Type, s.Name)
 		if !all.add(series) {
-			return nil, fmt.Errorf("%s: there is another one of that rank, type and name", series.title(i))
+			return nil, fmt.Errorf("%s: another one has the same rank, type and name", series.title(i))
 		}
 		h.series = append(h.series, s.Range)
 	}
@@ -192,7 +193,7 @@ func ParseHead(data []byte) (*Head, error) {
 	return h, checkRanks(r)
 }
 
-// CheckSpans makes sure that spans of a column follow each other.
+// CheckSpans returns an error unless the ranges of a column follow each other without gaps.
 func CheckSpans(name string, spans []Range) error {
 	next := 0
 	for i, s := range spans {
@@ -205,7 +206,7 @@ func CheckSpans(name string, spans []Range) error {
 	return nil
 }
 
-// end is where the last span ends.
+// end is where the last range ends.
 func end(spans []Range) int {
 	if len(spans) == 0 {
 		return 0
@@ -214,7 +215,7 @@ func end(spans []Range) int {
 	return last.First + last.Count
 }
 
-// Files are the columns that the samples lie in.
+// Files returns the columns that hold the samples.
 func (h *Head) Files() []npy.File { return h.files }
 
 // Interrupted notes why the run is not complete, if the result does not say so.
@@ -224,7 +225,7 @@ func (h *Head) Interrupted(reason string) {
 	}
 }
 
-// Fill gives the result of the head its samples, and computes again what is made of them.
+// Fill gives the result its samples and recomputes the values derived from them.
 func (h *Head) Fill(c *npy.Columns) error {
 	if err := h.fillSeries(c); err != nil {
 		return err

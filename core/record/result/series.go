@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Series is what a rank measured of one metric, in the order of recording. Starts are in
-// ns of the core's CLOCK_MONOTONIC, whatever clock the process has.
+// Series holds the measurements of one metric of a rank in the order of recording. Starts are in ns of the core's
+// CLOCK_MONOTONIC, whatever clock the process has.
 type Series struct {
 	Rank int
 	Type string // e.g. "forward_metric"
@@ -18,7 +18,7 @@ type Series struct {
 	measurements packed.List[packed.Measurement]
 }
 
-// NewSeries makes a series of these measurements.
+// NewSeries returns a series of these measurements.
 func NewSeries(rank int, typ, name string, measurements ...sdk.Measurement) *Series {
 	s := &Series{Rank: rank, Type: typ, Name: name}
 	for _, m := range measurements {
@@ -32,13 +32,13 @@ func (s *Series) Add(m sdk.Measurement) {
 	s.measurements.Add(packed.Measurement{A: m.Key.A, B: m.Key.B, StartNS: m.StartNS, DurationNS: m.DurationNS})
 }
 
-// Append appends measurements, whose bytes it shares.
+// Append appends measurements and shares their bytes.
 func (s *Series) Append(c packed.Chunk[packed.Measurement]) { s.measurements.Append(c) }
 
-// Len is how many measurements there are.
+// Len returns the number of measurements.
 func (s *Series) Len() int { return s.measurements.Len() }
 
-// All goes through the measurements, which are decoded on the way.
+// All yields the measurements and decodes them on the way.
 func (s *Series) All() iter.Seq[sdk.Measurement] {
 	return func(yield func(sdk.Measurement) bool) {
 		for m := range s.measurements.All() {
@@ -49,15 +49,15 @@ func (s *Series) All() iter.Seq[sdk.Measurement] {
 	}
 }
 
-// Equal says whether two series have the same measurements of the same metric and rank.
+// Equal reports whether two series have the same rank, metric and measurements.
 func (s *Series) Equal(o *Series) bool {
 	return s.Rank == o.Rank && s.Type == o.Type && s.Name == o.Name &&
 		slices.Equal(slices.Collect(s.All()), slices.Collect(o.All()))
 }
 
-// SeriesOf finds or makes the series of a metric of a rank.
+// SeriesOf returns the series of a metric of a rank; it adds an empty one if there is none.
 func (r *Result) SeriesOf(rank int, typ, name string) *Series {
-	for _, s := range slices.Backward(r.Series) { // who adds to one goes on with it
+	for _, s := range slices.Backward(r.Series) { // callers mostly add to the last one
 		if s.Rank == rank && s.Type == typ && s.Name == name {
 			return s
 		}
@@ -67,13 +67,13 @@ func (r *Result) SeriesOf(rank int, typ, name string) *Series {
 	return s
 }
 
-// seriesSet is a list of series with each head once, which are found at once.
+// seriesSet is a list of series with distinct heads and fast lookup.
 type seriesSet struct {
 	list   []*Series
 	byHead map[seriesHead]*Series
 }
 
-// of finds or makes the series with that head.
+// of returns the series with a head; it adds an empty one if there is none.
 func (a *seriesSet) of(h seriesHead) *Series {
 	s := a.byHead[h]
 	if s == nil {
@@ -83,7 +83,7 @@ func (a *seriesSet) of(h seriesHead) *Series {
 	return s
 }
 
-// add adds a series, and says whether there was none with its head.
+// add adds a series and reports whether its head is new.
 func (a *seriesSet) add(s *Series) bool {
 	h := seriesHead{s.Rank, s.Type, s.Name}
 	if a.byHead[h] != nil {

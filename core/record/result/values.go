@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// value is the value of a key, and where it starts.
+// value is the value of a key and its offset.
 type value struct {
 	text json.RawMessage
 	at   int64
 }
 
-// valuesOf are the values of an object by these keys, which stand there once, spelt exactly.
+// valuesOf returns the values of an object for these keys. Each key must be spelt exactly and given once.
 func valuesOf(text []byte, keys []string) (values map[string]value, at int64, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -36,7 +36,7 @@ func valuesOf(text []byte, keys []string) (values map[string]value, at int64, er
 			return nil, 0, err
 		}
 		v.at = d.InputOffset() - int64(len(v.text))
-		key, _ := token.(string) // every key of an object is a string
+		key, _ := token.(string) // object keys are strings
 		if !slices.Contains(keys, key) {
 			return nil, v.at, fmt.Errorf("unknown key %s; %s", quote.String(key),
 				spelling.Choices(key, keys, "keys", ""))
@@ -49,13 +49,13 @@ func valuesOf(text []byte, keys []string) (values map[string]value, at int64, er
 	return values, 0, nil
 }
 
-// headField is a value that is no list, what it must be, and where it goes.
+// headField is a value other than a list: what it must be, and where it goes.
 type headField struct {
 	key, must string
 	to        any
 }
 
-// headOf reads what stands beside the lists. An error comes with its offset.
+// headOf reads the values beside the lists. An error comes with its offset.
 func headOf(values map[string]value, fields ...headField) (at int64, err error) {
 	for _, field := range fields {
 		v, ok := values[field.key]
@@ -66,8 +66,8 @@ func headOf(values map[string]value, fields ...headField) (at int64, err error) 
 	return 0, nil
 }
 
-// column is the list of a key, none if it is not there, of elements that parse reads. An error
-// of parse continues a sentence about the list; the one here comes with its offset.
+// column returns the list of a key, or none if the key is absent. An error of the elements' parse continues a
+// sentence about the list; column's own error comes with its offset.
 func column[T any](values map[string]value, key string, of elements[T]) (column []T, at int64, err error) {
 	v := values[key]
 	column, off, err := of.list(v.text)
@@ -77,7 +77,7 @@ func column[T any](values map[string]value, key string, of elements[T]) (column 
 	return column, 0, nil
 }
 
-// elements are what a list has.
+// elements describes the elements of a list.
 type elements[T any] struct {
 	what  string // as "whole numbers"
 	parse func(text []byte) (T, error)
@@ -105,8 +105,8 @@ var (
 	}}
 )
 
-// list reads a list, which is well-formed, or nothing. An error continues a sentence about it
-// and comes with its offset. It is far faster than encoding/json.
+// list reads a well-formed list, or nothing. An error continues a sentence about the list and comes with its
+// offset. It is far faster than encoding/json.
 func (e elements[T]) list(text []byte) (out []T, at int, err error) {
 	if len(text) == 0 {
 		return nil, 0, nil
@@ -131,7 +131,7 @@ func (e elements[T]) list(text []byte) (out []T, at int, err error) {
 	return out, 0, nil
 }
 
-// add adds y to x and says whether the sum fits.
+// add adds y to x and reports whether the sum fits.
 func add(x *int64, y int64) bool {
 	sum := *x + y
 	fits := (sum > *x) == (y > 0)

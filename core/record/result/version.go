@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// stampedCommit is set by the Makefile's -ldflags, because the Go tool stamps nothing
-// where -buildvcs=false is set or the clone belongs to somebody else.
+// stampedCommit is set by the Makefile's -ldflags, because the Go tool stamps nothing with -buildvcs=false or if
+// another user owns the clone.
 var stampedCommit string
 
-// Version is the version of this psbench as the Go tool stamped it, e.g.
-// "v0.2.0", or "devel" for a build without version control.
+// Version is the version of this psbench as the Go tool stamped it, e.g. "v0.2.0", or "devel" for a build without
+// version control.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
@@ -20,13 +20,12 @@ func Version() string {
 	return info.Main.Version
 }
 
-// Build is the version of psbench, its commit, and what it was built with and for.
+// Build describes this psbench: version, commit, Go version and platform.
 func Build() string {
 	return fmt.Sprintf("%s, commit %s, %s, %s/%s", Version(), Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Commit is the commit that this psbench was built from, with "-dirty" behind it if
-// the tree had changes, or "unknown".
+// Commit is the commit that this psbench was built from, with "-dirty" if the tree had changes, or "unknown".
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -35,7 +34,7 @@ func Commit() string {
 	return commitOf(stampedCommit, info.Settings)
 }
 
-// shortCommit is how many digits of a revision tell commits apart.
+// shortCommit is how many digits of a revision are shown.
 const shortCommit = 12
 
 func commitOf(stamped string, settings []debug.BuildSetting) string {

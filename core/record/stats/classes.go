@@ -2,21 +2,20 @@ package stats
 
 import "math"
 
-// Classes is how many samples of each of two classes there are.
+// Classes counts the samples of two classes.
 type Classes struct{ Positives, Negatives int64 }
 
-// Add is the samples of both.
+// Add returns the sum of both.
 func (c Classes) Add(d Classes) Classes {
 	return Classes{c.Positives + d.Positives, c.Negatives + d.Negatives}
 }
 
-// AUC is the area under the ROC curve of a binary classifier: how likely a positive
-// sample has a larger score than a negative one, where equal scores count half. That is
-// the statistic of Mann and Whitney (1947) divided by its largest value. scores holds the
-// samples of each score, in ascending order of the scores. Without samples of both classes
-// there is no AUC, and ok is false. It costs one step per score.
+// AUC returns the area under the ROC curve of a binary classifier: the probability that a positive sample has a
+// larger score than a negative one, where equal scores count half. It is the Mann-Whitney statistic (1947) divided
+// by its largest value. scores holds the counts for each score in ascending order. ok is false unless both classes
+// have samples. It costs one step per score.
 func AUC(scores []Classes) (auc float64, ok bool) {
-	var wins float64 // pairs that the positive wins; whole numbers and halves
+	var wins float64 // pairs in which the positive sample wins; ties count half
 	var below Classes
 	for _, at := range scores {
 		wins += float64(at.Positives) * (float64(below.Negatives) + float64(at.Negatives)/2)
@@ -26,9 +25,8 @@ func AUC(scores []Classes) (auc float64, ok bool) {
 	return wins / pairs, pairs > 0
 }
 
-// Entropy is the entropy of the class of a sample in nats, from 0 to ln 2: the log loss
-// of always saying the share of positives, which a classifier that has learnt anything
-// is below.
+// Entropy returns the entropy of a sample's class in nats, from 0 to ln 2. It is the log loss of a classifier that
+// always predicts the share of positives; a classifier that has learnt anything is below it.
 func (c Classes) Entropy() float64 {
 	nats := func(share float64) float64 {
 		if share == 0 {

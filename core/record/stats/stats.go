@@ -1,5 +1,5 @@
-// Package stats sums samples up. Only Consume reorders the samples it is given:
-// their order is time, which shows drift.
+// Package stats summarizes samples. Only Consume reorders its samples: elsewhere their order is time, which shows
+// drift.
 package stats
 
 import (
@@ -9,31 +9,27 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Summary describes the durations of one metric, or other numbers. All values are in their
-// unit, the variance in its square. The zero Summary is that of no samples.
+// Summary describes the durations of one metric, or other numbers. All values have the unit of the samples, the
+// variance its square. The zero Summary describes an empty sample.
 type Summary struct {
 	Count int
 	Min   float64
-	// P50, P95 and P99 are empirical quantiles: of n samples in ascending order,
-	// quantile p is number ceil(p*n), counted from 1. It is always a value that
-	// was measured, never one in between.
+	// P50, P95 and P99 are empirical quantiles: quantile p of n samples is number ceil(p*n) in ascending order,
+	// counted from 1. It is always a measured value.
 	P50, Mean, P95, P99, Max float64
-	// Variance is the sample variance, which divides by n-1, and Stdev its
-	// square root. Both are 0 with fewer than two samples, where neither is
-	// defined: see HasSpread.
+	// Variance is the sample variance, which divides by n-1, and Stdev its square root. With fewer than two samples
+	// both are undefined and 0; see HasSpread.
 	Variance, Stdev float64
 }
 
-// HasSpread says whether there were enough samples for Variance and Stdev to
-// mean something.
+// HasSpread reports whether Variance and Stdev are defined.
 func (s Summary) HasSpread() bool { return s.Count >= 2 }
 
-// Summarize sums up finite durations in one unit, in any order. The result depends
-// on the values alone, to the last bit.
+// Summarize summarizes finite durations of one unit, in any order. The result depends on the values alone, to the
+// last bit.
 func Summarize(durations []float64) Summary { return Consume(slices.Clone(durations)) }
 
-// Consume is Summarize of durations that nobody needs in their order any more: it sorts them
-// where they are, and takes no memory beside them.
+// Consume is Summarize for durations whose order is no longer needed: it sorts them in place and allocates nothing.
 func Consume(durations []float64) Summary {
 	if len(durations) == 0 {
 		return Summary{}
@@ -50,7 +46,7 @@ func Consume(durations []float64) Summary {
 		Max:   sorted[len(sorted)-1],
 	}
 	mean, variance := stat.MeanVariance(sorted, nil)
-	// The rounding of the sum can push the mean of near-equal values past them.
+	// Rounding of the sum can push the mean of near-equal values past them.
 	s.Mean = min(max(mean, s.Min), s.Max)
 	if s.HasSpread() {
 		s.Variance, s.Stdev = variance, math.Sqrt(variance)
@@ -58,11 +54,11 @@ func Consume(durations []float64) Summary {
 	return s
 }
 
-// Median is that of values in any order: of an even count the mean of the two in the middle, which is infinite where
-// one of them is. Without values it is NaN.
+// Median returns the median of values in any order. For an even count it is the mean of the two middle values,
+// which is infinite if one of them is. Without values it is NaN.
 func Median(values []float64) float64 { return MedianSorted(slices.Sorted(slices.Values(values))) }
 
-// MedianSorted is Median of values in ascending order.
+// MedianSorted is Median for values in ascending order.
 func MedianSorted(sorted []float64) float64 {
 	n := len(sorted)
 	if n == 0 {
@@ -71,16 +67,14 @@ func MedianSorted(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Finite says whether all values are numbers and none is infinite.
+// Finite reports whether no value is NaN or infinite.
 func Finite(values ...float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// Percentiles are the p-th percentiles of some finite values in any order, for each p
-// from 0 to 100, with linear interpolation: of n values in ascending order, counted
-// from 0, percentile p lies at place (n-1)*p/100, between two values where that is no
-// whole number. That is what NumPy's percentile does by default. Without values all
-// are 0.
+// Percentiles returns the p-th percentile of finite values in any order, for each p from 0 to 100. It interpolates
+// linearly, like NumPy's percentile by default: percentile p of n ascending values, counted from 0, is at place
+// (n-1)*p/100. Without values all percentiles are 0.
 func Percentiles(values []float64, ps ...float64) []float64 {
 	out := make([]float64, len(ps))
 	if len(values) == 0 {

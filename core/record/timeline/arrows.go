@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/core/record/breakdown"
 )
 
-// exchange is what ranks do together: a bucket of an iteration that they reduce, or a call to the tables.
+// exchange is joint work of ranks: the reduction of a bucket in an iteration, or a call to the tables.
 type exchange struct {
 	part      part
 	iteration int64
@@ -15,7 +15,7 @@ type exchange struct {
 	server    int
 }
 
-// arrows connects what belongs together.
+// arrows connects spans that belong together.
 func (d *drawing) arrows() (arrows []Arrow) {
 	work := map[exchange][]*item{}
 	servers := []int{}
@@ -53,7 +53,7 @@ func (d *drawing) arrows() (arrows []Arrow) {
 	for _, c := range d.sure(calls) {
 		arrows = append(arrows, d.there(c), d.back(c))
 	}
-	for _, i := range d.items { // in their order
+	for _, i := range d.items { // in order
 		key := exchange{part: reduction, iteration: i.Iteration, bucket: i.Bucket, trainer: d.set(i.rank)}
 		if all := among[key]; i.part == reduction && len(all) > 0 {
 			arrows = append(arrows, d.allReduce(all)...)
@@ -63,12 +63,11 @@ func (d *drawing) arrows() (arrows []Arrow) {
 	return arrows
 }
 
-// call is what a trainer waits for, and the work of a server on it.
+// call is a wait of a trainer and the work of a server for it.
 type call struct{ from, work *item }
 
-// call finds the work that overlaps with what waits for it: where clocks of hosts differ there may be none.
-// Of several, as an asynchronous server has them of a bucket, the one that began meanwhile is it, if there is
-// no other.
+// call finds the work that overlaps the wait for it; if clocks of hosts differ, there may be none. An asynchronous
+// server may have several works on a bucket; call takes the one that began during the wait, if only one did.
 func (d *drawing) call(from *item, work []*item) []call {
 	var found []call
 	for _, w := range work {
@@ -83,7 +82,7 @@ func (d *drawing) call(from *item, work []*item) []call {
 	return found
 }
 
-// sure leaves out the work of an asynchronous server that may be for one trainer or for another.
+// sure leaves out work of an asynchronous server that may be for either of two trainers.
 func (d *drawing) sure(calls []call) []call {
 	claims := map[*item]int{}
 	for _, c := range calls {
@@ -92,7 +91,7 @@ func (d *drawing) sure(calls []call) []call {
 	return slices.DeleteFunc(calls, func(c call) bool { return claims[c.work] > 1 && d.apart(c.work.rank) })
 }
 
-// apart says that the server waits for no last gradient.
+// apart reports whether the server is asynchronous: it does not wait for the last gradient.
 func (d *drawing) apart(server int) bool {
 	for _, s := range d.r.Series {
 		if s.Rank == server && s.Type == "parameter_server_straggler_metric" && s.Len() > 0 {
@@ -110,8 +109,8 @@ func (d *drawing) back(c call) Arrow {
 	return Arrow{d.at(c.work, min(c.work.EndNS, c.from.EndNS)), d.at(c.from, c.from.EndNS)}
 }
 
-// allReduce leads from the trainer whose hook called last to the end on the others. Where clocks of hosts do not tell
-// which one that was, there is no arrow.
+// allReduce draws arrows from the trainer whose hook called last to the end on the others. If the clocks of hosts
+// do not tell who was last, there is no arrow.
 func (d *drawing) allReduce(all []*item) (arrows []Arrow) {
 	last := all[0]
 	for _, i := range all {
@@ -139,7 +138,7 @@ func (d *drawing) at(i *item, ns int64) Place {
 	return p
 }
 
-// set is the place of the set of connected trainers that one is in, -1 - its rank if it is in none.
+// set returns the place of a trainer's set of connected trainers; -1 - rank if it has none.
 func (d *drawing) set(rank int) int {
 	if place := slices.IndexFunc(d.r.Connected,
 		func(set []int) bool { return slices.Contains(set, rank) }); place >= 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// window is the iterations that are drawn, and when they were.
+// window is the range of iterations that are drawn, and when they ran.
 type window struct {
 	from, to       int64
-	startNS, endNS int64 // 0 as long as nothing is in it
+	startNS, endNS int64 // 0 while empty
 }
 
 func (w window) has(ns int64) bool { return w.startNS <= ns && ns < w.endNS }
@@ -26,14 +26,14 @@ func (w *window) include(i *item) {
 	w.startNS, w.endNS = min(w.startNS, i.StartNS), max(w.endNS, i.EndNS)
 }
 
-// drawing is a timeline that is made.
+// drawing is a timeline under construction.
 type drawing struct {
 	r *result.Result
 	window
 	items []*item
 }
 
-// lead adds what a trainer did in the iterations of the window, which becomes as long as that.
+// lead adds a trainer's iterations of the window and extends the window's time to cover them.
 func (d *drawing) lead(rank int) {
 	for _, i := range d.of(rank, "trainer", d.chosen(rank)) {
 		d.include(i)
@@ -41,7 +41,7 @@ func (d *drawing) lead(rank int) {
 	}
 }
 
-// chosen are the iterations of the window, of a trainer.
+// chosen returns the iterations of a trainer in the window.
 func (d *drawing) chosen(rank int) iterations {
 	it := iterations{from: d.from, to: d.to, before: fetches(d.r, rank), of: map[sdk.Key]int64{},
 		last: map[int64]int64{}}
@@ -62,7 +62,7 @@ func (d *drawing) chosen(rank int) iterations {
 	return it
 }
 
-// meanwhile are the iterations of a trainer that may have begun in the window.
+// meanwhile returns the iterations of a trainer that may have begun in the window.
 func (d *drawing) meanwhile(rank int) iterations {
 	it := iterations{from: math.MaxInt64, before: fetches(d.r, rank), of: map[sdk.Key]int64{}, last: map[int64]int64{}}
 	s := reference(d.r, rank)
@@ -84,7 +84,7 @@ func (d *drawing) meanwhile(rank int) iterations {
 	return it
 }
 
-// rest adds what all other ranks did.
+// rest adds all other ranks.
 func (d *drawing) rest(lead []int) {
 	for _, p := range d.r.Processes {
 		switch {
@@ -101,7 +101,7 @@ func (d *drawing) rest(lead []int) {
 				it.from, it.to = d.from, d.to
 			}
 			for _, i := range d.of(p.Rank, p.Kind, it) {
-				// Of several servers, and of clocks of other hosts, work may end after the window, or begin before it.
+				// With several servers, or clocks of several hosts, work may lie partly outside the window.
 				if together && i.keys != ofNeither {
 					d.include(i)
 					d.items = append(d.items, i)
@@ -113,7 +113,7 @@ func (d *drawing) rest(lead []int) {
 	}
 }
 
-// during adds what began in the window.
+// during adds items that began in the window.
 func (d *drawing) during(items []*item) {
 	for _, i := range items {
 		if d.has(i.StartNS) {
@@ -122,7 +122,7 @@ func (d *drawing) during(items []*item) {
 	}
 }
 
-// of is what a rank did in some iterations.
+// of returns the spans of a rank in some iterations.
 func (d *drawing) of(rank int, kind string, it iterations) (items []*item) {
 	called := d.called(rank, it)
 	for _, s := range d.r.Series {
@@ -147,7 +147,7 @@ func (d *drawing) of(rank int, kind string, it iterations) (items []*item) {
 	return items
 }
 
-// called is when a trainer's hook called its link, by {batch},{bucket}, in some iterations.
+// called returns when a trainer's hook called its link, by {batch},{bucket}, in some iterations.
 func (d *drawing) called(rank int, it iterations) map[sdk.Key]int64 {
 	called := map[sdk.Key]int64{}
 	for _, s := range d.r.Series {
@@ -163,7 +163,7 @@ func (d *drawing) called(rank int, it iterations) map[sdk.Key]int64 {
 	return called
 }
 
-// timeline puts together what was added.
+// timeline builds the result.
 func (d *drawing) timeline() *Timeline {
 	t := &Timeline{StartNS: d.startNS, Tracks: []Track{}, Arrows: []Arrow{}}
 	d.callers()
@@ -179,7 +179,7 @@ func (d *drawing) timeline() *Timeline {
 	return t
 }
 
-// title names the process of a rank and, on several hosts, its host and how wrong its stamps may be.
+// title names the process of a rank and, with several hosts, its host and the possible error of its stamps.
 func (d *drawing) title(p result.Process) string {
 	switch ns := d.r.ClockOf(p.Rank).BoundNS; {
 	case p.Host == "":
@@ -191,7 +191,7 @@ func (d *drawing) title(p result.Process) string {
 	}
 }
 
-// callers makes places of trainers the ranks that they are, and calls what is theirs after them.
+// callers replaces places of trainers by ranks and names the spans after their trainers.
 func (d *drawing) callers() {
 	trainers := trainersOf(d.r, -1)
 	names := map[int]string{}
@@ -213,8 +213,7 @@ func (d *drawing) callers() {
 	}
 }
 
-// trainersOf are those that use a server, in the order of their ranks; all of them if it is of tables, or
-// if there is no such server.
+// trainersOf returns the trainers of a server in rank order; all trainers if it serves tables or does not exist.
 func trainersOf(r *result.Result, server int) (ranks []int) {
 	all := server < 0 ||
 		slices.ContainsFunc(r.Series,
@@ -228,7 +227,7 @@ func trainersOf(r *result.Result, server int) (ranks []int) {
 	return ranks
 }
 
-// fetches is how many batches of a trainer were no iterations, but fetched the model before them.
+// fetches counts the batches of a trainer that were no iterations, but fetched the model before the first one.
 func fetches(r *result.Result, rank int) int64 {
 	for _, s := range r.Series {
 		if s.Rank == rank && s.Type == "batch_update_metric" && s.Name == "fetching the model" {

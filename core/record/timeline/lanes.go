@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// lanes puts the spans of a rank on lanes, and notes where they are.
+// lanes puts the spans of a rank on lanes and notes their places.
 func (d *drawing) lanes(rank, track int) []Lane {
 	lanes := []Lane{}
 	for _, name := range []string{Compute, Communication, Work, Device, DeviceCopies} {
@@ -40,8 +40,8 @@ func inner(i *item) int {
 	return 0
 }
 
-// pack gives each of the items, which are in the order of their starts, the first lane where it lies within
-// the span of its own bucket, or else the first that is free. What remains are the lanes.
+// pack puts each item, in the order of their starts, on the first lane where it lies within the span of its own
+// bucket, or else on the first free lane.
 func pack(items []*item) (lanes []*stack) {
 	for _, i := range items {
 		for _, l := range lanes {
@@ -60,17 +60,17 @@ func pack(items []*item) (lanes []*stack) {
 	return lanes
 }
 
-// stack is what goes on, on a lane: each within the one before it.
+// stack holds the open spans of a lane, each within the one before.
 type stack struct{ items []*item }
 
-// pop takes off what has ended.
+// pop removes spans that have ended.
 func (s *stack) pop(ns int64) {
 	for n := len(s.items); n > 0 && s.items[n-1].EndNS <= ns; n-- {
 		s.items = s.items[:n-1]
 	}
 }
 
-// holds says whether an item lies within the span of its bucket, which goes on.
+// holds reports whether an item lies within the open span of its bucket.
 func (s *stack) holds(i *item) bool {
 	if len(s.items) == 0 {
 		return false

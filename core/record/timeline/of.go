@@ -10,10 +10,9 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Of is what happened in the iterations from up to but without to. They are those of the first trainer
-// and of all that it waits for, which run them together. Of trainers and servers that have nothing to do
-// with it, the timeline has what began meanwhile. What was not stamped is not there, nor is what a plugin
-// stamped under types that psbench does not have.
+// Of returns the timeline of iterations from up to, but not including, to. They are the iterations of the first
+// trainer and of all trainers that it waits for, which run them together. For unrelated trainers and servers the
+// timeline has what began meanwhile. It lacks unstamped work and stamps of types that psbench does not know.
 func Of(r *result.Result, from, to int64) (*Timeline, error) {
 	lead, count := leading(r)
 	switch {
@@ -35,14 +34,14 @@ func Of(r *result.Result, from, to int64) (*Timeline, error) {
 
 var errNothing = errors.New("no trainer stamped an iteration")
 
-// Count is how many iterations Of can choose from.
+// Count returns the number of iterations that Of can draw.
 func Count(r *result.Result) int64 {
 	_, count := leading(r)
 	return count
 }
 
-// MedianIteration is the one whose time is the median, of those that Of can choose from; ok says whether
-// there is any.
+// MedianIteration returns the iteration with the median time among those that Of can draw; ok is false if there are
+// none.
 func MedianIteration(r *result.Result) (iteration int64, ok bool) {
 	_, count := leading(r)
 	if count == 0 {
@@ -61,8 +60,8 @@ func MedianIteration(r *result.Result) (iteration int64, ok bool) {
 	return int64(order[(len(order)-1)/2]), true
 }
 
-// leading are the trainers that run their iterations together with the first one, and how many all of
-// them did.
+// leading returns the trainers that run their iterations together with the first one, and how many iterations all
+// of them ran.
 func leading(r *result.Result) (ranks []int, count int64) {
 	for _, set := range breakdown.Sets(r) {
 		for place, rank := range set {
@@ -82,7 +81,7 @@ func leading(r *result.Result) (ranks []int, count int64) {
 	return nil, 0
 }
 
-// reference is the series with a measurement for each iteration that the trainer ended, or nil.
+// reference returns the series with a measurement for each iteration that the trainer ended, or nil.
 func reference(r *result.Result, rank int) (longest *result.Series) {
 	for _, s := range r.Series {
 		m := breakdown.Metric{Type: s.Type, Name: s.Name}

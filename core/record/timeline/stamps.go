@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// keys says what the keys of a series are.
+// keys is the meaning of the keys of a series.
 type keys int
 
 const (
@@ -21,7 +21,7 @@ const (
 	ofNeither               // other numbers
 )
 
-// part says what a span is in an exchange between ranks.
+// part is the role of a span in an exchange between ranks.
 type part int
 
 const (
@@ -31,17 +31,17 @@ const (
 	update
 )
 
-// sort is how the measurements of a series are drawn.
+// sort says how the measurements of a series are drawn.
 type sort struct {
 	lane string
 	name string // "" of what is called after its bucket
 	keys keys
 	part part
-	// inner says that it lies within the span of its bucket.
+	// inner means that it lies within the span of its bucket.
 	inner bool
 }
 
-// sortOf says how a series is drawn; false if it is not.
+// sortOf says how a series is drawn; false if it is not drawn.
 func sortOf(kind string, s *result.Series) (sort, bool) {
 	switch {
 	case s.Type == breakdown.DeviceMetric:
@@ -70,8 +70,8 @@ func sortOf(kind string, s *result.Series) (sort, bool) {
 	return sort{}, false
 }
 
-// sortOfDevice is of events on a device. A group has bucket by bucket what it sums, and a server what it does with
-// pushes; how else that counts is its own.
+// sortOfDevice handles events on a device. A group stamps its sums bucket by bucket, and a server its work on
+// pushes; other series have numberings of their own.
 func sortOfDevice(kind string, s *result.Series) sort {
 	made := sort{lane: Device, name: strings.TrimPrefix(s.Name, "device "), keys: ofBatch}
 	copied := s.Name == "device copy out" || s.Name == "device copy in"
@@ -109,27 +109,27 @@ func sortOfServer(s *result.Series) (sort, bool) {
 	return sort{}, false
 }
 
-// item is a span, and what places it and leads arrows to it.
+// item is a span with what it takes to place it and to draw its arrows.
 type item struct {
 	Span
 	sort
 	rank    int
-	trainer int // rank of the trainer whose call it is, -1 of what is no call to a table
+	trainer int // rank of the trainer that called a table, else -1
 	place   Place
-	// calledNS is when the hook called its link for the bucket of a reduction; where that was not stamped, the start.
+	// calledNS is when the hook called its link for the bucket of a reduction; the start if that was not stamped.
 	calledNS int64
 }
 
-// iterations are some of a trainer, or of the trainers of a server.
+// iterations are some iterations of a trainer, or of the trainers of a server.
 type iterations struct {
 	from, to int64
 	of       map[sdk.Key]int64 // by {epoch},{index}
-	last     map[int64]int64   // by epoch, of those that end one
-	// before is how many batches went to the server before the first iteration.
+	last     map[int64]int64   // the last iteration of each epoch
+	// before counts the batches that went to the server before the first iteration.
 	before int64
 }
 
-// item makes one of a measurement; false if it is of no iteration of those.
+// item turns a measurement into an item; false if it belongs to none of the iterations.
 func (it iterations) item(rank int, s sort, m sdk.Measurement) (*item, bool) {
 	i := &item{
 		Span: Span{Name: s.name, StartNS: m.StartNS, EndNS: m.StartNS + max(0, m.DurationNS), Iteration: -1,

@@ -1,23 +1,23 @@
-// Package timeline is what the ranks of a run did and when, as they stamped it: spans on lanes, and
-// arrows between the spans that caused each other. Pages and traces draw it.
+// Package timeline shows what the ranks of a run did and when, by their stamps: spans on lanes, and arrows between
+// spans that caused each other. Pages and traces draw it.
 package timeline
 
-// Timeline is some iterations of a run. All times are in ns from StartNS, on the clock of the core's host.
+// Timeline is a range of iterations of a run. All times are in ns from StartNS, on the clock of the core's host.
 type Timeline struct {
 	StartNS int64 // on the clock of the series
-	// Tracks are trainers and then servers, in the order of their ranks.
+	// Tracks are trainers and then servers, in rank order.
 	Tracks []Track
-	// Arrows lead from the push of a bucket to the server's work on it, and from there to the answer;
-	// of an all-reduce from its last arrival to its end on the other ranks; of tables from a lookup or an
-	// update to the work of each server, and back. When a single push arrived is not stamped: the arrow
-	// ends at the earliest moment at which it can have.
+	// Arrows lead from the push of a bucket to the server's work on it, and from there to the answer. In an
+	// all-reduce they lead from the last arrival to the end on the other ranks, with tables from a lookup or update
+	// to the work of each server and back. The arrival of a single push is not stamped, so its arrow ends at the
+	// earliest possible moment.
 	Arrows []Arrow
 }
 
 // Track is one rank.
 type Track struct {
 	Rank  int
-	Name  string // as of its process: trainer0, server1; on several hosts with its host: trainer0 on node2 (± 120 µs)
+	Name  string // of its process: trainer0, server1; with several hosts also its host: trainer0 on node2 (± 120 µs)
 	Kind  string // trainer or server
 	Lanes []Lane
 }
@@ -27,33 +27,33 @@ const (
 	Compute       = "compute"       // the parts of iterations, which never overlap
 	Communication = "communication" // buckets on their way, from push to answer
 	Work          = "work"          // a server's work on buckets
-	Device        = "device"        // phases of kernels of a CUDA rank, and what is copied between them
+	Device        = "device"        // phases of kernels of a CUDA rank, and copies between them
 	DeviceCopies  = "device copies" // buckets on their way between its device and ordinary memory
 )
 
-// Evaluation is the name of the span in which a trainer evaluates its held-out samples. It is on the lane of
-// the parts of iterations, and follows the one that ends an epoch.
+// Evaluation is the name of the span in which a trainer evaluates its held-out samples. It is on the compute lane,
+// after the iteration that ends an epoch.
 const Evaluation = "evaluation"
 
-// Lane is spans of one sort in the order of their starts. Spans of a lane either nest or do not overlap:
-// what overlaps otherwise is on a lane of the same name after it.
+// Lane holds spans of one sort in the order of their starts. Spans of a lane either nest or do not overlap; others
+// go to another lane of the same name.
 type Lane struct {
 	Name  string
 	Spans []Span
 }
 
-// Span is something that a rank did or waited for.
+// Span is one activity or wait of a rank.
 type Span struct {
 	Name    string // forward, bucket 2, ...
 	StartNS int64
 	EndNS   int64
-	// Iteration counts from 0 through all epochs of the pass; -1 of what was stamped without one.
+	// Iteration counts from 0 through all epochs of the pass; -1 if the stamp has none.
 	Iteration int64
-	// Bucket is -1 of what is no bucket's.
+	// Bucket is -1 if the span belongs to no bucket.
 	Bucket int
 }
 
-// Arrow is what one span led to: another one that began, or ended, after it.
+// Arrow leads from one span to another that it caused to begin or end.
 type Arrow struct{ From, To Place }
 
 // Place is a moment in a span.

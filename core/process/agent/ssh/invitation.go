@@ -76,7 +76,7 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 // far as to say which it is. The text, in which there is a secret, is not told.
 func decode(line string) (i Invitation, err error) {
 	if json.Unmarshal([]byte(line), &i) != nil {
-		return i, errors.New("what has come on standard input is not what psbench run --hosts writes there")
+		return i, errors.New("standard input does not have the line that psbench run --hosts writes")
 	}
 	if i.Rank < 1 || i.Rank >= i.Size || i.TimeoutS < 1 || len(i.Secret) == 0 {
 		return i, fmt.Errorf(
@@ -85,7 +85,7 @@ func decode(line string) (i Invitation, err error) {
 	}
 	for _, v := range i.Variables {
 		if !carries(v) {
-			return i, fmt.Errorf("the variable %s is none that a core hands on", quote.String(nameOf(v)))
+			return i, fmt.Errorf("the variable %s is not one that a core passes on", quote.String(nameOf(v)))
 		}
 	}
 	return i, nil

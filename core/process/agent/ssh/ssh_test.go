@@ -217,12 +217,12 @@ func TestAccept(t *testing.T) {
 	for text, want := range map[string]string{
 		"":        "standard input has ended before the line that psbench run --hosts writes there",
 		good:      "standard input has ended before",
-		"hello\n": "is not what psbench run --hosts writes there",
+		"hello\n": "does not have the line that psbench run --hosts writes",
 		strings.Repeat(" ", longestLine) + good + "\n": "standard input has ended before",
 		strings.Replace(good, `"rank":1`, `"rank":2`,
 			1) + "\n": "cannot be: rank 2 of 2, a timeout of 4 s, a secret of 6 bytes",
 		strings.Replace(good, "GOGC=off", "LD_PRELOAD=x",
-			1) + "\n": `the variable "LD_PRELOAD" is none that a core hands on`,
+			1) + "\n": `the variable "LD_PRELOAD" is not one that a core passes on`,
 	} {
 		t.Run(fmt.Sprintf("%.60s", text), func(t *testing.T) {
 			if _, _, err := Accept(t.Context(), strings.NewReader(text)); err == nil ||

@@ -28,7 +28,7 @@ func Check(tasks []Task, missing []string) error {
 		case t.Size != first.Size:
 			return fmt.Errorf("%s counts %d tasks, but %s counts %d", t.name(), t.Size, first.name(), first.Size)
 		case t.Failure != "":
-			return fmt.Errorf("%s cannot read its psbench, so nobody knows whether it is that of %s: %s", t.name(),
+			return fmt.Errorf("%s cannot read its psbench, so psbench cannot compare it with that of %s: %s", t.name(),
 				first.name(), quote.Message(t.Failure))
 		case t.Binary != first.Binary || t.Version != first.Version:
 			return fmt.Errorf("%s has another psbench than %s: %s and %s; give all hosts the same file", t.name(),

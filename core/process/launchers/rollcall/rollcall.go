@@ -78,7 +78,7 @@ func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	err := c.Barrier(ctx)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("not all of %d tasks have come in time: %s has, and each that has says so; who says nothing is missing (%w)",
+		return fmt.Errorf("not all of %d tasks have come in time: %s has, and each that has says so; a task that says nothing is missing (%w)",
 			me.Size, me.name(), err)
 	}
 	return err
@@ -151,7 +151,7 @@ func read(ctx context.Context, c *pmi.Client, rank int) (Task, error) {
 		err = fmt.Errorf("it says that it is %s", task.name())
 	}
 	if err != nil {
-		return task, fmt.Errorf("what rank %d has told cannot be read: %w", rank, err)
+		return task, fmt.Errorf("the message of rank %d cannot be read: %w", rank, err)
 	}
 	return task, nil
 }

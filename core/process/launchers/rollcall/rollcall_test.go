@@ -77,7 +77,7 @@ func TestDisagreements(t *testing.T) {
 		"another version": {func(t []Task) { t[2].Version = "v2" },
 			"rank 2 on node2 has another psbench than rank 0 on node1: v2 with", 0},
 		"no binary": {func(t []Task) { t[2].Binary, t[2].Failure = "", "permission denied" },
-			"rank 2 on node2 cannot read its psbench, so nobody knows whether it is that of rank 0 on node1: permission denied", 0},
+			"rank 2 on node2 cannot read its psbench, so psbench cannot compare it with that of rank 0 on node1: permission denied", 0},
 		"another size": {func(t []Task) { t[1].Size = 2 },
 			"rank 1 on node1 counts 2 tasks, but rank 0 on node1 counts 4", 0},
 		"a larger size": {func(t []Task) { t[0].Size = 6 },
@@ -119,7 +119,7 @@ func TestMissingTask(t *testing.T) {
 	_, errs := call(t, 4, 200*time.Millisecond, four()[:3]...)
 	for i, err := range errs {
 		want :=
-			fmt.Sprintf("not all of 4 tasks have come in time: %s has, and each that has says so; who says nothing is missing (PMI barrier_in: no answer within 200ms",
+			fmt.Sprintf("not all of 4 tasks have come in time: %s has, and each that has says so; a task that says nothing is missing (PMI barrier_in: no answer within 200ms",
 				four()[i].name())
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("rank %d says %v", i, err)
@@ -140,7 +140,7 @@ func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := wait(c); err == nil || !strings.HasPrefix(err.Error(),
-				"not all of 4 tasks have come in time: rank 0 on node1 has, and each that has says so; who says nothing is missing (PMI barrier_in: ") {
+				"not all of 4 tasks have come in time: rank 0 on node1 has, and each that has says so; a task that says nothing is missing (PMI barrier_in: ") {
 				t.Errorf("%s: it says %v", name, err)
 			}
 			_ = c.Close(t.Context())

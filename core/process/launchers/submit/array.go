@@ -60,11 +60,11 @@ func (a *Array) script() string {
 // Submit submits the array. A ctx that ends meanwhile does not leave a job that nobody knows.
 func (a *Array) Submit(ctx context.Context) error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
-		return errors.New("there is no sbatch on PATH: start psbench where jobs of Slurm are submitted")
+		return errors.New("there is no sbatch on PATH: start psbench on a host that submits Slurm jobs")
 	}
 	out, said, err := a.call(ctx, "sbatch", a.script(), a.sbatch()...)
 	if err != nil {
-		return fmt.Errorf("Slurm takes no job: %w", said.or(err))
+		return fmt.Errorf("Slurm did not take the job: %w", said.or(err))
 	}
 	a.job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // which the name of a cluster may follow
 	a.waits, a.answered = queue{job: a.job, tell: a.Tell}, time.Now()
@@ -110,7 +110,7 @@ func (a *Array) Working(ctx context.Context) error {
 	case err != nil && time.Since(a.answered) < answerTime:
 		return nil
 	case err != nil:
-		return fmt.Errorf("squeue does not say how job %s is: %w", quote.Word(a.job), err)
+		return fmt.Errorf("squeue does not report the state of job %s: %w", quote.Word(a.job), err)
 	}
 	if a.answered = time.Now(); len(states) == 0 {
 		return fmt.Errorf("job %s has ended: %s", quote.Word(a.job),

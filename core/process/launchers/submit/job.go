@@ -62,7 +62,7 @@ type following struct {
 func (j *Job) Run(ctx context.Context) (status int, err error) {
 	program, err := exec.LookPath("srun")
 	if err != nil {
-		return 0, errors.New("there is no srun on PATH: start psbench where jobs of Slurm are submitted")
+		return 0, errors.New("there is no srun on PATH: start psbench on a host that submits Slurm jobs")
 	}
 	f := &following{Job: j, queued: make(chan string, 1), began: make(chan delivery.Start, 1),
 		received: make(chan struct{}), delivered: delivery.ErrCut}
@@ -105,7 +105,7 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 	case err != nil:
 		return 0, err
 	case where == nil:
-		return 0, fmt.Errorf("Slurm runs no job: %s", f.words.reason())
+		return 0, fmt.Errorf("Slurm did not run the job: %s", f.words.reason())
 	case !errors.Is(f.delivered, delivery.ErrCut):
 		return 0, fmt.Errorf("job %s on %s: %w", quote.Word(where.Job), quote.Word(where.Nodes), f.delivered)
 	}

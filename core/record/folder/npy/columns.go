@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Column is numbers that are to become a file. Of Ints and Floats one is set.
+// Column holds numbers to be written to a file. Either Ints or Floats is set.
 type Column struct {
 	Name   string // e.g. "series.start_ns"
 	Count  int
@@ -20,19 +20,19 @@ type Column struct {
 	Floats iter.Seq[float64]
 }
 
-// File is a column that is a file, as a document beside it has it.
+// File describes a column's file in the document beside it.
 type File struct {
-	// Name is the column's, Path is relative to the folder.
+	// Name is the name of the column; Path is relative to the folder.
 	Name string `json:"name"`
 	Path string `json:"path"`
-	// Type is int64 or float64, as numpy calls it.
+	// Type is int64 or float64, by numpy's names.
 	Type  string `json:"type"`
 	Count int    `json:"count"` // of numbers
-	// CRC32 is the checksum of the file in hex, zlib's.
+	// CRC32 is the CRC-32 of the file in hex, as zlib computes it.
 	CRC32 string `json:"crc32"`
 }
 
-// Folder is where the columns of a folder lie.
+// Folder is the name of the folder that holds the columns.
 const Folder = "samples"
 
 func pathOf(name string) string { return Folder + "/" + name + ".npy" }
@@ -51,8 +51,8 @@ func (c Column) kind() Type {
 	return Float64
 }
 
-// Save makes a file of the column in dir and gives what is to be noted of it. The file is on the
-// disk when Save returns. Moved is told of pieces that were taken.
+// Save writes the column to a file in dir and describes that file. The file is on the disk when Save returns. moved
+// is called after each piece.
 func (c Column) Save(dir string, moved func()) (File, error) {
 	t := c.kind()
 	f, err := os.OpenFile(filepath.Join(dir, c.Name+".npy"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 G304 -- the user's folder and umask
@@ -83,7 +83,7 @@ func (c Column) write(w *Writer) (uint32, error) {
 	return w.Close()
 }
 
-// telling tells of each piece that was taken.
+// telling calls moved after each piece.
 type telling struct {
 	f     *os.File
 	moved func()
@@ -95,7 +95,7 @@ func (t telling) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Columns are the files of a folder, open.
+// Columns are the open files of a folder.
 type Columns struct {
 	byName map[string]*open
 	order  []*open
@@ -109,7 +109,7 @@ type open struct {
 	asked bool
 }
 
-// Open opens files of dir and checks that each is as long as it was.
+// Open opens files of dir and checks that each has its recorded length.
 func Open(dir string, files []File) (*Columns, error) {
 	c := &Columns{byName: map[string]*open{}}
 	for _, f := range files {
@@ -159,23 +159,23 @@ func openFile(dir string, f File) (*open, error) {
 	return &open{File: f, Reader: r, f: file}, nil
 }
 
-// Ints gives the numbers of a column one by one. Of a column that there is not, or of others than
-// whole numbers or than count, they are 0, and Err tells; of one that cannot be read, Check does.
+// Ints returns a function that yields the numbers of a column one by one. If the column is missing, has another
+// type or does not have count numbers, they are 0 and Err returns why. If it cannot be read, Check returns why.
 func (c *Columns) Ints(name string, count int) func() int64 {
 	r := c.column(name, Int64, count)
 	return func() int64 { return int64(r.Next()) } // #nosec G115 -- its bits
 }
 
-// Floats is Ints for numbers that need not be whole.
+// Floats is Ints for floating-point numbers.
 func (c *Columns) Floats(name string, count int) func() float64 {
 	r := c.column(name, Float64, count)
 	return func() float64 { return math.Float64frombits(r.Next()) }
 }
 
-// Has says whether there is a column.
+// Has reports whether there is such a column.
 func (c *Columns) Has(name string) bool { return c.byName[name] != nil }
 
-// Count is how many numbers a column has, 0 of one that there is not.
+// Count returns how many numbers a column has, or 0 if it is missing.
 func (c *Columns) Count(name string) int {
 	if o := c.byName[name]; o != nil {
 		return o.Reader.Count
@@ -192,7 +192,7 @@ func (c *Columns) column(name string, t Type, count int) *Reader {
 	case o.Reader.Type != t:
 		err = fmt.Errorf("samples: column %s must be of type %s", name, t.name())
 	case o.Reader.Count != count:
-		err = fmt.Errorf("samples: column %s has %d numbers, but what they belong to has %d", name, o.Reader.Count,
+		err = fmt.Errorf("samples: column %s has %d numbers, but the list that they belong to has %d", name, o.Reader.Count,
 			count)
 	default:
 		o.asked = true
@@ -204,11 +204,11 @@ func (c *Columns) column(name string, t Type, count int) *Reader {
 	return &Reader{err: err}
 }
 
-// Err is an error of Ints or Floats: with it no number is worth to be asked for.
+// Err returns the error of Ints or Floats. After an error, all numbers are 0.
 func (c *Columns) Err() error { return c.err }
 
-// Check says what was wrong with the columns that were asked for, whose numbers must all have been
-// taken. Other columns are left alone, since they may be of a later psbench.
+// Check returns an error if a column that was asked for is damaged. Call it after all numbers have been taken. It
+// ignores other columns, which may come from a later psbench.
 func (c *Columns) Check() error {
 	if c.err != nil {
 		return c.err

@@ -1,5 +1,5 @@
-// Package npy writes and reads columns of numbers as files that numpy loads: format 1.0, one
-// dimension, int64 or float64 in little-endian order. docs/result.md has what lies in them.
+// Package npy writes and reads columns of numbers as files that numpy loads: format 1.0, one dimension, int64 or
+// float64, little-endian. docs/result.md describes their content.
 package npy
 
 import (
@@ -25,13 +25,13 @@ const (
 const (
 	magic        = "\x93NUMPY\x01\x00"
 	elementBytes = 8
-	alignBytes   = 64 // of the first element
-	// mostHeader bounds the header that is read; one of numpy for a column has 128 bytes at most.
+	alignBytes   = 64 // alignment of the first element
+	// mostHeader limits the header that is read; numpy's header of a column has at most 128 bytes.
 	mostHeader = 4096
 	bufferSize = 1 << 16
 )
 
-// header is all that stands before the elements.
+// header returns everything before the elements.
 func header(t Type, count int) []byte {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", t, count)
 	fixed := len(magic) + 2
@@ -45,7 +45,7 @@ func header(t Type, count int) []byte {
 	return append(h, '\n')
 }
 
-// Writer writes a column. Errors wait for Close.
+// Writer writes a column. Close returns its errors.
 type Writer struct {
 	to    *bufio.Writer
 	sum   *summed
@@ -61,24 +61,24 @@ func NewWriter(w io.Writer, t Type, count int) *Writer {
 	return out
 }
 
-// Put appends an element, given as the bits that it has.
+// Put appends an element, given as its bits.
 func (w *Writer) Put(bits uint64) {
 	w.left--
 	_, _ = w.to.Write(binary.LittleEndian.AppendUint64(w.to.AvailableBuffer(), bits))
 }
 
-// Close ends the column, and gives the checksum of the file: its CRC-32, as zlib.crc32 of Python has it.
+// Close ends the column and returns the CRC-32 of the file, as Python's zlib.crc32 computes it.
 func (w *Writer) Close() (crc uint32, err error) {
 	if err := w.to.Flush(); err != nil {
 		return 0, err
 	}
 	if w.left != 0 {
-		return 0, fmt.Errorf("the column has other than the %d elements it was to have", w.count)
+		return 0, fmt.Errorf("the column does not have the %d elements that it must have", w.count)
 	}
 	return w.sum.crc, nil
 }
 
-// summed takes the checksum of what passes.
+// summed computes the checksum of the bytes that pass.
 type summed struct {
 	to  io.Writer
 	crc uint32
@@ -104,14 +104,13 @@ type Reader struct {
 var dictionary = regexp.MustCompile(
 	`^\{'descr': '([<>|=]\w{2,})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n$`)
 
-// NewReader reads the header of a file that has size bytes. A file that is not as long as its
-// header says is an error.
+// NewReader reads the header of a file of size bytes. A size that differs from the header is an error.
 func NewReader(r io.Reader, size int64) (*Reader, error) {
 	c := &Reader{}
 	c.in = bufio.NewReaderSize(io.TeeReader(r, crcOf{&c.crc}), bufferSize)
 	fixed := make([]byte, len(magic)+2)
 	if _, err := io.ReadFull(c.in, fixed); err != nil || string(fixed[:len(magic)]) != magic {
-		return nil, errors.New("it is no file of numpy of format 1.0")
+		return nil, errors.New("it is not a numpy file of format 1.0")
 	}
 	length := int(binary.LittleEndian.Uint16(fixed[len(magic):]))
 	if length > mostHeader {
@@ -123,7 +122,7 @@ func NewReader(r io.Reader, size int64) (*Reader, error) {
 	}
 	match := dictionary.FindSubmatch(text)
 	if match == nil {
-		return nil, errors.New("its header is not that of a column: an array of one dimension")
+		return nil, errors.New("its header does not describe a column, an array of one dimension")
 	}
 	if c.Type = Type(match[1]); c.Type != Int64 && c.Type != Float64 {
 		return nil, fmt.Errorf("its elements are %s, but must be %s or %s", c.Type, Int64, Float64)
@@ -140,7 +139,7 @@ func NewReader(r io.Reader, size int64) (*Reader, error) {
 	return c, nil
 }
 
-// crcOf takes the checksum of what is read ahead.
+// crcOf computes the checksum of the bytes that are read ahead.
 type crcOf struct{ sum *uint32 }
 
 func (c crcOf) Write(p []byte) (int, error) {
@@ -148,7 +147,7 @@ func (c crcOf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Next is the bits of the next element, or 0 once there was an error, which Check tells.
+// Next returns the bits of the next element, or 0 after an error, which Check returns.
 func (c *Reader) Next() uint64 {
 	if c.err != nil {
 		return 0
@@ -166,8 +165,7 @@ func (c *Reader) Next() uint64 {
 	return binary.LittleEndian.Uint64(bytes)
 }
 
-// Check says what was wrong: an error of a read, elements that nobody asked for, or that crc is not
-// the checksum of the file.
+// Check returns what was wrong: a read error, elements that were not taken, or a checksum other than crc.
 func (c *Reader) Check(crc uint32) error {
 	switch {
 	case c.err != nil:

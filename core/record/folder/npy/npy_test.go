@@ -97,12 +97,12 @@ func TestOpenAndCheck(t *testing.T) {
 		"160001 bytes of elements": func(data []byte, _ *File) []byte {
 			return append(data, 0)
 		},
-		"no file of numpy of format 1.0": change("NUMPY", "NUMPI"),
+		"not a numpy file of format 1.0": change("NUMPY", "NUMPI"),
 		"it ends within its header": func(data []byte, _ *File) []byte {
 			return data[:100]
 		},
 		"more than the 4096 of any column":                           change("\x76\x00", "\x76\xff"),
-		"its header is not that of a column":                         change("(20000,)", "(2,1000)"),
+		"its header does not describe a column":                      change("(20000,)", "(2,1000)"),
 		"its elements are <i4":                                       change("<i8", "<i4"),
 		"it has numbers of type float64, but result.json says int64": change("<i8", "<f8"),
 		"its content has changed: its CRC-32 is": func(data []byte, _ *File) []byte {
@@ -165,9 +165,9 @@ func readAll(dir string, f File) ([]int64, error) {
 func TestAskedForAsSomethingElse(t *testing.T) {
 	dir, f := save(t, columnOf(1, 2))
 	for want, ask := range map[string]func(*Columns) bool{
-		"there is no column d":          func(c *Columns) bool { return c.Ints("d", 2)() == 0 },
-		"must be of type float64":       func(c *Columns) bool { return c.Floats("c", 2)() == 0 },
-		"but what they belong to has 3": func(c *Columns) bool { return c.Ints("c", 3)() == 0 },
+		"there is no column d":                   func(c *Columns) bool { return c.Ints("d", 2)() == 0 },
+		"must be of type float64":                func(c *Columns) bool { return c.Floats("c", 2)() == 0 },
+		"but the list that they belong to has 3": func(c *Columns) bool { return c.Ints("c", 3)() == 0 },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c, err := Open(dir, []File{f})

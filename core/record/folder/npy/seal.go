@@ -10,16 +10,15 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Seal is the last field of a document beside columns. It tells a number that has changed from one
-// that was measured.
+// Seal is the last field of a document beside columns. It reveals whether a number was changed later.
 type Seal struct {
-	// CRC32 is the checksum of the document in hex, zlib's, taken while these digits are zeros.
+	// CRC32 is the CRC-32 of the document in hex, computed while its own digits are zeros.
 	CRC32 string `json:"crc32,omitempty"`
 }
 
 const unsealed = "00000000"
 
-// Sealed is a document as JSON. The seal is that of the document.
+// Sealed returns a document as JSON. seal must be the document's seal.
 func Sealed(document any, seal *Seal) ([]byte, error) {
 	seal.CRC32 = unsealed
 	var text bytes.Buffer
@@ -34,8 +33,8 @@ func Sealed(document any, seal *Seal) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// Check compares the text of a document with its seal. A document without one is of an older
-// psbench, and as good as it looks.
+// Check compares the text of a document with its seal. A document without a seal comes from an older psbench and
+// passes.
 func (s Seal) Check(text []byte) error {
 	if s.CRC32 == "" {
 		return nil
