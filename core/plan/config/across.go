@@ -10,11 +10,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Transport is the key of the option that says what carries the gradients.
+// Transport is the key of the option that chooses the transport of the gradients.
 const Transport = "transport"
 
-// Across is the experiment where its processes turn out to run on several hosts: one whose transport
-// was left to psbench gets the fastest between hosts.
+// Across returns the experiment for a run over several hosts. If the transport was left to psbench, it becomes the
+// fastest one between hosts.
 func (e *Experiment) Across() *Experiment {
 	if !e.Auto {
 		return e
@@ -35,22 +35,22 @@ func (e *Experiment) Across() *Experiment {
 	return &a
 }
 
-// listensNowhere is why an address to listen on has no effect.
+// listensNowhere is the reason why an address to listen on has no effect.
 func listensNowhere(f *fabric.Fabric) string {
 	return " has no effect: transport " + f.Name + " listens on no IP address"
 }
 
-// groupOver says what the trainers' group is where their buckets are staged.
+// groupOver names the trainers' group if their buckets are staged.
 func groupOver(f *fabric.Fabric) string { return "psbench's own, in host memory over " + f.Name }
 
-// GroupByIPC is what the trainers' group is where they share their buckets on one device.
+// GroupByIPC names the trainers' group if they share their buckets on one device.
 const GroupByIPC = "psbench's own, on the device by CUDA IPC"
 
-// aggregateHost has the trainers of a host push as one.
+// aggregateHost makes the trainers of a host push as one.
 const aggregateHost = "host"
 
-// checkAggregate refuses sums of hosts where no server could do with a sum what it does with its parts, or no
-// link could carry it. That there are several hosts is seen when it is known where processes run.
+// checkAggregate refuses sums of hosts if the server cannot take sums, or the links cannot carry them. Whether
+// there are several hosts is checked later, when it is known where processes run.
 func (r *resolver) checkAggregate(context.Context) error {
 	r.exp.Aggregate = r.Aggregate == aggregateHost
 	server := r.exp.Parts[sdk.KindServer]

@@ -19,26 +19,26 @@ var settable = []sdk.Kind{
 	sdk.KindServer, sdk.KindTrainer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel,
 }
 
-// assignment gives a setting of a part a value.
+// assignment gives a value to a setting of a part.
 type assignment struct {
 	kind   sdk.Kind // "": the only one whose part has such a setting
 	name   string
-	value  any    // text if it is yet to be read by the setting's type
-	label  string // what to call it in an error
-	stood  source // of the option that stood for it; none where it was given as a setting
+	value  any    // text until the setting's type reads it
+	label  string // its name in errors
+	stood  source // of the option that stands for it; zero if it was given as a setting
 	origin string
 	of     string // the only part that it is for, as the option of the kind names it; "": any
 	flag   bool   // given by a flag
 }
 
-// Assigned is a setting that a flag gives.
+// Assigned is a setting given by a flag.
 type Assigned struct {
 	Kind  sdk.Kind // "" where the flag names none
 	Name  string
-	Label string // how errors name it
+	Label string // its name in errors
 }
 
-// Assigned lists the settings that flags give.
+// Assigned lists the settings given by flags.
 func (c *Config) Assigned() (list []Assigned) {
 	for _, a := range c.settings {
 		if a.flag {
@@ -48,14 +48,12 @@ func (c *Config) Assigned() (list []Assigned) {
 	return list
 }
 
-// isFor says whether a is for the part of a kind that an option names so.
+// isFor reports whether a is for the part of a kind, which an option names part.
 func (a assignment) isFor(kind sdk.Kind, part string) bool {
 	return a.kind == kind && (a.of == "" || a.of == part)
 }
 
-// takeSettings adds the assignments of one layer, in any of the forms in which
-// layers give them: a list from flags, a text from the environment, an object
-// from JSON.
+// takeSettings adds the assignments of one layer. Flags give a list, the environment a text, and JSON an object.
 func (c *Config) takeSettings(l layer, raw any) error {
 	var assignments []assignment
 	var err error
@@ -112,8 +110,7 @@ func assignmentsOf(byKind map[string]any) ([]assignment, error) {
 	return out, nil
 }
 
-// parseAssignment reads kind.setting=value, or setting=value; the value is the rest of
-// the text.
+// parseAssignment reads kind.setting=value or setting=value; the value is the rest of the text.
 func parseAssignment(item string) (assignment, error) {
 	target, value, ok := strings.Cut(item, "=")
 	target = strings.TrimSpace(target)
@@ -129,9 +126,8 @@ func parseAssignment(item string) (assignment, error) {
 	return assignment{kind: k, name: name, value: option.Text(value)}, err
 }
 
-// parseAssignments reads kind.setting=value,kind.setting=value. A value that
-// begins as a JSON list, object or string ends where that ends, any other one
-// at the next comma.
+// parseAssignments reads kind.setting=value,kind.setting=value. A value that begins like a JSON list, object or
+// string ends where that ends; any other value ends at the next comma.
 func parseAssignments(list string) ([]assignment, error) {
 	var out []assignment
 	for rest := list; strings.TrimSpace(rest) != ""; {
@@ -186,7 +182,8 @@ func parseKind(name string) (sdk.Kind, error) {
 		quote.String(name), spelling.Hint(name, kinds, "kinds with settings", "psbench list shows all"))
 }
 
-// withBrackets says, where what follows a comma is no assignment, how a list is written that it may be of.
+// withBrackets adds to an error, if the text after a comma is no assignment, how to write the list that the text
+// may belong to.
 func withBrackets(err error, before []assignment, item string) error {
 	kind, _, dotted := strings.Cut(item, ".")
 	if _, unknown := parseKind(strings.TrimSpace(kind)); len(before) == 0 || strings.Contains(item, "=") ||

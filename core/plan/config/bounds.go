@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// applyBounds makes the settings of different parts fit together that the registry says
-// the trainer needs so: where only one of two was given the other one follows it, and
-// none may exceed its limit. Parts without such a setting are their own concern.
+// applyBounds fits settings of different parts together, as the registry says for the trainer. If only one of two
+// settings was given, the other one follows it, and none may exceed its limit. Parts without such a setting are
+// skipped.
 func (r *resolver) applyBounds(settings map[sdk.Kind][]effective) error {
 	for _, b := range r.chosen[sdk.KindTrainer].Bounds {
 		setting, limit := find(settings, b.Setting), find(settings, b.Limit)
@@ -46,7 +46,7 @@ func (e *effective) follow(other *effective, name registry.SettingName) {
 	e.value, e.origin = other.value, fmt.Sprintf("derived: as %s (%s)", name, other.origin)
 }
 
-// number is 0 for what is none: nothing is said of its size then.
+// number is the setting as a number; 0, which sets no limit, if it is none.
 func (e *effective) number() float64 {
 	n, _ := e.value.(json.Number)
 	f, _ := n.Float64()

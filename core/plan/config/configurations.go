@@ -14,15 +14,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ModelConfiguration is an entry of a file of model configurations, which goes
-// from ids to entries.
+// ModelConfiguration is an entry of a file of model configurations, which maps ids to entries.
 type ModelConfiguration struct {
 	ModelClass     string         `json:"model_class" jsonschema:"required" doc:"key or alias of a model"`
 	Configurations map[string]any `json:"configurations,omitempty" doc:"settings of the model by name"`
 }
 
-// DataConfiguration is an entry of a file of data configurations, which goes
-// from ids to entries.
+// DataConfiguration is an entry of a file of data configurations, which maps ids to entries.
 type DataConfiguration struct {
 	DataClass      string         `json:"data_class" jsonschema:"required" doc:"key or alias of a data part"`
 	Configurations map[string]any `json:"configurations,omitempty" doc:"settings of the data part by name"`
@@ -41,8 +39,8 @@ type configuration struct {
 	place    string // file and id
 }
 
-// configurations are those of a kind by id: the embedded ones, and over them
-// those of the file, if there is one.
+// configurations returns the configurations of a kind by id. Those of the file, if there is one, replace embedded
+// ones.
 func configurations(kind sdk.Kind, file string) (map[string]configuration, error) {
 	builtin := builtinConfigurations[kind]
 	data, err := psbench.Files.ReadFile(builtin)
@@ -61,8 +59,7 @@ func configurations(kind sdk.Kind, file string) (map[string]configuration, error
 	return all, err
 }
 
-// ConfigurationIDs lists the ids that --model or --data takes; other kinds have
-// none.
+// ConfigurationIDs lists the ids that --model or --data accepts; other kinds have none.
 func (c *Config) ConfigurationIDs(kind sdk.Kind) ([]string, error) {
 	if _, ok := builtinConfigurations[kind]; !ok {
 		return nil, nil
@@ -130,9 +127,8 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 	return c, nil
 }
 
-// partSettings reads a file of settings by the key of a part; the result has
-// them by canonical key. Every key must be known, since a slip there would go
-// unnoticed.
+// partSettings reads a file of settings by the key of a part and returns them by canonical key. Every key must be
+// known, because a typing error would otherwise go unnoticed.
 func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[string][]assignment, error) {
 	entries, err := jsonfile.ReadMap(file)
 	if err != nil {
@@ -161,7 +157,7 @@ func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[strin
 	return out, nil
 }
 
-// assignmentsFrom makes assignments of settings that are at one place.
+// assignmentsFrom turns the settings at one place into assignments.
 func assignmentsFrom(kind sdk.Kind, settings map[string]any, place string) []assignment {
 	var out []assignment
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -13,40 +13,40 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CUDAFinder finds what CUDA ranks need, a *cuda.Finder where it is no test.
+// CUDAFinder finds what CUDA ranks need; outside of tests it is a *cuda.Finder.
 type CUDAFinder interface {
-	// Devices are at least one, or the error says in a sentence why there is none. They may be none, without an
-	// error, where CUDA ranks are to be on other hosts. Devices with
-	// ranks say how much of their memory is free.
+	// Devices returns at least one device, or an error that says in a sentence why there is none. The list may be
+	// empty without an error if CUDA ranks will run on other hosts. The devices of this many ranks come with their
+	// free memory.
 	Devices(ctx context.Context, ranks int) (*devices.List, error)
-	// Plugin is the plugin whose processes are the CUDA ranks; it must be of the build.
+	// Plugin returns the plugin that runs the CUDA ranks; it must come from the given build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
 }
 
-// CUDA is what the CUDA ranks of an experiment run on.
+// CUDA is what the CUDA ranks of an experiment need.
 type CUDA struct {
-	// Plugin serves psbench's own parts under their own keys, on the device of its process.
+	// Plugin serves psbench's own parts, under their own keys, on the device of its process.
 	Plugin registry.Plugin
-	// Devices are those of the core's host; none where its ranks are on other hosts.
+	// Devices are the devices of the core's host; empty if its ranks run on other hosts.
 	Devices *devices.List
-	// Seed is that of the CUDA ranks, in the place of Experiment.Seed.
+	// Seed is the seed of the CUDA ranks, instead of Experiment.Seed.
 	Seed uint64
-	// whole says that its server takes whole gradients, also where psbench's own is elementwise.
+	// whole means that its server takes whole gradients, even if psbench's own server is elementwise.
 	whole bool
 }
 
-// Here says that CUDA ranks can be on the core's host, and its plugin started there.
+// Here reports whether CUDA ranks can run on the core's host, so that its plugin can start there.
 func (c *CUDA) Here() bool { return len(c.Devices.Devices) > 0 }
 
-// cudaSeed is the option that has an effect on CUDA ranks alone.
+// cudaSeed is the option that affects only CUDA ranks.
 const cudaSeed = "cuda_seed"
 
-// Ignores says that an option has no effect on the experiment, whatever its value.
+// Ignores reports whether an option has no effect on the experiment, whatever its value.
 func (e *Experiment) Ignores(o option.Option) bool {
 	return o.NoEffect != "" && (o.Key != cudaSeed || e.CUDA == nil)
 }
 
-// PluginOf is the plugin that a rank has a part of a kind from.
+// PluginOf returns the plugin of a rank's part.
 func (e *Experiment) PluginOf(kind sdk.Kind, rank int) registry.Plugin {
 	if p := e.Parts[kind].Plugin; p.Name != registry.Builtin || !e.World.CUDA(rank) {
 		return p
@@ -54,7 +54,7 @@ func (e *Experiment) PluginOf(kind sdk.Kind, rank int) registry.Plugin {
 	return e.CUDA.Plugin
 }
 
-// SeedOf is the seed of a rank.
+// SeedOf returns the seed of a rank.
 func (e *Experiment) SeedOf(rank int) uint64 {
 	if e.World.CUDA(rank) {
 		return e.CUDA.Seed
@@ -62,8 +62,7 @@ func (e *Experiment) SeedOf(rank int) uint64 {
 	return e.Seed
 }
 
-// checkCounts asks for CUDA first: what is wrong with the counts of CUDA ranks
-// does not matter where there can be none.
+// checkCounts looks for CUDA first: without it, errors in the counts of CUDA ranks do not matter.
 func (r *resolver) checkCounts(ctx context.Context) error {
 	if err := r.checkBackend(); err != nil {
 		return err
@@ -82,7 +81,7 @@ func (r *resolver) checkCounts(ctx context.Context) error {
 	return nil
 }
 
-// cudaRanks begins an error of what the CUDA ranks lack.
+// cudaRanks begins an error about the CUDA ranks.
 func (r *resolver) cudaRanks() string {
 	if r.NCUDATrainer > 0 {
 		return fmt.Sprintf("%s is %d", r.name("ncudatrainer"), r.NCUDATrainer)
@@ -90,7 +89,7 @@ func (r *resolver) cudaRanks() string {
 	return fmt.Sprintf("%s is %d", r.name("ncudaserver"), r.NCUDAServer)
 }
 
-// checkBackend refuses NCCL, which connects devices, where trainers have none.
+// checkBackend refuses NCCL, which connects devices, for trainers without devices.
 func (r *resolver) checkBackend() error {
 	if r.Backend == Gloo {
 		return nil
@@ -112,7 +111,7 @@ func (r *resolver) checkBackend() error {
 // Gloo is the backend of groups in host memory.
 const Gloo = "gloo"
 
-// findCUDA finds devices and plugin.
+// findCUDA finds the devices and the plugin.
 func (r *resolver) findCUDA(ctx context.Context) error {
 	if r.cuda == nil {
 		return fmt.Errorf("nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0")
@@ -132,8 +131,8 @@ func (r *resolver) findCUDA(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup says what the trainers' group is where the backend names NCCL. What it has become says the run, once
-// the trainers have joined it.
+// nameGroup names the trainers' group if the backend is NCCL. The run reports the final choice after the trainers
+// have joined the group.
 func (r *resolver) nameGroup() {
 	if r.Backend == Gloo || !r.exp.Links.Group && !r.exp.Links.Default {
 		return
@@ -142,8 +141,8 @@ func (r *resolver) nameGroup() {
 	r.exp.NotNCCL = r.noNCCL()
 }
 
-// noNCCL says why the trainers' group cannot be NCCL's; "" if it can. Its ranks find each other through the
-// memory of their host.
+// noNCCL says why the trainers' group cannot use NCCL; "" if it can. Its ranks find each other through the memory
+// of their host.
 func (r *resolver) noNCCL() string {
 	switch {
 	case r.NCUDATrainer == 1:
@@ -156,8 +155,8 @@ func (r *resolver) noNCCL() string {
 	return ""
 }
 
-// checkCUDAParts fits the chosen parts and CUDA ranks together: these have psbench's own, as the plugin of
-// the devices serves them.
+// checkCUDAParts checks that CUDA ranks can have the chosen parts: they use psbench's own parts, as the devices'
+// plugin serves them.
 func (r *resolver) checkCUDAParts(ctx context.Context) error {
 	if r.exp.CUDA == nil {
 		return nil
@@ -179,7 +178,7 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 		apart := r.exp.Isolate[kind]
 		own := c.Plugin.Name == registry.Builtin || c.Plugin.Name == plugin.Name
 		switch {
-		case kind == sdk.KindHook && (apart || !own): // it works on buckets, which are in host memory
+		case kind == sdk.KindHook && (apart || !own): // the hook works on buckets in host memory
 			continue
 		case apart:
 			return fmt.Errorf("%s but %s puts the %s into a process beside its trainer, which does not see the memory of the trainer's device: isolate the hook alone",
@@ -188,7 +187,7 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
 				r.cudaRanks(), kind, c.Key, c.Plugin.Name, quote.Word(plugin.Command[0]))
 		}
-		// a rank says what its plugin lacks, and the servers of psbench-cuda take whole gradients
+		// a rank reports missing parts itself, and the servers of psbench-cuda take whole gradients
 		if !r.exp.CUDA.Here() {
 			r.exp.CUDA.whole = r.exp.CUDA.whole || kind == sdk.KindServer
 			continue
@@ -205,7 +204,7 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 	return nil
 }
 
-// onDevices are the kinds of which CUDA ranks have parts.
+// onDevices returns the kinds of the parts that CUDA ranks have.
 func (r *resolver) onDevices() (kinds []sdk.Kind) {
 	for _, kind := range registry.Kinds {
 		switch {
@@ -218,7 +217,7 @@ func (r *resolver) onDevices() (kinds []sdk.Kind) {
 	return kinds
 }
 
-// those says which parts of a kind there are instead.
+// those lists the parts of a kind that exist instead.
 func those(parts []sdk.Part, kind sdk.Kind) string {
 	text := ""
 	for _, p := range parts {
@@ -232,7 +231,7 @@ func those(parts []sdk.Part, kind sdk.Kind) string {
 	return ": it has " + quote.Message(text[len(", "):])
 }
 
-// checkSeeds refuses replicas that begin with different parameters, which a group would never make equal.
+// checkSeeds refuses replicas with different initial parameters, which a group would never make equal.
 func (r *resolver) checkSeeds() error {
 	if r.exp.CUDA.Seed == r.TorchSeed || r.NTrainer == 0 || r.NCUDATrainer == 0 ||
 		!r.exp.Links.Group && !r.exp.Links.Default {

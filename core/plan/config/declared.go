@@ -11,14 +11,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared is what a part says of itself that decides which links a run has.
+// declared is what a part declares about itself that decides which links a run has.
 type declared struct {
 	serves sdk.Service    // of a server
 	needs  sdk.Service    // of a trainer
 	links  registry.Links // of a hook
 }
 
-// partsOf asks a plugin what it serves, once.
+// partsOf asks a plugin for its parts, once.
 func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
 	if parts, ok := r.described[p.Name]; ok {
 		return parts, nil
@@ -36,8 +36,8 @@ func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, 
 	return parts, err
 }
 
-// declare asks a server, a trainer or a hook what it serves, needs or uses. A registry file
-// that says so too must agree.
+// declare asks a server, a trainer or a hook what it serves, needs or uses. A registry file that says so too must
+// agree.
 func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {
 	switch item.Kind {
 	case sdk.KindServer, sdk.KindTrainer, sdk.KindHook:
@@ -56,8 +56,8 @@ func (r *resolver) declare(ctx context.Context, item registry.Item) (said declar
 	return said, err
 }
 
-// CheckDeclared reports that a registry file says something else of a part than its plugin
-// does, or that what the plugin says cannot be.
+// CheckDeclared returns an error if a registry file contradicts a part's plugin, or if the plugin's declaration is
+// impossible.
 func CheckDeclared(item registry.Item, d sdk.Part) error {
 	part := fmt.Sprintf("%s %s of plugin %s", item.Kind, item.Key, item.Plugin.Name)
 	links, err := registry.LinksOf(d.Links)
@@ -104,11 +104,10 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	return nil
 }
 
-// waits is whether a server is asynchronous, in words.
+// waits words whether a server is asynchronous.
 var waits = map[bool]string{true: "is asynchronous", false: "is not asynchronous"}
 
-// serves is what a server is known to serve without starting its plugin for it; "" if it
-// is not known.
+// serves returns what a server serves, as far as psbench knows without starting its plugin; "" if unknown.
 func (r *resolver) serves(ctx context.Context, item registry.Item) sdk.Service {
 	if _, asked := r.described[item.Plugin.Name]; item.Plugin.Name != registry.Builtin && !asked {
 		return item.Serves

@@ -8,15 +8,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// notInDefaults are the options that must be known before a trainer or a model is
-// chosen, and set, whose values belong to parts: those have defaults of their own.
+// notInDefaults are options that must be known before a trainer or a model is chosen, and set, whose values belong
+// to parts with defaults of their own.
 var notInDefaults = map[sdk.Kind][]string{
 	sdk.KindTrainer: {"config", "registry", "no_user_registry", "set", "trainer"},
 	sdk.KindModel:   {"config", "registry", "no_user_registry", "set", "trainer", "model", "model_config_path"},
 }
 
-// checkDefaults reads the defaults of every trainer and model as a JSON file would be
-// read.
+// checkDefaults checks the defaults of every trainer and model as if they were a JSON file.
 func checkDefaults(reg *registry.Registry) error {
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel} {
 		for _, item := range reg.Items(kind) {
@@ -44,8 +43,8 @@ func checkDefaultsOf(item registry.Item) error {
 	return nil
 }
 
-// takeDefaults puts the defaults of the chosen trainer, and over them those of the
-// chosen model, between psbench's own and the lowest other layer.
+// takeDefaults puts the defaults of the chosen trainer, and above them those of the chosen model, between psbench's
+// own defaults and the lowest other layer.
 func (c *Config) takeDefaults(reg *registry.Registry) error {
 	trainer, err := reg.Lookup(sdk.KindTrainer, c.Trainer)
 	if err != nil {
@@ -68,8 +67,8 @@ func defaultsOf(item registry.Item) layer {
 		values: item.Defaults}
 }
 
-// mergeDefaults makes c what the layers are with own above the lowest of them. They
-// stay as they are, for the next time.
+// mergeDefaults merges into c the given layers with own above the lowest of them. It leaves the given layers as
+// they are, for the next call.
 func (c *Config) mergeDefaults(given, own []layer) error {
 	merged, err := merge(slices.Insert(slices.Clone(given), 1, own...))
 	if err != nil {
@@ -80,8 +79,7 @@ func (c *Config) mergeDefaults(given, own []layer) error {
 	return nil
 }
 
-// model is the chosen one. Whoever chooses the parts says what is wrong where there is
-// none.
+// model returns the chosen model. If there is none, the code that chooses the parts reports it.
 func (c *Config) model(reg *registry.Registry) (registry.Item, bool) {
 	name := c.Model
 	byID, err := configurations(sdk.KindModel, c.configurationFile(sdk.KindModel))

@@ -2,14 +2,13 @@ package config
 
 import "context"
 
-// RuleError says that values do not go together, each of which is right: there can be no such
-// experiment.
+// RuleError says that values are valid on their own but contradict each other, so there is no such experiment.
 type RuleError struct{ err error }
 
 func (e *RuleError) Error() string { return e.err.Error() }
 func (e *RuleError) Unwrap() error { return e.err }
 
-// rule makes the errors of a step those of a rule.
+// rule turns the errors of a step into RuleErrors.
 func rule(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := step(ctx); err != nil {

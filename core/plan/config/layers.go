@@ -19,39 +19,38 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Sources are the layers of a configuration above its defaults, lowest first.
-// The JSON file, which lies below them, is named by the option config of
-// Environ or Flags.
+// Sources are the layers of a configuration above its defaults, lowest first. Below them is the JSON file that the
+// option config of Environ or Flags names.
 type Sources struct {
-	Base    *Layer         // over the file that is named, as another file would be
+	Base    *Layer         // above the named file, like another file
 	Environ []string       // as os.Environ gives it; only PSBENCH_* counts
 	Extra   []Layer        // values from elsewhere
 	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
-	Over    *Layer         // over all others; values may be an option.Text, as a flag gives them
-	CUDA    CUDAFinder     // finds what CUDA ranks need; nil where nobody has any
-	// Takes says which parts take a setting that a flag gives. nil: the chosen part of its kind,
-	// which must have it.
+	Over    *Layer         // above all others; values may be an option.Text, as a flag gives them
+	CUDA    CUDAFinder     // finds what CUDA ranks need; nil if there are none
+	// Takes reports whether a part takes a setting given by a flag. If it is nil, the chosen part of the kind takes
+	// it, and must have it.
 	Takes func(part sdk.Part, setting string) bool
 }
 
-// Layer is a set of values by key, as a JSON file would give them.
+// Layer is a set of values by key, as in a JSON file.
 type Layer struct {
 	Origin string
 	Values map[string]any
 }
 
-// Config is what the layers say together.
+// Config is the combination of all layers.
 type Config struct {
 	option.Options
 	layers   []layer           // lowest first
 	sources  map[string]source // by key
 	settings []assignment      // lowest layer first
 	cuda     CUDAFinder
-	takes    func(part sdk.Part, setting string) bool // that of Sources
+	takes    func(part sdk.Part, setting string) bool // Sources.Takes
 }
 
-// Merge puts the layers on top of each other. Unknown keys and values of the
-// wrong type are errors, whether or not a higher layer covers them.
+// Merge combines the layers. Unknown keys and values of the wrong type are errors, even if a higher layer covers
+// them.
 func Merge(s Sources) (*Config, error) {
 	fromEnv, err := readEnv(s.Environ)
 	if err != nil {
@@ -113,8 +112,7 @@ func merge(layers []layer) (*Config, error) {
 	return c, c.chooseReport()
 }
 
-// chooseReport has the original's statistics printed in full, as the original has no other
-// report.
+// chooseReport selects the full report for the original's statistics, because the original has no other report.
 func (c *Config) chooseReport() error {
 	switch {
 	case c.Stats != "original" || c.Report == "full":
@@ -127,8 +125,8 @@ func (c *Config) chooseReport() error {
 	return nil
 }
 
-// take checks the values of a layer and notes where they come from. Settings
-// of parts stay in c; the other values are returned.
+// take checks the values of a layer and notes their origin. Settings of parts stay in c; take returns the other
+// values.
 func (c *Config) take(l layer) (map[string]any, error) {
 	values := map[string]any{}
 	for _, given := range slices.Sorted(maps.Keys(l.values)) {
@@ -160,15 +158,15 @@ func (c *Config) take(l layer) (map[string]any, error) {
 func (c *Config) name(key string) string   { return c.sources[key].name(key) }
 func (c *Config) origin(key string) string { return c.sources[key].origin(key) }
 
-// given says whether a layer above the defaults has the key.
+// given reports whether a layer above the defaults has the key.
 func (c *Config) given(key string) bool { return c.sources[key].sort > fromPart }
 
 // layer is a set of raw values from one source.
 type layer struct {
 	source
 	values map[string]any
-	// recorded says that the values are a result's, whose settings are for its parts alone:
-	// another layer may choose others.
+	// recorded means that the values come from a result, whose settings are only for its own parts: another layer
+	// may choose others.
 	recorded bool
 }
 
@@ -192,8 +190,8 @@ func readFlags(flags *pflag.FlagSet) (layer, error) {
 	return l, err
 }
 
-// configPath is the path of the JSON file and the name of the value that has
-// it, from the first of the layers that has one.
+// configPath returns the path of the JSON file and the name of the value that gives it, from the first layer with
+// one.
 func configPath(layers ...layer) (path, by string) {
 	for _, l := range layers {
 		if path, ok := l.values["config"].(option.Text); ok {
@@ -228,7 +226,7 @@ func readFile(path string) (layer, error) {
 	return l, nil
 }
 
-// plain makes the values of a layer those that a JSON file would give.
+// plain converts the values of a layer to those that a JSON file would give.
 func plain(l Layer) (layer, error) {
 	data, err := json.Marshal(l.Values)
 	if err != nil {
@@ -241,7 +239,7 @@ func plain(l Layer) (layer, error) {
 	return layer{source: source{sort: fromPlace, place: l.Origin}, values: values}, err
 }
 
-// standIn gives what the option o of a layer stands for its value.
+// standIn gives the value of option o to the option or setting that o stands for.
 func (c *Config) standIn(l layer, o option.Option, values map[string]any) error {
 	value := values[o.Key]
 	delete(values, o.Key)

@@ -12,18 +12,18 @@ import (
 	"github.com/psbench/psbench/internal/host/stop"
 )
 
-// LeastIterations is how many iterations a trainer measures by default, at least: with fewer,
-// one slow iteration is most of a mean.
+// LeastIterations is the default minimum of iterations that a trainer measures. With fewer, one slow iteration
+// dominates the mean.
 const LeastIterations = 20
 
-// alternatives are options that say how long the same pass is, in different ways. One of them
-// counts: that of the highest layer that has one.
+// alternatives are groups of options that set the same length in different ways. The option of the highest layer
+// counts.
 var alternatives = [][]string{
 	{"epochs", "iterations", "seconds"},
 	{"warmup", "warmup_cycles"}, // the latter is the hybrid benchmark's
 }
 
-// takeInstead has what a layer gives replace the alternatives to it of the layers below.
+// takeInstead removes the alternatives that lower layers gave to a layer's values.
 func (c *Config) takeInstead(l layer, values map[string]any) error {
 	for _, keys := range alternatives {
 		var given []string
@@ -47,13 +47,13 @@ func (c *Config) takeInstead(l layer, values map[string]any) error {
 	return nil
 }
 
-// replaced says that another option counts in the place of one.
+// replaced reports whether another option replaces this one.
 func (c *Config) replaced(key string) bool {
 	_, known := c.sources[key]
 	return !known && slices.ContainsFunc(alternatives, func(keys []string) bool { return slices.Contains(keys, key) })
 }
 
-// length is that of the measured pass.
+// length returns the length of the measured pass.
 func (c *Config) length() stop.Length {
 	l := stop.Length{Epochs: c.Epochs, Iterations: c.Iterations}
 	if c.Seconds > 0 {
@@ -65,7 +65,7 @@ func (c *Config) length() stop.Length {
 	return l
 }
 
-// warmUp is the length of the pass before it.
+// warmUp returns the length of the warm-up pass.
 func (c *Config) warmUp() stop.Length {
 	switch c.Warmup {
 	case "full":
@@ -75,15 +75,15 @@ func (c *Config) warmUp() stop.Length {
 	case "": // replaced
 		return stop.Length{Epochs: c.WarmupCycles}
 	default:
-		n, _ := strconv.Atoi(c.Warmup) // which Parse has seen to
+		n, _ := strconv.Atoi(c.Warmup) // Parse has checked it
 		return stop.Length{Iterations: n}
 	}
 }
 
-// undecided ends the origin of epochs that are known once the data is partitioned.
+// undecided ends the origin of epochs that become known once the data is partitioned.
 var undecided = fmt.Sprintf(", or more for %d iterations per trainer", LeastIterations)
 
-// Decided are the values of an experiment whose epochs are decided.
+// Decided returns the values of an experiment after its epochs were decided.
 func (e *Experiment) Decided(epochs int) []result.Value {
 	values := slices.Clone(e.Values)
 	for i := range values {

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// describe asks the plugin of an item what the item is.
+// describe asks the plugin of an item for the item's description.
 func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, error) {
 	parts, err := r.partsOf(ctx, r.bounded(item.Plugin))
 	if err != nil {
@@ -33,8 +33,7 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 		item.Plugin.Name, item.Kind, item.Key, item.File)
 }
 
-// bounded is a plugin with the memory that the user leaves its processes. psbench's own parts
-// are none that a user has to be saved from.
+// bounded returns a plugin with the user's memory limit. psbench's own parts have no limit.
 func (r *resolver) bounded(p registry.Plugin) registry.Plugin {
 	if p.Name != registry.Builtin && r.PluginMemory != "" {
 		n, _ := bytesize.Parse(r.PluginMemory) // checked when it was given
@@ -43,7 +42,7 @@ func (r *resolver) bounded(p registry.Plugin) registry.Plugin {
 	return p
 }
 
-// settableParts are the chosen parts that have settings, in the order of their kinds.
+// settableParts returns the chosen parts with settings, in the order of their kinds.
 func (r *resolver) settableParts() []choice {
 	var out []choice
 	for _, kind := range settable {
@@ -54,7 +53,7 @@ func (r *resolver) settableParts() []choice {
 	return out
 }
 
-// configureParts gives every part with settings the values that count.
+// configureParts gives every part its effective settings.
 func (r *resolver) configureParts(ctx context.Context) error {
 	byKind := map[sdk.Kind][]effective{}
 	for _, c := range r.settableParts() {
@@ -102,8 +101,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 	return nil
 }
 
-// asynchronous says whether a server with these settings answers before all of its trainers have
-// come.
+// asynchronous reports whether a server with these settings answers before all of its trainers have pushed.
 func (r *resolver) asynchronous(d sdk.Part, settings []effective) bool {
 	i := slices.IndexFunc(settings, func(s effective) bool { return s.name == d.Quorum })
 	if i < 0 {
@@ -115,7 +113,7 @@ func (r *resolver) asynchronous(d sdk.Part, settings []effective) bool {
 	})
 }
 
-// assignments are those for a chosen item, which is d, lowest layer first.
+// assignments returns the assignments for a chosen item, described by d, lowest layer first.
 func (r *resolver) assignments(c choice, d sdk.Part) ([]assignment, error) {
 	out := slices.Clone(c.preset)
 	if key, file := r.settingsFile(c.Kind); file != "" {
@@ -135,8 +133,7 @@ func (r *resolver) assignments(c choice, d sdk.Part) ([]assignment, error) {
 	return out, nil
 }
 
-// settingsFile is the file of settings for a kind, with the key of the option
-// that names it.
+// settingsFile returns the file of settings for a kind, and the key of the option that names it.
 func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 	switch kind {
 	case sdk.KindServer:
@@ -148,8 +145,7 @@ func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 	}
 }
 
-// settingsOf applies assignments, lowest layer first, to the settings of a
-// part.
+// settingsOf applies assignments, lowest layer first, to the settings of a part.
 func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 	var names []string
 	out := make([]effective, len(d.Settings))
@@ -175,7 +171,7 @@ func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 	return out, nil
 }
 
-// effective is a setting with the value that counts.
+// effective is a setting with its effective value.
 type effective struct {
 	name   string
 	value  any
@@ -183,7 +179,7 @@ type effective struct {
 	given  bool // not the default
 }
 
-// object writes settings as a JSON object, in their order.
+// object formats settings as a JSON object in their order.
 func object(settings []effective) (json.RawMessage, error) {
 	fields := make([]string, len(settings))
 	for i, s := range settings {
@@ -196,9 +192,8 @@ func object(settings []effective) (json.RawMessage, error) {
 	return json.RawMessage("{" + strings.Join(fields, ",") + "}"), nil
 }
 
-// configureInTrainer checks that the trainer's plugin has what the trainer is to use. A
-// trainer of a plugin without psbench's own in-trainer parts gets none unless somebody chose
-// one.
+// configureInTrainer checks that the trainer's plugin has the in-trainer parts that the trainer will use. The
+// trainer of a plugin without psbench's own in-trainer parts gets none unless they were chosen.
 func (r *resolver) configureInTrainer(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
 	for _, kind := range registry.Kinds {
@@ -230,12 +225,13 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 	return nil
 }
 
-// chosenByDefault says that nobody chose the part of a kind, not even the registry.
+// chosenByDefault reports that the part of a kind is psbench's default, which neither the user nor the registry
+// chose.
 func (r *resolver) chosenByDefault(kind sdk.Kind) bool {
 	return r.sources[option.For(kind).Key].sort == fromDefault
 }
 
-// checkIncluded checks that the trainer's plugin serves a part that is to be in its process.
+// checkIncluded checks that the trainer's plugin serves a part that will run in its process.
 func (r *resolver) checkIncluded(ctx context.Context, c choice) error {
 	trainer, item := r.chosen[sdk.KindTrainer], c.Item
 	if item.Plugin.Name != trainer.Plugin.Name {
@@ -245,7 +241,7 @@ func (r *resolver) checkIncluded(ctx context.Context, c choice) error {
 	return err
 }
 
-// finish lists the values that count, and what was given in vain.
+// finish lists the effective values and warns about those without effect.
 func (r *resolver) finish(context.Context) error {
 	values, err := r.optionValues()
 	if err != nil {
@@ -295,7 +291,7 @@ func (r *resolver) finish(context.Context) error {
 	return nil
 }
 
-// optionValues are the options by key, as JSON would show them.
+// optionValues returns the options by key, as JSON would show them.
 func (c *Config) optionValues() (map[string]any, error) {
 	data, err := json.Marshal(c.Options)
 	if err != nil {
@@ -308,7 +304,7 @@ func (c *Config) optionValues() (map[string]any, error) {
 		return nil, err
 	}
 	for _, o := range option.All() {
-		if o.Type == option.List && values[o.Key] == nil { // nobody gave one
+		if o.Type == option.List && values[o.Key] == nil { // not given
 			values[o.Key] = []any{}
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// File is an effective configuration as the values of a configuration file, which leads to
-// the same one. What says where output goes is no part of it.
+// File converts an effective configuration to the values of a configuration file that yields the same one. It
+// leaves out options for output.
 func File(values []result.Value) map[string]any {
 	file, set := map[string]any{}, map[string]any{}
 	for _, v := range values {
@@ -34,9 +34,9 @@ func File(values []result.Value) map[string]any {
 	return file
 }
 
-// pinned says whether a configuration file should have the value of an option. Defaults
-// are in it, since other versions of psbench may have others; but not those that are empty or
-// that would be told to have no effect if somebody had given them, or that no run has decided yet.
+// pinned reports whether a configuration file gets the value of an option. Defaults are included, because other
+// versions of psbench may have others. Excluded are empty defaults, defaults that would cause a warning about no
+// effect, and values that no run has decided yet.
 func pinned(v result.Value) bool {
 	o, _ := option.Of(v.Key)
 	if o.Group == "output" || v.Key == "config" || strings.HasSuffix(v.Origin, undecided) {
@@ -49,8 +49,8 @@ func pinned(v result.Value) bool {
 	return o.NoEffect == "" && v.Key != "listen" && v.Value != "" && (o.Type != option.List || len(list) > 0)
 }
 
-// recorded are the values of a result, as File has them; ok says that data is one. Its end may
-// be cut off, since only the measurements make a result large.
+// recorded returns the values of a result, in the format of File; ok reports whether data is one. The end of data
+// may be cut off, since only the measurements make a result large.
 func recorded(path string, data []byte) (values map[string]any, ok bool, err error) {
 	var schema, config json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -61,7 +61,7 @@ func recorded(path string, data []byte) (values map[string]any, ok bool, err err
 		key, err := dec.Token()
 		var value json.RawMessage
 		if err != nil || dec.Decode(&value) != nil {
-			return nil, false, nil // whoever reads it as a configuration file says where
+			return nil, false, nil // reading it as a configuration file gives the error
 		}
 		switch key {
 		case "schema":
@@ -87,8 +87,8 @@ func recorded(path string, data []byte) (values map[string]any, ok bool, err err
 	return File(list), true, nil
 }
 
-// Given are the values of an effective configuration that somebody gave. The others are
-// defaults, or come from psbench's own configurations of models and data.
+// Given returns the values of an effective configuration that were given explicitly, and not by defaults or by
+// psbench's own configurations of models and data.
 func Given(values []result.Value) []result.Value {
 	return slices.DeleteFunc(slices.Clone(values), func(v result.Value) bool {
 		for _, file := range builtinConfigurations {
@@ -100,11 +100,11 @@ func Given(values []result.Value) []result.Value {
 	})
 }
 
-// Derived says that psbench made a value of others, and of where it ran.
+// Derived reports whether psbench derived a value from others or from where it ran.
 func Derived(v result.Value) bool { return strings.HasPrefix(v.Origin, derived) }
 
-// Differences are the values that two effective configurations have not in common, but for those
-// that say where output goes and those that no run has decided yet.
+// Differences lists the values in which two effective configurations differ, except options for output and values
+// that no run has decided yet.
 func Differences(old, now []result.Value) []result.Difference {
 	before, after := texts(old), texts(now)
 	var found []result.Difference
@@ -126,7 +126,7 @@ func Differences(old, now []result.Value) []result.Difference {
 	return found
 }
 
-// texts are the values as a file would have them.
+// texts returns the values in the format of a file.
 func texts(values []result.Value) map[string]string {
 	all := map[string]string{}
 	for _, v := range values {

@@ -22,11 +22,11 @@ import (
 // autoTransport leaves the choice of the transport to psbench.
 const autoTransport = "auto"
 
-// Catalogue says what the parts of a plugin are. It may have to start the plugin.
+// Catalogue returns the parts of a plugin. It may have to start the plugin.
 type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error)
 
-// LoadRegistry reads the built-in registry, the user's own at the path user unless that is
-// "" or the configuration leaves it out, and the files that the configuration adds to them. A file
+// LoadRegistry reads the built-in registry, the user's own registry and the files that the configuration names.
+// user is the path of the user's registry; it is skipped if user is "" or the configuration excludes it. A file
 // that is named twice is read once.
 func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, error) {
 	if c.NoUserRegistry {
@@ -48,8 +48,8 @@ func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, 
 	return reg, err
 }
 
-// Resolve finds the parts that the configuration chooses and checks that all
-// of it fits together. The options of c have the trainer's defaults from then on.
+// Resolve finds the parts that the configuration chooses and checks that everything fits together. It adds the
+// trainer's defaults to the options of c.
 func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue Catalogue) (*Experiment, error) {
 	r, err := c.resolver(reg, catalogue)
 	if err != nil {
@@ -68,8 +68,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 	return r.exp, nil
 }
 
-// Chosen describes the parts with settings that the configuration chooses, whatever else
-// may be wrong with it.
+// Chosen describes the chosen parts that have settings, whatever else may be wrong with the configuration.
 func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue Catalogue) ([]sdk.Part, error) {
 	r, err := c.resolver(reg, catalogue)
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue C
 	return parts, nil
 }
 
-// resolver begins to resolve a configuration, with the defaults of its trainer and model.
+// resolver starts to resolve a configuration, with the defaults of its trainer and model.
 func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolver, error) {
 	if err := c.takeDefaults(reg); err != nil {
 		return nil, err
@@ -139,15 +138,14 @@ type resolver struct {
 type choice struct {
 	registry.Item
 	declared
-	// value is what the effective configuration says: the id of the chosen
-	// configuration, or the key.
+	// value is the value in the effective configuration: the id of the chosen configuration, or the key.
 	value  string
 	origin string
-	// preset are the settings of the configuration id that chose the item.
+	// preset holds the settings of the configuration whose id chose the item.
 	preset []assignment
 }
 
-// needs notes what the chosen trainer needs of its servers.
+// needs notes which service the chosen trainer needs.
 func (r *resolver) needs(ctx context.Context) error {
 	trainer, err := r.registry.Lookup(sdk.KindTrainer, r.Trainer)
 	if err != nil {
@@ -160,10 +158,9 @@ func (r *resolver) needs(ctx context.Context) error {
 }
 
 // InsecureNetwork is the warning of runs without TLS.
-const InsecureNetwork = "--insecure-network: links between hosts are not inside TLS, so whoever reaches their network can read and change what they carry"
+const InsecureNetwork = "--insecure-network: links between hosts do not use TLS, so anyone on their network can read and change the data"
 
-// chooseTransport resolves auto and checks the address to listen on, whether or
-// not the transport needs one.
+// chooseTransport resolves auto and checks the listening address, even if the transport does not need one.
 func (r *resolver) chooseTransport(context.Context) error {
 	var err error
 	r.exp.Auto = r.Transport == autoTransport
@@ -175,7 +172,7 @@ func (r *resolver) chooseTransport(context.Context) error {
 	return r.chooseAddress()
 }
 
-// chooseAddress finds the address that this host listens on.
+// chooseAddress finds the address on which this host listens.
 func (r *resolver) chooseAddress() error {
 	key := "listen"
 	ip, err := netip.ParseAddr(r.Listen)
@@ -207,7 +204,7 @@ func (r *resolver) chooseAddress() error {
 	return nil
 }
 
-// addressOf is the address of this host that an interface or a network stands for.
+// addressOf returns this host's address for an interface or a network.
 func addressOf(want string) (netip.Addr, error) {
 	have, err := placement.Interfaces()
 	if err != nil {
@@ -236,7 +233,7 @@ func (r *resolver) chooseParts(ctx context.Context) error {
 	return nil
 }
 
-// noServer says what was given for servers in vain.
+// noServer warns about values for servers in a run without servers.
 func (r *resolver) noServer() {
 	if r.given("server") {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("server"), r.name("nserver"))
@@ -244,7 +241,7 @@ func (r *resolver) noServer() {
 	if r.given("server_config_path") {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("server_config_path"), r.name("nserver"))
 	}
-	if r.given("place") && r.Place != string(placement.Spread) { // the default is in recorded configurations, too
+	if r.given("place") && r.Place != string(placement.Spread) { // recorded configurations contain the default
 		r.warn("%s has no effect: there are no servers (%s)", r.name("place"), r.name("nserver"))
 	}
 	for _, a := range r.Config.settings {
@@ -270,7 +267,7 @@ func (r *resolver) choose(kind sdk.Kind) (choice, error) {
 	return choice{Item: item, value: item.Key, origin: origin}, nil
 }
 
-// named is what the options say for a kind.
+// named returns the option's value for a kind.
 func (r *resolver) named(kind sdk.Kind) string {
 	return map[sdk.Kind]string{
 		sdk.KindTrainer: r.Trainer, sdk.KindServer: r.Server, sdk.KindHook: r.DDPHook,
@@ -280,8 +277,7 @@ func (r *resolver) named(kind sdk.Kind) string {
 	}[kind]
 }
 
-// chooseConfigured takes name as the id of a configuration first, then as a
-// key.
+// chooseConfigured looks up name as the id of a configuration first, then as a key.
 func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice, error) {
 	byID, err := configurations(kind, r.configurationFile(kind))
 	if err != nil {

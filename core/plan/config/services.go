@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// defaultHook is the hook of a run that names none, and why.
+// defaultHook returns the hook of a run that names none, and the reason.
 func (r *resolver) defaultHook() (name, origin string) {
 	switch {
 	case r.servers() == 0:
@@ -22,7 +22,7 @@ func (r *resolver) defaultHook() (name, origin string) {
 	}
 }
 
-// checkHybrid refuses the hybrid benchmark's own options where it does not run.
+// checkHybrid refuses the hybrid benchmark's own options with other trainers.
 func (r *resolver) checkHybrid(context.Context) error {
 	for _, o := range option.All() {
 		if o.Group != option.HybridGroup || !r.given(o.Key) || r.exp.Service == sdk.ServiceTables {
@@ -38,7 +38,7 @@ func (r *resolver) checkHybrid(context.Context) error {
 	return nil
 }
 
-// checkService fits trainer and servers together: what one needs the others serve.
+// checkService checks that the servers serve what the trainer needs.
 func (r *resolver) checkService(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
 	if r.servers() == 0 {
@@ -61,7 +61,7 @@ func (r *resolver) checkService(ctx context.Context) error {
 	return nil
 }
 
-// whoServes says which servers there are for a trainer, after the service.
+// whoServes lists the servers that serve a service; its text follows the service's name.
 func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 	var keys []string
 	for _, item := range r.registry.Items(sdk.KindServer) {
@@ -75,7 +75,7 @@ func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 	return "as " + strings.Join(keys, " or ") + " serves"
 }
 
-// checkHook fits the hook's links and what the servers serve together.
+// checkHook checks that the hook's links fit the service of the servers.
 func (r *resolver) checkHook(context.Context) error {
 	hook, trainer, server := r.chosen[sdk.KindHook], r.chosen[sdk.KindTrainer], r.chosen[sdk.KindServer]
 	r.exp.Links = hook.links

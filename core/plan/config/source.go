@@ -9,14 +9,14 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// source is where values come from.
+// source is the origin of values.
 type source struct {
 	sort  sort
-	as    string // the option that the user gave instead of the one that it stands for
-	place string // of fromPlace: a file, or what a caller calls its layer; of fromPart: its kind and key
+	as    string // the option that the user gave in place of the one that it stands for
+	place string // of fromPlace: a file, or the caller's name of its layer; of fromPart: its kind and key
 }
 
-// Origins of values that nobody gave: byDefault, or derived and why.
+// Origins of values that were not given: byDefault, or derived with the reason.
 const (
 	byDefault = "default"
 	derived   = "derived: "
@@ -32,7 +32,7 @@ const (
 	fromFlag
 )
 
-// name is how the source writes a key, to begin an error with.
+// name returns a key in the source's spelling, to begin an error.
 func (s source) name(key string) string {
 	if s.as != "" {
 		key = s.as

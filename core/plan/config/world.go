@@ -7,16 +7,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// World is how many ranks of each sort a run has. Ranks are numbered from 0 in
-// the order of the counts; the last one is the master.
+// World counts the ranks of each sort in a run. Ranks count from 0 in the order of the fields; the last rank is the
+// master.
 type World struct {
 	Trainers, CUDATrainers, Servers, CUDAServers int
-	// EveryServer says that every trainer uses every server, so that none has a
-	// server of its own and the counts need not fit.
+	// EveryServer means that every trainer uses every server, so none has a server of its own and the counts need
+	// not fit.
 	EveryServer bool
 }
 
-// Check says which rule on the counts is broken, if one is.
+// Check returns an error if the counts break a rule.
 func (w World) Check() error {
 	for _, c := range []struct {
 		flag  string
@@ -63,13 +63,13 @@ func (w World) Master() int { return w.firstServer() + w.Servers + w.CUDAServers
 
 func (w World) firstServer() int { return w.Trainers + w.CUDATrainers }
 
-// TrainerRanks are the ranks of the trainers, CPU before CUDA.
+// TrainerRanks returns the ranks of the trainers, CPU before CUDA.
 func (w World) TrainerRanks() []int { return span(0, w.firstServer()) }
 
-// ServerRanks are the ranks of the servers, CPU before CUDA.
+// ServerRanks returns the ranks of the servers, CPU before CUDA.
 func (w World) ServerRanks() []int { return span(w.firstServer(), w.Master()) }
 
-// Name is what a rank is called: trainer0, server4, master.
+// Name returns the name of a rank: trainer0, server4, master.
 func (w World) Name(rank int) string {
 	switch {
 	case rank >= 0 && rank < w.firstServer():
@@ -83,16 +83,15 @@ func (w World) Name(rank int) string {
 	}
 }
 
-// CUDA says whether a rank computes on a CUDA device.
+// CUDA reports whether a rank computes on a CUDA device.
 func (w World) CUDA(rank int) bool {
 	return rank >= w.Trainers && rank < w.firstServer() ||
 		rank >= w.firstServer()+w.Servers && rank < w.Master()
 }
 
-// ServerOf is the rank of the server that a trainer talks to: servers of the
-// trainer's kind have equal runs of its ranks. It is false where there is none, or
-// where the trainer uses every server.
-// The world must have passed Check.
+// ServerOf returns the rank of a trainer's server: each server has an equal run of consecutive trainers of its own
+// kind. ok is false if there are no servers or if every trainer uses every server. The world must have passed
+// Check.
 func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	switch {
 	case w.EveryServer || trainer < 0 || trainer >= w.firstServer():
@@ -106,7 +105,7 @@ func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	}
 }
 
-// TrainersOf are the ranks of the trainers that use a server.
+// TrainersOf returns the ranks of the trainers that use a server.
 func (w World) TrainersOf(server int) []int {
 	if w.EveryServer {
 		return w.TrainerRanks()
@@ -120,9 +119,8 @@ func (w World) TrainersOf(server int) []int {
 	return trainers
 }
 
-// Sets are the sets of trainers that share these links of their hook: all of
-// them through a group, those of each server through servers alone, and each
-// one by itself without links.
+// Sets returns the sets of trainers that share these links of their hook: all trainers with a group, the trainers
+// of each server with servers alone, and single trainers without links.
 func (w World) Sets(links registry.Links) [][]int {
 	var sets [][]int
 	switch {
@@ -140,7 +138,7 @@ func (w World) Sets(links registry.Links) [][]int {
 	return sets
 }
 
-// span is the numbers from first up to, but without, end.
+// span returns the numbers from first up to, but without, end.
 func span(first, end int) []int {
 	ranks := make([]int, 0, end-first)
 	for rank := first; rank < end; rank++ {
@@ -149,10 +147,10 @@ func span(first, end int) []int {
 	return ranks
 }
 
-// Replicas are the sets of trainers whose parameters must be equal, bit by bit, at the end of a pass: those that
-// exchange gradients. Trainers of different servers may share a group as well, but of which buckets the hook alone
-// knows; so each server has a set of its own. differ says why the trainers' parameters may differ; then no set has two
-// trainers.
+// Replicas returns the sets of trainers whose parameters must be equal, bit by bit, at the end of a pass: those
+// that exchange gradients. Trainers of different servers may also share a group, but only the hook knows for which
+// buckets, so each server has a set of its own. differ says why parameters may differ; each set then has one
+// trainer.
 func (e *Experiment) Replicas() (sets [][]int, differ string) {
 	links := e.Links
 	if links.Server {
@@ -165,7 +163,7 @@ func (e *Experiment) Replicas() (sets [][]int, differ string) {
 	return e.World.Sets(links), differ
 }
 
-// mayDiffer says by what declaration trainers need not end with equal parameters; "" if they must.
+// mayDiffer names the declaration by which trainers may end with unequal parameters; "" if they must be equal.
 func (e *Experiment) mayDiffer() string {
 	hook, server := e.Parts[sdk.KindHook].Key, e.Parts[sdk.KindServer]
 	if !e.Links.Server && !e.Links.Group && !e.Links.Default {
@@ -183,8 +181,8 @@ func (e *Experiment) mayDiffer() string {
 }
 
 // ArrivalOrder says why losses and parameters depend on the order in which gradients arrive, so that runs of e are
-// equal up to rounding alone, or not even that; "" where nothing that psbench knows of does. pushers is how many
-// trainers, or hosts of trainers that push as one, push to a server on a CPU at most.
+// equal only up to rounding, or not even that. It is "" if psbench knows of no such reason. pushers is the largest
+// number of trainers, or hosts that push as one, that push to one CPU server.
 func (e *Experiment) ArrivalOrder(pushers int) string {
 	server := e.Parts[sdk.KindServer]
 	switch {

@@ -1,4 +1,4 @@
-// Package cuda says which plugin runs the CUDA ranks, and which devices they have.
+// Package cuda finds the plugin and the devices of the CUDA ranks.
 package cuda
 
 import (
@@ -11,19 +11,19 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// Finder finds what CUDA ranks need. It asks the driver once, again for more ranks, and each program once. The zero
-// Finder is ready.
+// Finder finds what CUDA ranks need. It asks the driver once, or again for more ranks, and each program once. The
+// zero Finder is ready to use.
 type Finder struct {
 	mu       sync.Mutex
 	asked    bool
-	ranks    int // that it was asked for, as Devices takes them
+	ranks    int // the ranks of the last question to the driver
 	list     *devices.List
 	err      error
-	programs map[string]error // by command, why it cannot be used
+	programs map[string]error // by command: why it cannot be used
 }
 
-// Devices are those that the driver shows: at least one, or the error says in one sentence why there is none. Those
-// that so many ranks are on say how much of their memory is free, which takes a context on each for a moment.
+// Devices returns the devices that the driver shows: at least one, or an error that says in a sentence why there is
+// none. The devices of this many ranks come with their free memory, which takes a context on each for a moment.
 func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,10 +37,9 @@ func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) 
 	return f.list, f.err
 }
 
-// Plugin is the plugin whose processes are the CUDA ranks: the one that reg calls cuda, or else
-// the program psbench-cuda beside this executable, and never what PATH finds. It must be of the
-// build that is named, since core and plugin were made of one source. There must be a driver, since the
-// program does not start without.
+// Plugin returns the plugin of the CUDA ranks: the one that reg calls cuda, or else the program psbench-cuda beside
+// this executable. It never searches PATH. The plugin must come from the given build, because core and plugin need
+// the same source. There must be a driver, because the program does not start without one.
 func (f *Finder) Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error) {
 	p, err := locate(reg)
 	if err != nil {
@@ -61,15 +60,15 @@ func (f *Finder) Plugin(ctx context.Context, reg *registry.Registry, build strin
 	return p, err
 }
 
-// Elsewhere is a Finder for a core whose run goes over several hosts: its own needs no device where the CUDA ranks
-// are on others, which look for themselves.
+// Elsewhere is a Finder for the core of a run over several hosts. The core's host needs no device if the CUDA ranks
+// run on other hosts, which look for their own.
 type Elsewhere struct {
 	*Finder
-	// Apart says that the core's host has no processes of the run, so that it does not matter what it has.
+	// Apart means that the core's host has no processes of the run, so its devices do not matter.
 	Apart bool
 }
 
-// Devices are those of the core's host, which may be none.
+// Devices returns the devices of the core's host, possibly none.
 func (f Elsewhere) Devices(ctx context.Context, ranks int) (*devices.List, error) {
 	if f.Apart {
 		return &devices.List{}, nil
@@ -81,8 +80,8 @@ func (f Elsewhere) Devices(ctx context.Context, ranks int) (*devices.List, error
 	return list, err
 }
 
-// Plugin is that of the Finder. Where there is no device it is not asked what it is, since it does not start:
-// hosts compare its files.
+// Plugin returns the Finder's plugin. Without a device the program does not start, so it is not asked for its
+// version; hosts compare its files instead.
 func (f Elsewhere) Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error) {
 	if list, err := f.Devices(ctx, 0); err == nil && len(list.Devices) == 0 {
 		return locate(reg)

@@ -17,17 +17,16 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// PluginName is what registries call the plugin of the CUDA ranks, and Program what its program is
-// called.
+// PluginName is the name of the CUDA ranks' plugin in registries; Program is the name of its executable.
 const (
 	PluginName = "cuda"
 	Program    = "psbench-cuda"
 )
 
-// versionPatience is how long the program may take to say what it is.
+// versionPatience limits how long the program may take to print its version.
 const versionPatience = 30 * time.Second
 
-// checkBuild says why the program of a plugin is none of this build.
+// checkBuild returns an error if the program of a plugin comes from another build.
 func checkBuild(ctx context.Context, p registry.Plugin, build string) error {
 	program := quote.Word(p.Command[0])
 	out, err := executable.Output(ctx, versionPatience, p.Command[0], append(slices.Clone(p.Command[1:]), "version")...)
@@ -46,9 +45,9 @@ func checkBuild(ctx context.Context, p registry.Plugin, build string) error {
 	return nil
 }
 
-// versionIn is the build that a line of the text names.
+// versionIn finds the build that a line of the text names.
 func versionIn(text string) (string, bool) {
-	for line := range strings.Lines(text) { // libraries may have printed something before
+	for line := range strings.Lines(text) { // libraries may print something before
 		if build, ok := strings.CutPrefix(line, Program+" "); ok {
 			return strings.TrimSpace(build), true
 		}
@@ -56,7 +55,7 @@ func versionIn(text string) (string, bool) {
 	return "", false
 }
 
-// locate is the plugin that reg calls cuda, or else the program beside this executable.
+// locate returns the plugin that reg calls cuda, or else the program beside this executable.
 func locate(reg *registry.Registry) (registry.Plugin, error) {
 	for _, p := range reg.Plugins() {
 		if p.Name == PluginName {
@@ -72,7 +71,7 @@ func locate(reg *registry.Registry) (registry.Plugin, error) {
 	return registry.Plugin{Name: PluginName, Command: []string{path}, Includes: []string{registry.Builtin}}, err
 }
 
-// beside is the program beside an executable.
+// beside returns the path of the program beside an executable.
 func beside(executable string) (string, error) {
 	path := filepath.Join(filepath.Dir(executable), Program)
 	switch _, err := exec.LookPath(path); {

@@ -18,28 +18,28 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Description is what a plugin says of itself.
+// Description is what a plugin reports about itself.
 type Description struct {
-	Parts    []sdk.Part // without what builds them
-	Contract string     // version of the contract that it speaks, as in 1.0
+	Parts    []sdk.Part // without the functions that build them
+	Contract string     // version of its contract, as in 1.0
 }
 
-// Addition is a plugin that is to be in the user's registry.
+// Addition is a plugin to be added to the user's registry.
 type Addition struct {
-	// Name is "" for the name under which the command is there already, or else that of the program.
+	// Name is the plugin's name. If it is "", the name under which the command is registered counts, or else the
+	// name of the program.
 	Name string
-	// Command is the program and its arguments, from the working directory.
+	// Command is the program and its arguments, relative to the working directory.
 	Command []string
-	// Ask starts the plugin to ask what it is.
+	// Ask starts the plugin and returns its description.
 	Ask func(ctx context.Context, p Plugin) (Description, error)
-	// Internal are parts of psbench's own that no registry names, wherever a plugin serves them.
+	// Internal are psbench's own parts that no registry names, whichever plugin serves them.
 	Internal []sdk.Part
 }
 
-// Add puts a plugin into the user's registry at a path, with the checksums that its files have
-// now and the keys that it says it has. One that is there already with the same command is replaced:
-// what people wrote into the entries of its keys stays. It gives the plugin and its parts,
-// without those that it shares with psbench itself.
+// Add puts a plugin into the user's registry at a path, with the current checksums of its files and the keys of its
+// parts. It replaces a plugin with the same command but keeps what people wrote into its entries. It returns the
+// plugin and its parts, without parts that it shares with psbench.
 func Add(ctx context.Context, path string, builtin []byte, a Addition) (Plugin, []sdk.Part, error) {
 	p, err := a.inspect(path)
 	if err != nil {
@@ -80,8 +80,7 @@ func (a Addition) internal(part sdk.Part) bool {
 	return slices.ContainsFunc(a.Internal, func(p sdk.Part) bool { return p.Kind == part.Kind && p.Key == part.Key })
 }
 
-// check refuses entries of a plugin that no run could use, such as one with an alias that is
-// psbench's own.
+// check refuses entries of a plugin that no run could use, such as an alias that psbench itself has.
 func (u *userFile) check(builtin []byte, name string) error {
 	r, err := Load(builtin, "")
 	if err != nil {
@@ -98,10 +97,9 @@ func (u *userFile) check(builtin []byte, name string) error {
 	return nil
 }
 
-// written are the entries of keys that the author wrote for the command, by map and key: those of a
-// file registry.json beside the program that has the command. They have aliases, descriptions and
-// defaults, which the plugin itself does not say. Any other file of that name is left alone; one that
-// others can write is refused.
+// written returns the entries that the author wrote for the command, by map and key. They are in a file
+// registry.json beside the program that names the command, and have aliases, descriptions and defaults, which the
+// plugin itself does not report. Another registry.json is ignored; one that other users can write is refused.
 func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 	path := filepath.Join(filepath.Dir(program), "registry.json")
 	if !executable.IsFile(path) {
@@ -142,7 +140,7 @@ func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 	return entries, nil
 }
 
-// guard is executable.Guard of where the links of a path lead.
+// guard is executable.Guard for the target of a path's links.
 func guard(path string) error {
 	resolved, err := executable.Resolve(path)
 	if err != nil {
@@ -151,7 +149,7 @@ func guard(path string) error {
 	return executable.Guard(resolved)
 }
 
-// inspect finds the files of a command and refuses those that others can write.
+// inspect finds the files of a command and refuses files that other users can write.
 func (a Addition) inspect(path string) (Plugin, error) {
 	command := slices.Clone(a.Command)
 	if path, err := exec.LookPath(command[0]); err == nil && !executable.IsFile(command[0]) {
@@ -184,8 +182,8 @@ func (a Addition) inspect(path string) (Plugin, error) {
 	return p, nil
 }
 
-// ownParts are the parts that are not psbench's own. A program that links all of those
-// includes them; one that has the key of some of them by chance is refused.
+// ownParts returns the parts that are not psbench's own. A program that links all of psbench's parts includes them;
+// one that shares only some of their keys is refused.
 func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 	r, err := Load(builtin, "")
 	if err != nil {
@@ -220,7 +218,7 @@ func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// nameFor is the name of a plugin with that command.
+// nameFor returns the name of a plugin with that command.
 func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(u.sections[pluginSection])) {
 		if !slices.Equal(u.commandOf(name), command) {
@@ -249,7 +247,7 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 	return name, nil
 }
 
-// put writes the entries of a plugin: of a key as it is there, else as its author has written it.
+// put writes the entries of a plugin. An existing entry of a key stays, else the author's entry is used.
 func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMessage) error {
 	kept := maps.Clone(written)
 	if kept == nil {

@@ -14,11 +14,11 @@ var Kinds = []sdk.Kind{
 	sdk.KindDDPModel, sdk.KindHookState, sdk.KindIterationStep, sdk.KindPreprocessData,
 }
 
-// Isolable lists the kinds that share the process of their trainer unless the user, or the
-// plugin that provides them, wants otherwise.
+// Isolable lists the kinds whose parts share the process of their trainer, unless the user or their plugin wants
+// otherwise.
 var Isolable = []sdk.Kind{sdk.KindHook, sdk.KindCriterion, sdk.KindModel}
 
-// kindMap is one of the maps that every file has.
+// kindMap is one of the maps of a file.
 type kindMap struct {
 	name  string
 	kind  sdk.Kind
@@ -26,7 +26,7 @@ type kindMap struct {
 	typ   reflect.Type // of an entry
 }
 
-// kindMaps are the maps of a file in their order, as the fields of File have them.
+// kindMaps lists the maps of a file in the order of the fields of File.
 var kindMaps = func() (maps []kindMap) {
 	for field := range reflect.TypeFor[File]().Fields() {
 		if kind, ok := field.Tag.Lookup("kind"); ok {
@@ -37,7 +37,7 @@ var kindMaps = func() (maps []kindMap) {
 	return maps
 }()
 
-// MapName is what registry files call the map of a kind; "" of a kind that psbench does not know.
+// MapName returns the name of a kind's map in registry files; "" for an unknown kind.
 func MapName(kind sdk.Kind) string {
 	for _, m := range kindMaps {
 		if m.kind == kind {
@@ -47,7 +47,7 @@ func MapName(kind sdk.Kind) string {
 	return ""
 }
 
-// Put adds an entry that says no more than which plugin provides a key of a kind that psbench knows.
+// Put adds an entry that only says which plugin provides a key. psbench must know the kind.
 func (f *File) Put(kind sdk.Kind, key, plugin string) {
 	for _, m := range kindMaps {
 		if m.kind != kind {
@@ -63,7 +63,7 @@ func (f *File) Put(kind sdk.Kind, key, plugin string) {
 	}
 }
 
-// entries are those of a file.
+// entries returns the entries of a file.
 func (m kindMap) entries(f *File) map[string]entry {
 	all := map[string]entry{}
 	for key, e := range reflect.ValueOf(f).Elem().Field(m.field).Seq2() {
@@ -72,7 +72,7 @@ func (m kindMap) entries(f *File) map[string]entry {
 	return all
 }
 
-// parse reads one entry, as that of a file at a path.
+// parse reads one entry of the file at path.
 func (m kindMap) parse(path string, text []byte) (entry, error) {
 	e := reflect.New(m.typ)
 	err := jsonfile.Decode(path, text, e.Interface())

@@ -1,5 +1,4 @@
-// Package registry reads registry.json: which plugin provides which key of
-// which kind.
+// Package registry reads registry files, which say which plugin provides which key of which kind.
 package registry
 
 import (
@@ -13,40 +12,39 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Builtin is the name of the plugin that psbench itself is.
+// Builtin is the name of the plugin that is psbench itself.
 const Builtin = "builtin"
 
 // Plugin is an executable that provides parts.
 type Plugin struct {
 	Name string
-	// Command is the program and its arguments; empty for the built-in plugin,
-	// which is this executable started again. A relative program is looked up
-	// beside the registry file that names it.
+	// Command is the program and its arguments. It is empty for the built-in plugin, which is this executable
+	// started again. A relative path starts at the registry file that names it.
 	Command []string
 	// SHA256 of the program in hex, checked before start.
 	SHA256 string
-	// Files are the checksums of what else the command runs, by path: of a script's
-	// interpreter, of an argument that is a file.
+	// Files are the checksums of the other files that the command runs, by path: the interpreter of a script, and
+	// arguments that are files.
 	Files map[string]string
-	// Contract is the version of the contract that it spoke when it was added.
+	// Contract is the version of its contract when it was added.
 	Contract string
 	// File is the registry file that names it.
 	File string
-	// User says that this is the user's own: nothing that it runs may be writable by others.
+	// User marks a plugin of the user's registry: other users must not be able to write any of its files.
 	User bool
-	// Fault, if set, is why it cannot be used.
+	// Fault, if set, says why it cannot be used.
 	Fault error
-	// Includes names the other plugins whose parts the program serves too.
+	// Includes names other plugins whose parts the program serves too.
 	Includes []string
-	// Memory is what a process of it may use, in bytes; 0: as much as there is. The user says
-	// it for a run, no registry file does.
+	// Memory limits each of its processes, in bytes; 0 means no limit. The user sets it for a run; registry files
+	// cannot.
 	Memory int64
 }
 
-// FilePaths are the paths of Files in order.
+// FilePaths returns the paths of Files in order.
 func (p Plugin) FilePaths() []string { return slices.Sorted(maps.Keys(p.Files)) }
 
-// Has says whether the program serves the parts of the plugin of that name.
+// Has reports whether the program serves the parts of the named plugin.
 func (p Plugin) Has(plugin string) bool {
 	return p.Name == plugin || slices.Contains(p.Includes, plugin)
 }
@@ -58,7 +56,7 @@ type Links struct {
 	Default bool // a second group of the same members
 }
 
-// LinksOf are the links of a list.
+// LinksOf converts a list to Links.
 func LinksOf(list []sdk.Link) (l Links, err error) {
 	for _, link := range list {
 		switch link {
@@ -107,8 +105,8 @@ type SettingName struct {
 
 func (n SettingName) String() string { return fmt.Sprintf("%s.%s", n.Kind, n.Name) }
 
-// Bound is a setting that must not exceed another one, of another part perhaps. Where
-// only one of them is given, both are of that size.
+// Bound is a setting that must not exceed another one, possibly of another part. If only one of them is given, the
+// other one takes its value.
 type Bound struct{ Setting, Limit SettingName }
 
 // Item is a key of a kind.
@@ -118,28 +116,28 @@ type Item struct {
 	Aliases     []string
 	Description string
 	Plugin      Plugin
-	// What the file says of a hook, of a server and of a trainer, which say so themselves:
-	// nil and "" where it does not.
+	// Declarations of the file about a hook, a server or a trainer, which also declare them themselves; nil or ""
+	// if the file does not say.
 	Links        *Links
 	Serves       sdk.Service
 	Asynchronous *bool // of a server
 	Needs        sdk.Service
 	Bounds       []Bound // of a trainer
-	// Defaults of a trainer or a model are values of options that nobody gave.
+	// Defaults are values of options that a trainer or a model sets unless the user does.
 	Defaults map[string]any
 	// File is the registry file that the item comes from.
 	File string
-	// Hidden says that no list has it.
+	// Hidden excludes the item from all lists.
 	Hidden bool
 }
 
-// Registry is what one or more registry files say together.
+// Registry combines one or more registry files.
 type Registry struct {
 	plugins map[string]plugin
 	items   map[sdk.Kind]map[string]Item
 	names   map[sdk.Kind]map[string]string // key or alias to key
-	faults  map[sdk.Kind]map[string]error  // by key: of the user's registry, whose entry is broken
-	// nameless are the faults of entries of the user's registry whose names are psbench's own.
+	faults  map[sdk.Kind]map[string]error  // by key, for broken entries of the user's registry
+	// nameless are the faults of entries of the user's registry whose names belong to psbench itself.
 	nameless []error
 }
 
@@ -166,8 +164,8 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 		spelling.Choices(name, r.Keys(kind), "keys", fmt.Sprintf("psbench list %s shows all", kind)))
 }
 
-// Break makes who looks an item up get err instead, where it is of the user's registry: err is
-// nil then.
+// Break makes later lookups of an item of the user's registry return err; Break then returns nil. For other items
+// it returns err.
 func (r *Registry) Break(item Item, err error) error {
 	if !item.Plugin.User || item.File != quote.Word(item.Plugin.File) {
 		return err
@@ -177,13 +175,13 @@ func (r *Registry) Break(item Item, err error) error {
 	return nil
 }
 
-// Broken says whether the user's registry has an entry for a key that cannot be used.
+// Broken reports whether the user's registry has a broken entry for a key.
 func (r *Registry) Broken(kind sdk.Kind, key string) bool {
 	item := r.items[kind][r.names[kind][key]]
 	return r.faults[kind][key] != nil || item.Plugin.Fault != nil
 }
 
-// Faults are what is wrong with entries of the user's registry, in order.
+// Faults returns what is wrong with entries of the user's registry, in order.
 func (r *Registry) Faults() []error {
 	faults := slices.Clone(r.nameless)
 	for _, p := range r.Plugins() {
@@ -199,7 +197,7 @@ func (r *Registry) Faults() []error {
 	return faults
 }
 
-// Plugins lists the plugins in the order of their names.
+// Plugins returns the plugins in the order of their names.
 func (r *Registry) Plugins() []Plugin {
 	var plugins []Plugin
 	for _, name := range slices.Sorted(maps.Keys(r.plugins)) {
@@ -208,7 +206,7 @@ func (r *Registry) Plugins() []Plugin {
 	return plugins
 }
 
-// Items lists the items of a kind in the order of their keys.
+// Items returns the items of a kind in the order of their keys.
 func (r *Registry) Items(kind sdk.Kind) []Item {
 	var items []Item
 	for _, key := range r.Keys(kind) {
@@ -217,19 +215,19 @@ func (r *Registry) Items(kind sdk.Kind) []Item {
 	return items
 }
 
-// Keys lists the keys of a kind in order.
+// Keys returns the keys of a kind in order.
 func (r *Registry) Keys(kind sdk.Kind) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.items[kind])),
 		func(key string) bool { return r.items[kind][key].Hidden })
 }
 
-// Names lists the keys and the aliases of a kind in order.
+// Names returns the keys and aliases of a kind in order.
 func (r *Registry) Names(kind sdk.Kind) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.names[kind])),
 		func(name string) bool { return r.items[kind][r.names[kind][name]].Hidden })
 }
 
-// Hide leaves items out of all lists. Lookup finds them.
+// Hide excludes items from all lists. Lookup still finds them.
 func (r *Registry) Hide(hidden func(kind sdk.Kind, key string) bool) {
 	for kind, items := range r.items {
 		for key, item := range items {

@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// UserFile is where the registry of a user lies: in the folder that XDG_CONFIG_HOME of the
-// environment names, ~/.config by default. It is "" for a user without a home.
+// UserFile returns the path of the user's registry: in the folder of XDG_CONFIG_HOME, by default ~/.config. It is
+// "" for a user without a home.
 func UserFile(environ []string) string {
 	values := map[string]string{}
 	for _, variable := range environ {
@@ -34,8 +34,8 @@ func UserFile(environ []string) string {
 	return filepath.Join(folder, "psbench", "registry.json")
 }
 
-// userFile is the registry of a user, whose entries stay as they were written: one that is
-// broken harms no other.
+// userFile is the user's registry. Its entries stay as they were written, so that a broken one does not affect the
+// others.
 type userFile struct {
 	path     string
 	data     []byte
@@ -55,14 +55,14 @@ var sectionNames = func() []string {
 	return names
 }()
 
-// readUser reads the registry of a user; where there is none it is empty. One that others can
-// write is refused, since it says which programs run.
+// readUser reads the user's registry; a missing file is empty. A file that other users can write is refused,
+// because it names the programs to run.
 func readUser(path string) (*userFile, error) {
 	resolved, err := executable.Resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return parseUser(path, []byte("{}"))
 	}
-	if err == nil && !executable.IsFile(resolved) { // to read a pipe might never end
+	if err == nil && !executable.IsFile(resolved) { // reading a pipe might never end
 		err = fmt.Errorf("%s is no regular file", quote.Word(path))
 	}
 	if err == nil {
@@ -100,8 +100,8 @@ func parseUser(path string, data []byte) (*userFile, error) {
 	return u, nil
 }
 
-// entryText is one entry. What stands before it in the file becomes blank, so that errors have its line
-// and column.
+// entryText returns one entry. The text before it in the file becomes blank, so that errors have the right line and
+// column.
 func (u *userFile) entryText(section, name string) []byte {
 	raw := u.sections[section][name]
 	at := max(bytes.Index(u.data, raw), 0)
@@ -123,8 +123,7 @@ func (u *userFile) entry(m kindMap, key string) (entry, error) {
 	return m.parse(u.path, u.entryText(m.name, key))
 }
 
-// addUser takes in the registry of a user. What is wrong with one of its entries is told to
-// who looks that up.
+// addUser adds the user's registry. A broken entry gives an error only when it is looked up.
 func (r *Registry) addUser(path string) error {
 	u, err := readUser(path)
 	if err != nil {
@@ -150,7 +149,7 @@ func (r *Registry) takeUser(u *userFile) {
 			r.plugins[name] = plugin{Plugin{Name: name, File: path, User: true, Fault: err}, path}
 		}
 	}
-	for _, name := range names { // that all are there
+	for _, name := range names { // all of them exist
 		if p := r.plugins[name]; p.File == path && p.Fault == nil {
 			p.Fault = r.checkIncludes(path, name, p.Includes)
 			r.plugins[name] = p

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// AddFlags adds the flags of the options to a set, or only those of the keys
-// given. Underscores in flags count as dashes from then on.
+// AddFlags adds the flags of all options to a set, or only of the given keys. From then on, the set treats
+// underscores in flags as dashes.
 func AddFlags(flags *pflag.FlagSet, keys ...string) {
 	flags.SetNormalizeFunc(DashedFlag)
 	for _, o := range All() {
@@ -26,7 +26,7 @@ func AddFlags(flags *pflag.FlagSet, keys ...string) {
 	}
 }
 
-// DashedFlag is the spelling of a flag that stands for all its spellings.
+// DashedFlag returns the canonical spelling of a flag, with dashes.
 func DashedFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 }
@@ -38,8 +38,7 @@ func (o Option) choices() string {
 	return ": " + OneOf(o.Enum)
 }
 
-// flagValue keeps what the user wrote; Merge reads it, as it reads every
-// layer.
+// flagValue stores the text that the user gave; Merge reads it as it reads every layer.
 type flagValue struct {
 	option Option
 	given  []string
@@ -64,7 +63,7 @@ func (v *flagValue) Type() string {
 	case v.option.OrInteger:
 		return strings.Join(append(slices.Clone(v.option.Enum), "N"), "|")
 	case v.option.Type == Bool:
-		return "bool" // which pflag shows as nothing
+		return "bool" // pflag shows nothing for it
 	case v.option.Type == Settings:
 		return "kind.setting=value"
 	case v.option.Type == List && len(v.option.Enum) > 0:
@@ -80,8 +79,7 @@ func (v *flagValue) Type() string {
 	}
 }
 
-// OfFlag is the key of the option that a flag of AddFlags is for, and the value that was
-// given; "" for another flag.
+// OfFlag returns the key of the option behind a flag of AddFlags, and the given value; "" for another flag.
 func OfFlag(f *pflag.Flag) (key string, value any) {
 	v, ok := f.Value.(*flagValue)
 	if !ok {
@@ -90,8 +88,8 @@ func OfFlag(f *pflag.Flag) (key string, value any) {
 	return v.option.Key, v.raw()
 }
 
-// raw is the value as Merge takes it: of a flag given several times the last
-// one counts, unless the option is made of all of them.
+// raw returns the value for Merge. If a flag is given several times, the last one counts, unless the option
+// collects them.
 func (v *flagValue) raw() any {
 	switch {
 	case len(v.given) == 0:
@@ -105,12 +103,11 @@ func (v *flagValue) raw() any {
 	}
 }
 
-// Text is a value as a flag or the environment gives it: its type is that of
-// the option.
+// Text is a value as a flag or the environment gives it; the option decides its type.
 type Text string
 
-// Value is the value that the text is in JSON, or else the text. Within lists and objects numbers may be as
-// numeral reads them, and truth as Python writes it.
+// Value returns the text's value in JSON, or else the text itself. Within lists and objects, numbers may have the
+// forms of package numeral, and truth values Python's spelling.
 func (t Text) Value() any {
 	if text := strings.TrimSpace(string(t)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
 		written, _ := numeral.InJSON(text)

@@ -1,5 +1,5 @@
-// Package option has the options of a run, each with its type, bounds, default and words,
-// and reads their values, from flags among others. It also names psbench's environment variables that are no options.
+// Package option defines the options of a run with type, bounds, default and help text, and reads their values. It
+// also names psbench's environment variables that are not options.
 package option
 
 import (
@@ -13,10 +13,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Options is a run configuration. Each field is one value with one name: key
-// batch_size in a JSON file is flag --batch-size and environment variable
-// PSBENCH_BATCH_SIZE. Set stays empty: the settings of all layers together are
-// those of an Experiment's parts.
+// Options is a run configuration. Each field is one value with one name: key batch_size in a JSON file is flag
+// --batch-size and environment variable PSBENCH_BATCH_SIZE. Set stays empty, because an Experiment's parts hold the
+// combined settings of all layers.
 type Options struct {
 	NTrainer        int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
 	NServer         int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
@@ -90,19 +89,19 @@ type Option struct {
 	Default string // as a user would write it
 	Group   string // of the help text: one of Groups
 	Doc     string
-	// Kind of the part that the option chooses, if it does.
+	// Kind is the kind of the part that the option chooses, if any.
 	Kind sdk.Kind
-	// Min and Max bound integers, Max numbers, and Min sizes.
+	// Min and Max bound integers; Max alone bounds numbers, and Min alone sizes.
 	Min, Max uint64
-	// ZeroIsMax says that 0 stands for Max, as for a limit that is none elsewhere.
+	// ZeroIsMax means that 0 stands for Max, where 0 means "no limit" in other programs.
 	ZeroIsMax bool
-	// Enum lists the values that are allowed, if not all are.
+	// Enum lists the allowed values; empty if all are allowed.
 	Enum []string
-	// OrInteger allows whole numbers beside those of Enum.
+	// OrInteger allows whole numbers in addition to Enum.
 	OrInteger bool
-	// Stands names the option, or the setting of a part, that this is another name for.
+	// Stands names the option, or the setting of a part, for which this is another name.
 	Stands string
-	// NoEffect says why the option has no effect, if it has none, or none in most runs.
+	// NoEffect says why the option has no effect, always or in most runs.
 	NoEffect string
 }
 
@@ -123,8 +122,7 @@ const (
 // EnvPrefix begins the name of every variable that psbench reads.
 const EnvPrefix = "PSBENCH_"
 
-// HybridGroup is the group of the options that PyTorch's hybrid benchmark has under names of
-// its own.
+// HybridGroup is the group of the options with which PyTorch's hybrid benchmark names its values.
 const HybridGroup = "hybrid"
 
 // Group is a heading of the help text.
@@ -200,7 +198,7 @@ func bound(text string, otherwise uint64) uint64 {
 	return n
 }
 
-// Of is the option of a key.
+// Of returns the option of a key.
 func Of(key string) (Option, bool) {
 	for _, o := range All() {
 		if o.Key == key {
@@ -210,7 +208,7 @@ func Of(key string) (Option, bool) {
 	return Option{}, false
 }
 
-// Keys are those of all options.
+// Keys returns the keys of all options.
 func Keys() []string {
 	keys := make([]string, len(All()))
 	for i, o := range All() {
@@ -219,7 +217,7 @@ func Keys() []string {
 	return keys
 }
 
-// For is the option that chooses the part of a kind.
+// For returns the option that chooses the part of a kind.
 func For(kind sdk.Kind) Option {
 	for _, o := range All() {
 		if o.Kind == kind {
@@ -229,7 +227,7 @@ func For(kind sdk.Kind) Option {
 	return Option{}
 }
 
-// Zero is the value of a string, an integer or a number that nobody gave.
+// Zero returns the value of an unset string, integer or number.
 func (o Option) Zero() any {
 	switch o.Type {
 	case Integer:

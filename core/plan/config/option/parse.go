@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Parse turns the raw value of a layer into the Go value of the option. Layers
-// of JSON give bool, string, json.Number and []any.
+// Parse turns the raw value of a layer into the Go value of the option. JSON layers give bool, string, json.Number
+// and []any.
 func (o Option) Parse(raw any) (any, error) {
 	switch o.Type {
 	case Integer:
@@ -33,7 +33,7 @@ func (o Option) Parse(raw any) (any, error) {
 	}
 }
 
-// digitsOf is how a number was written, or "" if raw is none.
+// digitsOf returns the text of a number, or "" if raw is not a number.
 func digitsOf(raw any) string {
 	switch v := raw.(type) {
 	case Text:
@@ -70,7 +70,7 @@ func (o Option) parseNumber(raw any) (any, error) {
 	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d%s", Show(raw), o.Max, numeral.Why(err))
 }
 
-// parseSize gives the size as a string with the largest unit that divides it.
+// parseSize returns the size as a string with the largest unit that divides it.
 func (o Option) parseSize(raw any) (any, error) {
 	text := digitsOf(raw)
 	if s, ok := raw.(string); ok {
@@ -142,8 +142,7 @@ func (o Option) parseList(raw any) (any, error) {
 	return items, nil
 }
 
-// splitList reads a list as flags and the environment write it: items between
-// commas.
+// splitList splits a list of flags or the environment at its commas.
 func splitList(list string) []string {
 	var items []string
 	for item := range strings.SplitSeq(list, ",") {
@@ -168,7 +167,7 @@ func (o Option) checkEnum(s string) error {
 	return fmt.Errorf("is %s but must be %s", quote.String(s), OneOf(o.Enum))
 }
 
-// OneOf words a choice: "a, b or c".
+// OneOf formats a choice: "a, b or c".
 func OneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -177,7 +176,7 @@ func OneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Show writes a value as JSON, which tells the string "5" from the number 5.
+// Show formats a value as JSON, which distinguishes the string "5" from the number 5.
 func Show(v any) string {
 	if t, ok := v.(Text); ok && json.Valid([]byte(t)) {
 		return quote.Text(string(t))

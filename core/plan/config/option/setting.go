@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/settings"
 )
 
-// Setting reads a value as a part's setting of a type. Errors begin with label, which is what they call it.
+// Setting reads a value as a part's setting of a type. Errors begin with label.
 func Setting(label string, given any, typ string) (any, error) {
 	value := given
 	var why error
@@ -38,8 +38,8 @@ func Setting(label string, given any, typ string) (any, error) {
 	return nil, fmt.Errorf("%s is %s but must be %s%s", label, Show(given), typeNames[typ], numeral.Why(why))
 }
 
-// plainValue is the value of a text that JSON does not have as a value of the type, if it is one of numeral; otherwise
-// the value that JSON has.
+// plainValue returns the value of a text that is not valid JSON for the type but valid for package numeral;
+// otherwise the given value.
 func plainValue(text string, value any, typ string) (any, error) {
 	switch typ {
 	case "integer", "number":
@@ -82,15 +82,15 @@ func fits(value any, typ string) bool {
 	}
 }
 
-// isInteger accepts what fits in 64 bits, with a sign or without.
+// isInteger reports whether n fits in 64 bits, signed or unsigned.
 func isInteger(n json.Number) bool {
 	var i int64
 	var u uint64
 	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
 }
 
-// ListOf is the list that a text without brackets stands for, as JSON has it: [64,128] of 64,128. It is "" of
-// what is no text, begins as something of JSON, or has pieces that itemsOf cannot tell.
+// ListOf returns the JSON list that a text without brackets stands for: [64,128] for 64,128. It is "" if value is
+// no text, begins like JSON, or itemsOf cannot split it.
 func ListOf(value any) string {
 	text := ""
 	switch v := value.(type) {
@@ -135,7 +135,7 @@ func itemsOf(text string) []string {
 	return items
 }
 
-// numbersIn writes the pieces as JSON has them; nil unless all are numbers.
+// numbersIn converts the pieces to JSON numbers; nil unless all are numbers.
 func numbersIn(pieces []string) []string {
 	var numbers []string
 	for _, piece := range pieces {
