@@ -25,24 +25,24 @@ import (
 
 // Options of an agent.
 type Options struct {
-	// Identity is that of those who know the secret.
+	// Identity is the identity of the secret's holders.
 	Identity *identity.Identity
-	// Host is what it says of its host, and Listen the IP address that processes listen on.
+	// Host is this host, and Listen the IP address on which processes listen.
 	Host   placement.Host
 	Listen string
-	// Plugin finds a plugin in the registry of this host.
+	// Plugin finds a plugin in this host's registry.
 	Plugin func(name string) (registry.Plugin, error)
-	// Timeout is how long the core may be silent.
+	// Timeout limits how long the core may be silent.
 	Timeout time.Duration
-	// Gone is closed when the core is known to be gone by other means than its connection; nil without such.
+	// Gone is closed when something other than the connection shows that the core is gone; nil if nothing else can.
 	Gone <-chan struct{}
 }
 
-// ErrFailed says that the core had a failure, which it tells of itself.
+// ErrFailed means that the core failed and reports the failure itself.
 var ErrFailed = errors.New("the run of the core failed")
 
-// Serve is the life of an agent: it does what the core asks for until that says that there is no more to
-// do. Nothing that it started is left when it returns. If ctx ends, the core gets as long as grace to end in order.
+// Serve runs an agent: it carries out the core's calls until the core says that it is done. No process that it
+// started is left when it returns. If ctx ends, the core has grace to end the run in order.
 func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) error {
 	a := &agent{options: o, left: make(chan error, 1), idle: make(chan struct{}, 1)}
 	a.idle <- struct{}{}
@@ -66,36 +66,36 @@ func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) 
 	return err
 }
 
-// lastReply is how long the reply to the core's last call may take.
+// lastReply limits how long the reply to the core's last call may take.
 const lastReply = time.Second
 
-// agent carries out the calls of one core, and of the runs that this conducts.
+// agent carries out the calls of one core and of the runs that the core conducts.
 type agent struct {
 	proto.UnimplementedAgentServer
 	options Options
-	heard   atomic.Int64   // when the core last called, in ns since 1970
-	left    chan error     // why there is no more to do
-	told    atomic.Bool    // the core says so itself
-	idle    chan struct{}  // has a place while no run is open
-	ending  sync.WaitGroup // of runs whose callers have gone
+	heard   atomic.Int64   // the core's last call, in ns since 1970
+	left    chan error     // why the agent ends
+	told    atomic.Bool    // the core itself said that it is done
+	idle    chan struct{}  // has room while no run is open
+	ending  sync.WaitGroup // ends of runs whose callers have gone
 
 	mu    sync.Mutex
 	run   *running // nil between runs
 	owner *caller  // of the run
-	host  string   // of the core, once it has called
+	host  string   // the core's host, once the core has called
 }
 
-// core is where the core is, to be added to its name.
+// core says where the core is, to follow its name.
 func (a *agent) core() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.host == "" { // it has not called
+	if a.host == "" { // no call yet
 		return ", rank 0,"
 	}
 	return ", rank 0 on " + quote.Word(a.host) + ","
 }
 
-// leave ends the agent, unless it ends already.
+// leave ends the agent unless it is already ending.
 func (a *agent) leave(why error) {
 	select {
 	case a.left <- why:
@@ -103,20 +103,20 @@ func (a *agent) leave(why error) {
 	}
 }
 
-// partFromCore waits, where the core has said that there is no more to do, until it has the reply and ends
-// the connection. Were the agent to end that first, with something of the core's unread, the kernel
-// would reset it, and throw away a reply that the core has not read.
+// partFromCore waits, after the core said that it is done, until the core has the reply and ends the connection. If
+// the agent closed first with unread data of the core, the kernel would reset the connection and discard a reply
+// that the core has not read.
 func (a *agent) partFromCore() {
 	if !a.told.Load() {
 		return
 	}
 	select {
-	case <-a.left: //nolint:errcheck // it is that the connection has ended, as it should
+	case <-a.left: //nolint:errcheck // the connection has ended, as it should
 	case <-time.After(lastReply):
 	}
 }
 
-// wait returns when the core says so, or is gone, silent for too long, or late after an interrupt.
+// wait returns when the core is done or gone, silent for too long, or late after an interrupt.
 func (a *agent) wait(ctx context.Context, grace time.Duration) error {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -128,7 +128,7 @@ func (a *agent) wait(ctx context.Context, grace time.Duration) error {
 			return err
 		case <-a.options.Gone:
 			select {
-			case err := <-a.left: // the core has said so before
+			case err := <-a.left: // the core was done before
 				return err
 			default:
 				return fmt.Errorf("the core%s is gone", a.core())
@@ -174,7 +174,7 @@ func (a *agent) Leave(ctx context.Context, req *proto.LeaveRequest) (*proto.Leav
 	return &proto.LeaveReply{}, nil
 }
 
-// Open implements proto.AgentServer. It waits for the end of a run whose caller may be gone.
+// Open implements proto.AgentServer. It waits for the end of a previous run whose caller may be gone.
 func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenReply, error) {
 	c := callerOf(ctx)
 	if a.owns(c) {
@@ -193,13 +193,13 @@ func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenRe
 	a.mu.Lock()
 	a.run, a.owner = r, c
 	a.mu.Unlock()
-	if ctx.Err() != nil { // its caller may have gone before there was a run to end
+	if ctx.Err() != nil { // the caller may have gone before there was a run to end
 		return nil, asStatus(errors.Join(ctx.Err(), a.close(c, false)))
 	}
 	return &proto.OpenReply{Directory: r.launcher.Directory()}, nil
 }
 
-// owns says whether the run that is open is a caller's.
+// owns reports whether the open run belongs to a caller.
 func (a *agent) owns(c *caller) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +211,7 @@ func (a *agent) Close(ctx context.Context, req *proto.CloseRequest) (*proto.Clos
 	return &proto.CloseReply{}, asStatus(a.close(callerOf(ctx), req.GetGently()))
 }
 
-// close ends the run that is open, if any, and a caller's, or anybody's if that is nil.
+// close ends the open run, if any. If of is not nil, it ends only a run of that caller.
 func (a *agent) close(of *caller, gently bool) error {
 	a.mu.Lock()
 	r := a.run
@@ -225,7 +225,7 @@ func (a *agent) close(of *caller, gently bool) error {
 	return r.close(gently)
 }
 
-// current is the run that is open.
+// current returns the open run.
 func (a *agent) current() (*running, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,7 +264,7 @@ func (a *agent) Follow(_ *proto.FollowRequest, stream grpc.ServerStreamingServer
 	return r.tell(stream)
 }
 
-// dial is a connection to the socket of a process of the run that is open.
+// dial connects to the socket of a process of the open run.
 func (a *agent) dial(name string) (net.Conn, error) {
 	r, err := a.current()
 	if err != nil {
@@ -277,7 +277,7 @@ func (a *agent) dial(name string) (net.Conn, error) {
 	return net.Dial("unix", p.Address())
 }
 
-// asStatus keeps the sentence of an error, which the core tells its user.
+// asStatus keeps an error's sentence, which the core shows its user.
 func asStatus(err error) error {
 	if err == nil {
 		return nil

@@ -8,19 +8,19 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// caller is who is at the other end of a connection of calls: the core, whose connection is the first, or a run of
-// its own process that the core conducts while it holds the agent.
+// caller is the other end of a connection for calls: the core, whose connection is the first one, or a run in its
+// own process that the core conducts.
 type caller struct{ conducted bool }
 
 type callerKey struct{}
 
-// callerOf is whose call it is.
+// callerOf returns the caller of a call.
 func callerOf(ctx context.Context) *caller {
 	c, _ := ctx.Value(callerKey{}).(*caller)
 	return c
 }
 
-// callers tell connections apart, and the agent of their ends.
+// callers tells connections apart and reports their ends to the agent.
 type callers struct {
 	agent *agent
 	core  sync.Once
@@ -49,5 +49,5 @@ func (c *callers) HandleConn(ctx context.Context, s stats.ConnStats) {
 		a.leave(fmt.Errorf("the connection to the core%s has ended", a.core()))
 		return
 	}
-	a.ending.Go(func() { _ = a.close(who, false) }) // of whose end nobody asks any more
+	a.ending.Go(func() { _ = a.close(who, false) }) // the caller is gone and needs no error
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// call is what a run of its own process needs to call the agents that the core holds, as JSON.
+// call is what a run in its own process needs to call the core's agents, as JSON.
 type call struct {
 	Secret []byte   `json:"secret"`
-	Hosts  []atHost `json:"hosts"` // that of the core first
+	Hosts  []atHost `json:"hosts"` // the core's host first
 }
 
 // atHost is the agent of a host.
 type atHost struct {
 	Host    string `json:"host"`
-	Address string `json:"address,omitempty"` // IP and port; none of the core
+	Address string `json:"address,omitempty"` // IP and port; empty for the core
 }
 
-// Call is a text by which a run that the core conducts learns of its meeting. The secret is in it.
+// Call returns a text, with the secret, that gives a conducted run this meeting.
 func (m *Meeting) Call() (string, error) {
 	c := call{Secret: m.Secret}
 	for _, t := range m.Tasks {
@@ -30,7 +30,7 @@ func (m *Meeting) Call() (string, error) {
 	return string(text), err
 }
 
-// Called is the meeting of a core that conducts this run. The text is not told, since there is a secret in it.
+// Called returns the meeting in the text of Call. Its errors do not quote the text, which has the secret.
 func Called(text string) (*Meeting, error) {
 	var c call
 	if json.Unmarshal([]byte(text), &c) != nil || len(c.Hosts) == 0 {
@@ -47,7 +47,7 @@ func Called(text string) (*Meeting, error) {
 	return m, nil
 }
 
-// Present asks the agents of hosts for a sign each, and says which of them is lost.
+// Present asks each host's agent for a sign of life and returns an error for a lost one.
 func Present(hosts []*Host) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {

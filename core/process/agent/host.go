@@ -23,7 +23,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Host is a host on which an agent runs, as the core has it.
+// Host is a host with an agent, as seen by the core.
 type Host struct {
 	placement.Host
 	CPUs   int
@@ -37,12 +37,12 @@ type Host struct {
 	stop     context.CancelFunc
 	beating  sync.WaitGroup
 
-	life context.Context // ends when the agent is lost, with why as its cause
+	life context.Context // ends when the agent is lost, with the reason as its cause
 	die  context.CancelCauseFunc
 }
 
-// Dial reaches, from the host of the core, the agent at an address, IP and port, whose host is called so. From
-// now on each shows the other that it is there; one that is silent for three quarters of the timeout is lost.
+// Dial connects the core, on host core, to the agent of host name at address, IP and port. From then on both send
+// signs of life; an agent that is silent for three quarters of the timeout is lost.
 func Dial(ctx context.Context, core, name, address string, id *identity.Identity,
 	timeout time.Duration) (*Host, error) {
 	h := &Host{address: address, identity: id, timeout: timeout}
@@ -52,7 +52,7 @@ func Dial(ctx context.Context, core, name, address string, id *identity.Identity
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			err := errors.New("its connection has ended") // and what ran there with it
+			err := errors.New("its connection has ended") // and with it everything there
 			var conn net.Conn
 			dialed.Do(func() { conn, err = h.dial(ctx, callsProtocol) })
 			return conn, err
@@ -70,12 +70,12 @@ func Dial(ctx context.Context, core, name, address string, id *identity.Identity
 	return h, nil
 }
 
-// dial is a connection to the agent for one of the protocols.
+// dial connects to the agent with one of the protocols.
 func (h *Host) dial(ctx context.Context, protocol string) (net.Conn, error) {
 	return dialAs(ctx, h.identity, h.address, protocol)
 }
 
-// dialAs is a connection to the agent at an address, of somebody with an identity.
+// dialAs connects to the agent at an address with an identity.
 func dialAs(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, error) {
 	config := id.Client()
 	config.NextProtos = []string{protocol}
@@ -98,13 +98,13 @@ func (h *Host) describe(ctx context.Context, core string) error {
 	return nil
 }
 
-// explain is an error of the agent in a sentence.
+// explain turns an error of the agent into a sentence.
 func (h *Host) explain(what string, err error) error {
 	if s, ok := status.FromError(err); ok {
 		switch {
 		case s.Code() == codes.DeadlineExceeded:
 			return fmt.Errorf("the agent on %s %s within %.0f s", h.Name, what, h.timeout.Seconds())
-		case s.Code() == codes.Unavailable && h.stop != nil: // it was there
+		case s.Code() == codes.Unavailable && h.stop != nil: // the agent was connected before
 			return fmt.Errorf("the agent on %s is gone", h.Name)
 		}
 		err = errors.New(quote.Message(unwrapped(s.Message())))
@@ -112,7 +112,7 @@ func (h *Host) explain(what string, err error) error {
 	return fmt.Errorf("the agent on %s %s: %w", h.Name, what, err)
 }
 
-// unwrapped is a message of gRPC without what that puts around the news of a connection.
+// unwrapped removes what gRPC adds to the message of a connection error.
 func unwrapped(message string) string {
 	inner, of := strings.CutPrefix(message, `connection error: desc = "transport: `)
 	if !of {
@@ -121,8 +121,8 @@ func unwrapped(message string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(inner, "Error while dialing: "), `"`)
 }
 
-// beat shows the agent that the core is there, until it is lost or left. That it is lost is noticed before
-// those that wait for its processes give up, so that it is what is told.
+// beat sends signs of life until the agent is lost or left. It notices a loss before waits for the agent's
+// processes time out, so that the loss is what gets reported.
 func (h *Host) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -143,7 +143,7 @@ func (h *Host) beat(ctx context.Context) {
 	}
 }
 
-// sign asks the agent for one. An error says how it is lost.
+// sign asks the agent for a sign of life. Its error says how the agent was lost.
 func (h *Host) sign(ctx context.Context) error {
 	patience := h.timeout * 3 / 4
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -158,19 +158,19 @@ func (h *Host) sign(ctx context.Context) error {
 	return fmt.Errorf("the agent on %s is gone", h.Name)
 }
 
-// Lose says that the agent is known to be gone by other means than its connection, and why.
+// Lose records that the agent is gone for a reason other than its connection.
 func (h *Host) Lose(why error) { h.die(fmt.Errorf("the agent on %s is gone: %w", h.Name, why)) }
 
-// lost is why the agent is, nil if it is not.
+// lost returns why the agent is lost; nil if it is not.
 func (h *Host) lost() error { return context.Cause(h.life) }
 
-// Leave tells the agent that there is no more to do, and whether what was done failed.
+// Leave tells the agent that the core is done, and whether the core failed.
 func (h *Host) Leave(failed bool) error {
 	h.stop()
 	h.beating.Wait()
 	defer func() { _ = h.conn.Close() }()
 	if h.lost() != nil {
-		return nil // which was told
+		return nil // already reported
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
 	defer cancel()
@@ -180,14 +180,14 @@ func (h *Host) Leave(failed bool) error {
 	return nil
 }
 
-// alive ends ctx when the agent is lost.
+// alive returns a context that also ends when the agent is lost.
 func (h *Host) alive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.life, func() { cancel(h.lost()) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// reach is a client of a process on the host, by a tunnel.
+// reach returns a client of a process on the host, connected by a tunnel.
 func (h *Host) reach(name string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+name, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDisableServiceConfig(),

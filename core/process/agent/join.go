@@ -21,18 +21,18 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// What is said at a meeting without PMI: an agent says its task in a line, and gets one of two lines.
+// Messages of a meeting without PMI: an agent sends its task in one line and receives one of two lines.
 const (
 	goOn        = "go on"
 	giveUp      = "give up"
 	longestLine = 4096
 	dialAgain   = 100 * time.Millisecond
-	verdictWait = 2 * time.Second // by which clocks of tasks that began to wait at once may differ
+	verdictWait = 2 * time.Second // possible difference between tasks' timeouts that began together
 )
 
-// Join has the tasks of a launcher without PMI-1 tell each other who and where they are, as Meet does: rank 0 listens
-// at the address of the core, HOST:PORT, and the others call it, over TLS with a key of the secret that the user has
-// given to all. No task waits for longer than the timeout.
+// Join makes the tasks of a launcher without PMI-1 find each other, as Meet does. Rank 0 listens at core,
+// HOST:PORT, and the others connect over TLS with a key from the secret that the user gave to all. No task waits
+// longer than the timeout.
 func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, listen netip.Addr,
 	timeout time.Duration) (*Meeting, error) {
 	id, err := identity.Of(secret, Purpose)
@@ -60,7 +60,7 @@ func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, lis
 	return &Meeting{Identity: id, Listener: l}, nil
 }
 
-// introduce tells the core of an agent, and waits until all others have come as well.
+// introduce announces an agent to the core and waits until all other agents have come.
 func introduce(ctx context.Context, id *identity.Identity, core string, me rollcall.Task, timeout time.Duration) error {
 	text, err := rollcall.Encode(me)
 	if err != nil {
@@ -94,20 +94,20 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	return nil
 }
 
-// tellsMore says whether an attempt's error tells more than that of the one before: not that there was no time
-// left, nor that nobody listens where somebody did, who may have given up since.
+// tellsMore reports whether an attempt's error says more than the previous one. A timeout does not, and neither
+// does a refused connection after an accepted one: the core may have given up.
 func tellsMore(again, before error) bool {
 	return !isTimeout(again) && (!errors.Is(again, syscall.ECONNREFUSED) || errors.Is(before, syscall.ECONNREFUSED))
 }
 
-// isTimeout says that an attempt has ended since there was no time left, which its own clock may notice before that
-// of a context does.
+// isTimeout reports whether an attempt ran out of time, by its own clock or by its context, whichever noticed
+// first.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// receive has the agents of all other ranks come, and tells them whether all fits together.
+// receive waits for the agents of all other ranks and tells them whether everything fits together.
 func receive(ctx context.Context, id *identity.Identity, core string, me rollcall.Task, listen netip.Addr,
 	timeout time.Duration) ([]rollcall.Task, error) {
 	host, port, err := net.SplitHostPort(core)
@@ -149,20 +149,20 @@ func receive(ctx context.Context, id *identity.Identity, core string, me rollcal
 	}
 	for _, g := range guests {
 		_ = g.conn.SetDeadline(time.Now().Add(verdictWait))
-		_, _ = fmt.Fprintln(g.conn, verdict) // who is gone is missed when it is dialled
+		_, _ = fmt.Fprintln(g.conn, verdict) // dialling notices a guest that has gone
 		_ = g.conn.Close()
 	}
 	m.working.Wait()
 	return tasks, err
 }
 
-// meeting is where agents come to the core.
+// meeting is where agents connect to the core.
 type meeting struct {
 	config  *tls.Config
 	come    chan guest
 	over    chan struct{}
 	working sync.WaitGroup
-	// stranger is the address of a caller by another secret, nil while there was none.
+	// stranger is the address of a caller with another secret; nil if there was none.
 	stranger atomic.Pointer[string]
 }
 
@@ -170,10 +170,10 @@ type meeting struct {
 type guest struct {
 	conn net.Conn
 	task rollcall.Task
-	err  error // of what it said
+	err  error // of its message
 }
 
-// greet hears who has come; strangers are hung up on. Heard, it is no stranger any more, or gone.
+// greet reads the caller's message and hangs up on strangers. It calls free once the caller is known or gone.
 func (m *meeting) greet(conn net.Conn, free func()) {
 	heard := make(chan struct{})
 	var watching sync.WaitGroup
@@ -190,7 +190,7 @@ func (m *meeting) greet(conn net.Conn, free func()) {
 	watching.Wait()
 	free()
 	if err != nil {
-		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // by TLS
+		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // from TLS
 			address := conn.RemoteAddr().String()
 			m.stranger.Store(&address)
 		}
@@ -206,7 +206,7 @@ func (m *meeting) greet(conn net.Conn, free func()) {
 	}
 }
 
-// gather waits for one guest of each other rank. It returns those that came, whatever else.
+// gather waits for one guest of each other rank. It returns the guests that came, even after an error.
 func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Duration) ([]guest, error) {
 	var guests []guest
 	tasks := []rollcall.Task{me}
@@ -239,7 +239,7 @@ func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Dur
 	return guests, nil
 }
 
-// missing are the ranks of which no task has come.
+// missing returns the ranks that have not come.
 func missing(tasks []rollcall.Task) []string {
 	var ranks []string
 	for rank := range tasks[0].Size {

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// now is what the clock of the host reads.
+// now reads the host's clock.
 func (h *Host) now(ctx context.Context) (int64, error) {
 	reply, err := h.agent.Beat(ctx, &proto.BeatRequest{})
 	if err != nil {
@@ -25,11 +25,11 @@ func (h *Host) now(ctx context.Context) (int64, error) {
 	return reply.GetNowNs(), nil
 }
 
-// linkConnections are how many connections share the measuring of a link: one may not fill it.
+// linkConnections share the measurement of a link, since one connection may not fill it.
 const linkConnections = 4
 
-// bare is the connection below one of TLS over which each side has learnt who the other is: from the ready byte
-// on nothing more is said inside TLS, and so nothing of it is read ahead by either.
+// bare returns the connection below a TLS connection that has authenticated both sides. After the ready byte
+// neither side uses TLS, so neither has read ahead.
 func bare(secure net.Conn) (net.Conn, error) {
 	conn, ok := secure.(*tls.Conn)
 	if !ok {
@@ -40,7 +40,7 @@ func bare(secure net.Conn) (net.Conn, error) {
 
 const ready = 1
 
-// serveLink is the agent's end of a link that another host measures. Its bytes mean nothing.
+// serveLink is the agent's end of a link that another host measures. The bytes have no meaning.
 func serveLink(secure net.Conn) {
 	defer func() { _ = secure.Close() }()
 	conn, err := bare(secure)
@@ -48,7 +48,7 @@ func serveLink(secure net.Conn) {
 		_, err = secure.Write([]byte{ready})
 	}
 	if err == nil {
-		_ = limits.ServeLink(conn) // who measures tells of failures
+		_ = limits.ServeLink(conn) // the measuring side reports failures
 	}
 }
 
@@ -61,7 +61,7 @@ func measureLink(ctx context.Context, id *identity.Identity, address string,
 			_ = c.Close()
 		}
 	}
-	defer func() { end() }() // of as many as there are by then
+	defer func() { end() }() // closes the connections that exist by then
 	for range linkConnections {
 		secure, err := dialAs(ctx, id, address, linkProtocol)
 		if err != nil {
@@ -115,7 +115,7 @@ func (s *starter) MeasureLinks(ctx context.Context, during time.Duration) (links
 	return links, nil
 }
 
-// measureLink measures the link between two hosts, by their places in the layout.
+// measureLink measures the link between two hosts, given by their places in the layout.
 func (s *starter) measureLink(ctx context.Context, from, to int, during time.Duration) (l result.HostLink, err error) {
 	l.From, l.To = s.layout.Hosts[from].Name, s.layout.Hosts[to].Name
 	other := s.elsewhere[to].host

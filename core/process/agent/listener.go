@@ -16,23 +16,23 @@ import (
 
 const longestName = 256 // of a process
 
-// Limits of callers that may be strangers: how many at once, and how long each may take to prove that it knows the
-// secret and to say what it wants, alone and while others wait. They are so many, and so long, that the core's own
-// calls to the processes of a busy host, a tunnel for each, are not cut short: gRPC would take the process for lost.
+// Limits for callers that are still unknown: how many at once, and how long each may take to prove the secret and
+// state its purpose, alone and while others wait. The limits are generous, so that the core's own tunnels to the
+// many processes of a busy host are not cut: gRPC would take a process for lost.
 const (
 	mostStrangers = 64
 	strangerLimit = 10 * time.Second
 	crowdedLimit  = time.Second
 )
 
-// accept takes connections until its listener is closed, once it is over: see [strangers.Accept].
+// accept accepts connections until its listener is closed, after over; see [strangers.Accept].
 func accept(l net.Listener, over <-chan struct{}, take func(conn net.Conn, known func())) {
 	limits := strangers.Limits{Most: mostStrangers, Patience: strangerLimit, Crowded: crowdedLimit}
 	strangers.Accept(l, over, limits, take)
 }
 
-// listener takes the connections to an agent and parts calls from tunnels. For gRPC it is the listener of
-// the calls.
+// listener accepts the connections to an agent and separates calls from tunnels. gRPC uses it as the listener for
+// calls.
 type listener struct {
 	net.Listener
 	config  *tls.Config
@@ -43,7 +43,7 @@ type listener struct {
 	closing sync.Once
 
 	mu    sync.Mutex
-	conns map[net.Conn]bool // of handshakes and tunnels
+	conns map[net.Conn]bool // in handshakes and tunnels
 }
 
 func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net.Conn, error)) *listener {
@@ -54,7 +54,7 @@ func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net
 	return t
 }
 
-// take has a goroutine of its own for each connection.
+// take handles each connection in a goroutine of its own.
 func (t *listener) take() {
 	accept(t.Listener, t.done, func(conn net.Conn, free func()) {
 		if !t.add(conn) {
@@ -83,7 +83,7 @@ func (t *listener) drop(conn net.Conn) {
 	delete(t.conns, conn)
 }
 
-// greet shakes hands and hands the connection on; greeted says that its caller is no stranger, or gone.
+// greet does the handshake and passes the connection on. It calls greeted once the caller is known or gone.
 func (t *listener) greet(conn net.Conn, greeted func()) {
 	defer t.drop(conn)
 	secure := tls.Server(conn, t.config)
@@ -109,7 +109,7 @@ func (t *listener) greet(conn net.Conn, greeted func()) {
 	}
 }
 
-// join carries bytes between a connection and the process that its first line names.
+// join copies bytes between a connection and the process that its first line names.
 func (t *listener) join(conn net.Conn, greeted func()) {
 	defer func() { _ = conn.Close() }()
 	in := bufio.NewReaderSize(conn, longestName)
@@ -145,7 +145,7 @@ func (t *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends all connections but those of calls, and waits for that.
+// Close ends all connections except those for calls, and waits for their ends.
 func (t *listener) Close() error {
 	var err error
 	t.closing.Do(func() {

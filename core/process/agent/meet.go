@@ -18,17 +18,16 @@ import (
 // Meeting is what a task of a job knows once all have told who they are.
 type Meeting struct {
 	Identity *identity.Identity
-	// Secret is what the identity is of, for those whom the core tells; nil where it tells nobody.
+	// Secret is the secret of the identity, for processes to which the core passes it; nil if there are none.
 	Secret []byte
-	// Listener is that of an agent; nil of the core, which is rank 0.
+	// Listener is the listener of an agent; nil for the core, which is rank 0.
 	Listener net.Listener
-	// Tasks are all of them, for the core alone.
+	// Tasks are all tasks; only the core has them.
 	Tasks []rollcall.Task
 }
 
-// Meet has the tasks of a launcher that speaks PMI-1 tell each other who and where they are, and gives them a
-// secret that nobody else has. Agents listen on the given address. Only what fits together goes on: of anything
-// else rank 0 gets the reason, and the others ErrFailed.
+// Meet makes the tasks of a launcher with PMI-1 find each other and gives them a new secret. Agents listen on the
+// given address. If the tasks do not fit together, rank 0 gets the reason and the others ErrFailed.
 func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Addr) (met *Meeting, err error) {
 	secret, err := rollcall.Secret(ctx, c, me)
 	if err != nil {
@@ -66,7 +65,7 @@ func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Add
 	return m, nil
 }
 
-// apart refuses tasks that share a host: each would have it for itself.
+// apart refuses tasks that share a host, because each would use the whole host.
 func apart(tasks []rollcall.Task) error {
 	first := map[string]rollcall.Task{}
 	for _, t := range tasks {
@@ -83,7 +82,7 @@ func apart(tasks []rollcall.Task) error {
 	return nil
 }
 
-// Gather dials the agents of all tasks but the first, in their order.
+// Gather connects to the agents of all tasks but the first, in order.
 func Gather(ctx context.Context, m *Meeting, timeout time.Duration) ([]*Host, error) {
 	hosts := make([]*Host, len(m.Tasks)-1)
 	errs := make(chan error, len(hosts))
@@ -107,7 +106,7 @@ func Gather(ctx context.Context, m *Meeting, timeout time.Duration) ([]*Host, er
 	return hosts, nil
 }
 
-// Leave tells all agents that there is no more to do.
+// Leave tells all agents that the core is done.
 func Leave(hosts []*Host, failed bool) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {

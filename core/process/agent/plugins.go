@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// sums are the SHA-256 of the files that a plugin runs, in the order of its command; those of the built-in
-// one are psbench's own, which is compared when core and agents meet.
+// sums returns the SHA-256 of the files that a plugin runs, in the order of its command. The built-in plugin has
+// none: core and agents compare their psbench when they meet.
 func sums(p registry.Plugin) ([]string, error) {
 	if len(p.Command) == 0 {
 		return nil, nil
@@ -28,7 +28,7 @@ func sums(p registry.Plugin) ([]string, error) {
 	return list, nil
 }
 
-// compare refuses a plugin that runs other files here than on the core's host.
+// compare refuses a plugin whose files differ from those on the core's host.
 func compare(p registry.Plugin, core []string) error {
 	here, err := sums(p)
 	if err != nil {
@@ -42,7 +42,7 @@ func compare(p registry.Plugin, core []string) error {
 	return nil
 }
 
-// begin is the beginning of checksums, for a sentence.
+// begin shortens checksums for a sentence.
 func begin(sums []string) string {
 	if len(sums) == 0 {
 		return "none"
@@ -54,10 +54,10 @@ func begin(sums []string) string {
 	return strings.Join(words, " ")
 }
 
-// variables are those that the core gives to a process.
+// variables are the variables that the core passes to a process.
 var variables = []string{host.CUDADeviceVariable, "GOMAXPROCS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}
 
-// allowed refuses variables that the core does not give: they could have a program run another one.
+// allowed refuses all other variables: they could make a program run another one.
 func allowed(env []string) error {
 	for _, pair := range env {
 		name, _, _ := strings.Cut(pair, "=")

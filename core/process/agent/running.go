@@ -19,8 +19,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostEvents bounds what is kept of what processes print until the core takes it. What is more is lost, and
-// that is told: a process must not wait for the network because it prints.
+// mostEvents limits the process output that is kept until the core takes it. Further output is dropped, with a
+// notice, because a process must not wait for the network when it prints.
 const mostEvents = 4096
 
 // running is one run of an agent.
@@ -28,13 +28,13 @@ type running struct {
 	launcher *launch.Launcher
 	plugin   func(string) (registry.Plugin, error)
 	events   chan *proto.Event
-	watching sync.WaitGroup // of the ends of processes
+	watching sync.WaitGroup // for the ends of processes
 
 	mu        sync.Mutex
 	processes map[string]*launch.Process
-	lost      int  // events
-	closing   bool // no more processes are watched
-	over      bool // no more events come
+	lost      int  // dropped events
+	closing   bool // no further processes are watched
+	over      bool // no further events come
 }
 
 func newRunning(req *proto.OpenRequest, plugin func(string) (registry.Plugin, error)) (*running, error) {
@@ -56,7 +56,7 @@ func newRunning(req *proto.OpenRequest, plugin func(string) (registry.Plugin, er
 	return r, err
 }
 
-// note has an event told. Of the end of a process it waits for room.
+// note queues an event. For the end of a process it waits for room.
 func (r *running) note(e *proto.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *running) note(e *proto.Event) {
 	}
 }
 
-// log passes on what the log of a process goes on with.
+// log passes on what is appended to the log of a process.
 type log struct {
 	run     *running
 	process string
@@ -85,7 +85,7 @@ func (l *log) Write(b []byte) (int, error) {
 // Close implements io.Closer.
 func (l *log) Close() error { return nil }
 
-// start starts a process of a plugin that this host has as the core has it.
+// start starts a process of a plugin that is the same on this host and on the core's.
 func (r *running) start(ctx context.Context, req *proto.StartRequest) (*proto.StartReply, error) {
 	plugin, err := r.plugin(req.GetPlugin())
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *running) start(ctx context.Context, req *proto.StartRequest) (*proto.St
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing { // and its process with it
+	if r.closing { // and the process is killed with it
 		return nil, fmt.Errorf("%s was not started: the run is over", p.Name)
 	}
 	r.processes[p.Name] = p
@@ -116,13 +116,13 @@ func (r *running) start(ctx context.Context, req *proto.StartRequest) (*proto.St
 		<-p.Exited()
 		select {
 		case r.events <- &proto.Event{Process: p.Name, What: &proto.Event_Ended{Ended: true}}:
-		case <-time.After(time.Second): // nobody listens any more
+		case <-time.After(time.Second): // no one listens any more
 		}
 	})
 	return &proto.StartReply{Pid: int64(p.PID()), TookNs: int64(p.StartTook()), Contract: p.Contract()}, nil
 }
 
-// find is a process of the run by its name.
+// find returns a process of the run by name.
 func (r *running) find(name string) (*launch.Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (r *running) tell(stream grpc.ServerStreamingServer[proto.Event]) error {
 	}
 }
 
-// close ends all processes. What they printed last is told after that.
+// close ends all processes. Their last output is sent after that.
 func (r *running) close(gently bool) error {
 	r.mu.Lock()
 	r.closing = true

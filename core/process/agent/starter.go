@@ -25,20 +25,21 @@ import (
 // closeSlack is how much longer than the timeout an agent may take to end its processes.
 const closeSlack = 10 * time.Second
 
-// starter starts the processes of a run where its layout has them: on the core's host by core/process/launch, on the
-// others by their agents.
+// starter starts the processes of a run where the layout puts them: on the core's host with core/process/launch, on
+// others with their agents.
 type starter struct {
 	layout    *placement.Layout
 	here      cluster.Starter
-	listen    string    // of the core's host
-	elsewhere []*remote // by host of the layout; nil for the core's, if it is one
+	listen    string    // on the core's host
+	elsewhere []*remote // by host of the layout; nil for the core's host, if it has processes
 }
 
-// Starter is for cluster.Options.Open. The hosts are those of the layout after the first, which is the
-// core's, or all of them, where the core's takes no part. Processes of the core's host listen on the given IP address.
+// Starter returns a function for cluster.Options.Open. hosts are the hosts of the layout after the first, which is
+// the core's, or all of them if the core's host has no processes. Processes of the core's host listen on the given
+// IP address.
 func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout time.Duration,
 	output launch.Output) (cluster.Starter, error) {
-	first := len(layout.Hosts) - len(hosts) // in the layout
+	first := len(layout.Hosts) - len(hosts) // their first place in the layout
 	counts := make([]int, len(layout.Hosts))
 	for _, p := range layout.Processes {
 		counts[p.Host]++
@@ -60,7 +61,7 @@ func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout tim
 	return s, nil
 }
 
-// of is where a process is to run; nil for the core's host.
+// of returns where a process runs; nil for the core's host.
 func (s *starter) of(name string) *remote {
 	if p, ok := s.layout.Of(name); ok {
 		return s.elsewhere[p.Host]
@@ -94,7 +95,7 @@ func (s *starter) Start(ctx context.Context, spec launch.Spec) (cluster.Process,
 	return r.start(ctx, spec, site)
 }
 
-// sited is a process of the core's host, which is one of several.
+// sited is a process of the core's host in a run over several hosts.
 type sited struct {
 	cluster.Process
 	site    cluster.Site
@@ -107,7 +108,7 @@ func (s *sited) Site() cluster.Site { return s.site }
 // Death implements cluster.Process.
 func (s *sited) Death(phase string) error { return s.starter.sited(s.Process.Death(phase)) }
 
-// sited names the core's host as well in what tells of the end of a process there.
+// sited adds the core's host to the error about the end of a process there.
 func (s *starter) sited(err error) error {
 	var death *launch.DeathError
 	if !errors.As(err, &death) {
@@ -130,25 +131,25 @@ func (s *starter) Close(gently bool) error {
 	return errors.Join(errs...)
 }
 
-// remote is the run on a host that has an agent.
+// remote is the run on a host with an agent.
 type remote struct {
 	host      *Host
 	clock     *clocks.Clock
 	directory string
 	output    launch.Output
 	following sync.WaitGroup
-	stop      context.CancelFunc // of following
+	stop      context.CancelFunc // ends follow
 
 	mu        sync.Mutex
 	processes map[string]*process
-	ended     map[string]bool // that were told to have ended before their start was
+	ended     map[string]bool // processes whose end was reported before their start
 	logs      map[string]*os.File
 }
 
 func open(h *Host, processes int, timeout time.Duration, output launch.Output) (*remote, error) {
 	alive, leave := h.alive(context.Background())
 	defer leave()
-	ctx, cancel := context.WithTimeout(alive, h.timeout+closeSlack) // in which a run before it ends
+	ctx, cancel := context.WithTimeout(alive, h.timeout+closeSlack) // enough for a run before it to end
 	defer cancel()
 	reply, err := h.agent.Open(ctx, &proto.OpenRequest{
 		TimeoutNs: int64(timeout), Processes: int32(processes), Lines: output.Line != nil, Logs: output.Folder != "", // #nosec G115 -- a count of processes
@@ -164,7 +165,7 @@ func open(h *Host, processes int, timeout time.Duration, output launch.Output) (
 	r.stop = stop
 	stream, err := h.agent.Follow(following, &proto.FollowRequest{})
 	if err == nil {
-		_, err = stream.Header() // it listens
+		_, err = stream.Header() // the agent has begun to send
 	}
 	if err != nil {
 		stop()
@@ -174,7 +175,7 @@ func open(h *Host, processes int, timeout time.Duration, output launch.Output) (
 	return r, nil
 }
 
-// unopened is why a run could not begin: that the agent is lost, if it is.
+// unopened says why a run could not begin; a lost agent is the first reason.
 func (h *Host) unopened(err error) error {
 	switch {
 	case h.lost() != nil:
@@ -186,7 +187,7 @@ func (h *Host) unopened(err error) error {
 	return h.explain("cannot begin", err)
 }
 
-// follow takes what processes print, and their ends, until the run is over or the agent lost.
+// follow reads the output and the ends of processes until the run is over or the agent is lost.
 func (r *remote) follow(ctx context.Context, stream grpc.ServerStreamingClient[proto.Event]) {
 	var err error
 	for err == nil {
@@ -195,7 +196,7 @@ func (r *remote) follow(ctx context.Context, stream grpc.ServerStreamingClient[p
 			r.take(e)
 		}
 	}
-	if !errors.Is(err, io.EOF) && ctx.Err() == nil { // its connection has ended
+	if !errors.Is(err, io.EOF) && ctx.Err() == nil { // the connection has ended
 		r.host.die(fmt.Errorf("the agent on %s is gone", r.host.Name))
 	}
 	r.mu.Lock()
@@ -228,7 +229,7 @@ func (r *remote) take(e *proto.Event) {
 	}
 }
 
-// log writes what the log of a process goes on with. Where that fails the log ends, as on the core's host.
+// log appends text to the log of a process. If that fails the log ends, as on the core's host.
 func (r *remote) log(name string, text []byte) {
 	file, known := r.logs[name]
 	if !known && filepath.IsLocal(name) {
@@ -240,7 +241,7 @@ func (r *remote) log(name string, text []byte) {
 	}
 }
 
-// start has the agent start a process, and reaches it.
+// start makes the agent start a process, and connects to it.
 func (r *remote) start(ctx context.Context, spec launch.Spec, site cluster.Site) (cluster.Process, error) {
 	files, err := sums(spec.Plugin)
 	if err != nil {
@@ -290,7 +291,7 @@ func (r *remote) close(gently bool) error {
 	r.following.Wait()
 	r.stop()
 	if r.host.lost() != nil {
-		return nil // which is told as the end of its processes
+		return nil // reported as the end of its processes
 	}
 	if err != nil {
 		return r.host.explain("does not end its processes", err)

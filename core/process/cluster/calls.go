@@ -17,29 +17,28 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Process is one that runs, and can be called.
+// Process is a running process that can be called.
 type Process interface {
 	proto.PartClient
-	// Site is where it runs.
+	// Site returns where it runs.
 	Site() Site
-	// PID is its number on its host.
+	// PID returns its number on its host.
 	PID() int
-	// StartTook is the time from exec to the end of the handshake.
+	// StartTook returns the time from exec to the end of the handshake.
 	StartTook() time.Duration
-	// Contract is the version of the contract that it speaks, as in 2.0; "" before its handshake.
+	// Contract returns the version of its contract, as in 2.0; "" before its handshake.
 	Contract() string
-	// Exited is closed when it has ended.
+	// Exited returns a channel that is closed when it has ended.
 	Exited() <-chan struct{}
-	// LastWords are what it last printed, on one line.
+	// LastWords returns its last output on one line.
 	LastWords() string
-	// Raised is the exception of Python that it printed last, if that was all, and where that was.
+	// Raised returns the Python exception that ended its output, and where it was raised; "" if there is none.
 	Raised() (what, where string)
-	// Death says, once Exited is closed, how it ended and what it last printed. phase is
-	// what the run was doing.
+	// Death says, once Exited is closed, how it ended and what it last printed. phase is what the run was doing.
 	Death(phase string) error
 }
 
-// LostError is the end of a process of which nothing more is known, since its host is lost.
+// LostError is the end of a process whose host is lost, so nothing more is known.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return e.Err.Error() }
@@ -47,17 +46,17 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap is for package errors.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Wait is how long a call may take, and what the core waits for meanwhile.
+// Wait says how long a call may take, and what the core waits for.
 type Wait struct {
 	Limit time.Duration // 0: none
 	For   string
 }
 
-// Unbounded is for calls that may take as long as they like: every wait within one has a
-// deadline, and the monitor hears from every process.
+// Unbounded is for calls without a limit of their own: every wait inside them has a deadline, and the monitor
+// watches every process.
 var Unbounded = Wait{}
 
-// Each calls do for all members at once and waits for all. Its error is the first one.
+// Each calls do for all members at once and waits for all. It returns the first error.
 func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do func(context.Context, M) error) error {
 	errs := make(chan error, len(members))
 	for _, m := range members {
@@ -77,11 +76,11 @@ func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do 
 
 // Start starts all processes.
 func (c *Cluster) Start(ctx context.Context) error {
-	if err := c.readClocks(ctx); err != nil { // which all stamps to come are compared with
+	if err := c.readClocks(ctx); err != nil { // all later stamps need the clocks
 		return err
 	}
 	specs := map[*Member]launch.Spec{}
-	for _, m := range c.members { // while all are told by where they are to run
+	for _, m := range c.members { // before the start, since the variables depend on all sites
 		specs[m] = launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env(), Input: m.Input}
 	}
 	err := Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
@@ -99,8 +98,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return c.watchClocks(ctx)
 }
 
-// Configure has each process become its part. The request says what part that is; who it
-// is, where, and in which run is added to it.
+// Configure makes each process become its part. request says which part; Configure adds who and where the process
+// is, and in which run.
 func Configure[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConfigureRequest,
 	done func(M, *proto.ConfigureReply)) error {
 	return Each(ctx, c, members, Wait{c.timeout, "loading"}, func(ctx context.Context, m M) error {
@@ -125,7 +124,7 @@ func (c *Cluster) identify(m *Member, req *proto.ConfigureRequest) *proto.Config
 	return req
 }
 
-// Connect has each process join its links.
+// Connect makes each process join its links.
 func Connect[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConnectRequest, done func(M,
 	*proto.ConnectReply)) error {
 	return Each(ctx, c, members, Wait{2 * c.timeout, "its links"}, func(ctx context.Context, m M) error {
@@ -137,7 +136,7 @@ func Connect[M member](ctx context.Context, c *Cluster, members []M, request fun
 	})
 }
 
-// Reset brings each process to its initial state, in which a pass begins.
+// Reset brings each process to its initial state, from which a pass starts.
 func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.Pass) error {
 	return Each(ctx, c, members, Wait{c.timeout, "its reset"}, func(ctx context.Context, m M) error {
 		_, err := m.base().Reset(ctx, &proto.ResetRequest{Pass: convert.PassToProto(pass)})
@@ -148,20 +147,20 @@ func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.P
 // closeSlack is how much later than its parts' limit a process may answer.
 const closeSlack = time.Second
 
-// closeParts has the process close its parts, which together may take as long as limit, until
-// ctx ends. What they leave running is noted.
+// closeParts makes the process close its parts, which together may take limit, until ctx ends. It notes what they
+// leave running.
 func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit+closeSlack)
 	defer cancel()
 	reply, err := m.Close(ctx, &proto.CloseRequest{LimitNs: int64(limit)})
 	m.left = quote.Message(reply.GetLeft())
 	switch {
-	case err == nil, status.Code(err) == codes.Unimplemented: // by who knows of none
+	case err == nil, status.Code(err) == codes.Unimplemented: // an older contract has no such call
 		return nil
 	case ctx.Err() != nil:
 		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts",
 			Seconds: limit.Seconds()}
-	// The process died of its parts, which is reported soon, or it is lost.
+	// The process died in its parts, which is reported soon, or it is lost.
 	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.Canceled:
 		select {
 		case <-m.Exited():

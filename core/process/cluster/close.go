@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// How long the parts of a process may take to close after a failure, of which the user waits to
-// hear; and how long one is asked that gives no sign of life, for it may be stopped.
+// Limits for closing the parts of a process after a failure that the user waits to see. A process without a sign of
+// life gets less time, because it may be stopped.
 const (
 	failedClose  = 2 * time.Second
 	stoppedClose = time.Second
 )
 
-// mostFailures bounds how many processes are named whose parts were not closed.
+// mostFailures limits the processes that are named because their parts were not closed.
 const mostFailures = 3
 
-// closeParts has all processes close their parts, at once, and waits for that. The run has
-// failed with err, if that is not nil; what goes wrong now is added to it, and the processes are
-// named in which it does.
+// closeParts makes all processes close their parts at once, and waits for them. err is the failure of the run, or
+// nil; closeParts adds new failures to it and returns the names of the failed processes.
 func (c *Cluster) closeParts(err error) (failed []string, _ error) {
 	failures := make([]error, len(c.members))
 	var closing sync.WaitGroup
@@ -55,7 +54,7 @@ func (c *Cluster) closeParts(err error) (failed []string, _ error) {
 	}
 }
 
-// joined is one sentence of failures.
+// joined puts failures into one sentence.
 func joined(failures []error) error {
 	var told []string
 	for _, err := range failures[:min(mostFailures, len(failures))] {
@@ -76,7 +75,7 @@ func (m *Member) exited() bool {
 	}
 }
 
-// closeAfterFailure is closeParts of a process that may be stopped, or lost with its host, which is no news then.
+// closeAfterFailure closes the parts of a process that may be stopped or lost, which is then no new failure.
 func (c *Cluster) closeAfterFailure(m *Member) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -87,7 +86,7 @@ func (c *Cluster) closeAfterFailure(m *Member) error {
 	})
 	defer look.Stop()
 	err := m.closeParts(ctx, min(c.timeout, failedClose))
-	m.left = "" // a pass that did not come to its end leaves what it will
+	m.left = "" // an unfinished pass may leave anything running
 	if ctx.Err() != nil || errors.As(err, new(*LostError)) {
 		return nil
 	}

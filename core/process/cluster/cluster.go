@@ -14,33 +14,31 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Options of a run that do not change what it measures.
+// Options of a run do not change what it measures.
 type Options struct {
-	// Output says what becomes of what the processes print.
+	// Output says where the output of the processes goes.
 	Output launch.Output
-	// Ending, if set, is called when a run that failed begins to collect what there is and
-	// to clean up, and done at its end. It waits meanwhile, but never long: it has deadlines
-	// of its own.
+	// Ending, if set, is called when a failed run begins to collect and clean up, and done at the end of that. The
+	// time in between is bounded by deadlines.
 	Ending func() (done func())
-	// Closed, if set, gets the numbers of the processes of a run that went well, once all parts
-	// are closed and before the processes end. Its error is that of the run.
+	// Closed, if set, gets the numbers of the processes of a successful run, after all parts are closed and before
+	// the processes end. Its error becomes the error of the run.
 	Closed func(processes []int) error
-	// Hosts are those on which processes may run, the core's first unless it is Apart from them; none: the
-	// core's alone.
+	// Hosts are the hosts that may run processes, the core's first unless it is Apart from them; empty for the
+	// core's host alone.
 	Hosts []placement.Host
 	Apart bool
-	// Layout says where each process runs. Who lays the processes of a run out sets it; without
-	// one they run on the core's host, wherever the kernel likes.
+	// Layout says where each process runs. The code that plans a run sets it; without it, processes run on the
+	// core's host without pinning.
 	Layout *placement.Layout
-	// Open makes what starts the run's processes, where the layout has them. Without it they run on
-	// the core's host.
+	// Open creates the Starter of the run's processes for the layout. Without it they run on the core's host.
 	Open func(layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error)
-	// Kept says that the result is not only shown: then it has what takes a while to find out about
-	// the machine, once the run is over.
+	// Kept means that the result will be stored, so it also gets facts about the machine that take a while to
+	// measure after the run.
 	Kept bool
 }
 
-// Cluster is the processes of one run.
+// Cluster is the set of processes of one run.
 type Cluster struct {
 	timeout time.Duration // of every wait
 	options Options
@@ -48,7 +46,7 @@ type Cluster struct {
 	members []*Member
 	starter Starter
 	monitor *monitor.Monitor
-	unwatch func() // ends the reading of clocks; nil before that has begun
+	unwatch func() // ends the reading of clocks; nil before it begins
 }
 
 // Phase is a step of a run.
@@ -57,21 +55,19 @@ type Phase struct {
 	Do   func(context.Context) error
 }
 
-// Life is what a run does with its cluster.
+// Life is the course of a run.
 type Life struct {
 	// Phases run one after the other; the first error ends the run.
 	Phases []Phase
-	// Tell is told the name of each as it begins.
+	// Tell is called with the name of each phase as it begins.
 	Tell func(phase string)
-	// Salvage, if set, fetches after a failure what the processes that are left have.
+	// Salvage, if set, is called after a failure to fetch the data of the remaining processes.
 	Salvage func()
-	// Report puts the result together, once all processes are gone; err is why the run
-	// ended early.
+	// Report builds the result after all processes are gone; err says why the run ended early.
 	Report func(err error)
 }
 
-// New is a cluster of these processes, none of which runs yet. No wait takes longer than
-// the timeout.
+// New returns a cluster of these processes, none of which runs yet. No wait takes longer than the timeout.
 func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
 	c := &Cluster{timeout: timeout, options: o, secret: make([]byte, wire.SecretSize)}
 	for _, m := range members {
@@ -80,9 +76,8 @@ func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
 	return c
 }
 
-// Run carries a life out. Its error is the failure that explains the others. If nothing
-// could be started at all, Report is not called. All processes are gone and nothing of the
-// cluster is left when it returns.
+// Run carries out a life. It returns the failure that explains all others. If no process could be started, it does
+// not call Report. When it returns, all processes are gone and nothing of the cluster is left.
 func (c *Cluster) Run(ctx context.Context, life Life) error {
 	if _, err := rand.Read(c.secret); err != nil {
 		return fmt.Errorf("no random secret for the run: %w", err)
@@ -119,7 +114,7 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 	return err
 }
 
-// numbers are those of the processes.
+// numbers returns the process numbers.
 func (c *Cluster) numbers() (list []int) {
 	for _, m := range c.members {
 		list = append(list, m.PID())
@@ -153,11 +148,10 @@ func (c *Cluster) phases(ctx context.Context, life Life) error {
 	return nil
 }
 
-// Alive says whether a process gave a sign of life of late.
+// Alive reports whether a process recently gave a sign of life.
 func (c *Cluster) Alive(m *Member) bool { return c.monitor.Alive(m.Name) }
 
-// Here are the processes of the run that the core's host has at this moment, the core and
-// its supervisor among them.
+// Here returns the processes of the run that are now on the core's host, including the core and its supervisor.
 func (c *Cluster) Here() []noise.Process {
 	processes := []noise.Process{{Name: "core", PID: os.Getpid(), Alone: true}}
 	if h, ok := c.starter.(here); ok {

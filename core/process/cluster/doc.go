@@ -1,8 +1,6 @@
-// Package cluster is the life that the processes of every measurement have: they are
-// started where they belong, configured, connected, called all at once, watched, and
-// ended. What they are and what they measure is the business of its callers, core/measure/run
-// and core/measure/micro.
+// Package cluster runs the processes of every measurement: it starts them where they belong, configures, connects,
+// calls, watches and ends them. What the processes are and measure is up to its callers, core/measure/run and
+// core/measure/micro.
 //
-// Two processes may run on different hosts, have different clocks and see different file
-// systems. Where it matters, ask their Site.
+// Two processes may run on different hosts, with different clocks and file systems. Their Site tells.
 package cluster

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// CheckLinks reports that a fabric, chosen by what origin says, cannot join processes from where they run.
-// Memory that those of a host map needs one clock, because its slots bear stamps.
+// CheckLinks returns an error if a fabric cannot join processes from where they run. origin says what chose the
+// fabric. Processes that share memory need one clock, because the slots have stamps.
 func CheckLinks[M member](fabric *fabric.Fabric, origin string, members []M) error {
 	what, first := "what "+fabric.Name+" joins", map[string]M{}
 	for _, m := range members {
@@ -29,7 +29,7 @@ func CheckLinks[M member](fabric *fabric.Fabric, origin string, members []M) err
 	return nil
 }
 
-// CheckReach reports that a fabric, chosen by what origin says, does not reach from one process to another.
+// CheckReach returns an error if a fabric, chosen by origin, does not reach from one process to another.
 func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
 	if SameHost(x, y) || !fabric.OnOneHost() {
 		return nil
@@ -38,18 +38,18 @@ func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
 		fabric.Name, origin)
 }
 
-// Joined are the links that a fabric carries, by which of its transports each goes.
+// Joined collects the links of a fabric by transport.
 type Joined struct {
 	fabric *fabric.Fabric
 	kinds  [2]result.Links // within hosts and between them
 }
 
-// NewJoined has no links yet.
+// NewJoined returns a Joined without links.
 func NewJoined(f *fabric.Fabric) *Joined {
 	return &Joined{fabric: f, kinds: [2]result.Links{{Transport: f.Link(true).Name}, {Transport: f.Link(false).Name}}}
 }
 
-// Add notes the link of two processes, once.
+// Add adds the link of two processes, once.
 func (j *Joined) Add(a, b member) {
 	kind, pair := &j.kinds[1], [2]string{a.base().Name, b.base().Name}
 	if SameHost(a, b) {
@@ -60,7 +60,7 @@ func (j *Joined) Add(a, b member) {
 	}
 }
 
-// AddGroup notes the links of the members of a group.
+// AddGroup adds the links of the members of a group.
 func AddGroup[M member](j *Joined, members []M) {
 	hosts := Hosts(members)
 	for i, m := range members {
@@ -72,7 +72,7 @@ func AddGroup[M member](j *Joined, members []M) {
 	}
 }
 
-// List is what a result says of them: nothing where all go the same way.
+// List returns the links for a result; nil if all use the same transport.
 func (j *Joined) List() []result.Links {
 	if j.fabric.Within == nil {
 		return nil

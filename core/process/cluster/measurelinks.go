@@ -10,17 +10,17 @@ import (
 
 // LinkMeasurer is a Starter of several hosts that can measure the links between them.
 type LinkMeasurer interface {
-	// MeasureLinks measures the link between each pair of hosts, each for as long as that, while their
-	// processes are idle. Pairs without a host in common may be measured at once, as Rounds has them.
+	// MeasureLinks measures the link between each pair of hosts, each for the given time, while their processes are
+	// idle. Pairs without a common host may be measured at once, in the order of Rounds.
 	MeasureLinks(ctx context.Context, during time.Duration) ([]result.HostLink, error)
 }
 
-// linkTime is for how long each link is measured: long enough for a sender to find the rate of one with a
-// round trip of a few ms.
+// linkTime is how long each link is measured: long enough for a sender to reach the full rate with a round trip of
+// a few ms.
 const linkTime = 600 * time.Millisecond
 
-// MeasureLinks measures the links between the hosts of the run, while all processes are idle; there are none on one
-// host. A run is none the worse without that: what fails is a warning.
+// MeasureLinks measures the links between the hosts of the run while all processes are idle; on one host there are
+// none. A failure is only a warning.
 func (c *Cluster) MeasureLinks(ctx context.Context) (links []result.HostLink, warning string) {
 	m, ok := c.starter.(LinkMeasurer)
 	if !ok {
@@ -33,10 +33,10 @@ func (c *Cluster) MeasureLinks(ctx context.Context) (links []result.HostLink, wa
 	return links, warning
 }
 
-// Rounds are all pairs of so many hosts, in rounds in which no host is in two pairs: n-1 rounds, or n if n is odd.
-// It is the circle method of tournaments: the last host stays, and all others move on by one each round.
+// Rounds divides all pairs of hosts into rounds in which no host has two pairs: n-1 rounds, or n if n is odd. It is
+// the circle method of tournaments: the last host stays, and all others move by one each round.
 func Rounds(hosts int) (rounds [][][2]int) {
-	seats := hosts + hosts%2 // with an odd number one has a rest
+	seats := hosts + hosts%2 // with an odd number, one host pauses each round
 	for round := range seats - 1 {
 		var pairs [][2]int
 		at := func(seat int) int {

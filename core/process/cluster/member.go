@@ -7,41 +7,40 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 )
 
-// Member is a process of the cluster. Callers embed a pointer to it in what they know of
-// the process beyond this.
+// Member is a process of the cluster. Callers embed a pointer to it in their own types.
 type Member struct {
 	Name   string // trainer0, data, trainer0.hook
 	Plugin registry.Plugin
-	// Part is its first part, kind and key, for who wants to know what the process is.
+	// Part is the kind and key of its first part, for messages.
 	Part string
-	// Protocol says that the part is called by the frames of docs/protocol.md.
+	// Protocol means that the part is called by the frames of docs/protocol.md.
 	Protocol bool
-	// Host is the process of psbench beside which a part of another plugin runs that a rank's
-	// own process does not hold; "" of all others. What that says it may say of the part.
+	// Host is the psbench process for which this process runs a part of another plugin; "" for all others. The
+	// host's messages may be about the part.
 	Host string
-	// Input says that it reads the core's standard input, which it has on the core's host.
+	// Input means that it reads the core's standard input, available on the core's host.
 	Input bool
-	// Env is in addition to the core's own environment. It is asked for when the sites of
-	// all processes are known.
+	// Env returns variables in addition to the core's environment. It is called after the sites of all processes
+	// are known.
 	Env func() []string
-	// Follower, if set, is told how far the process is.
+	// Follower, if set, gets the progress of the process.
 	Follower *monitor.Follower
 
-	// Process is set once it runs, and the site where it is to run before that.
+	// Process is set once it runs; before that, site says where it will run.
 	Process
 	site Site
-	// Addresses, known once it is configured: of its Unix socket, for processes of its
-	// host, and for links on the transport that is measured.
+	// Address is its Unix socket, for processes of its host; LinkAddress is for links of the measured transport.
+	// Both are known once it is configured.
 	Address, LinkAddress string
 	left                 string // what its parts left running, in words
 }
 
-// member is a *Member or what embeds one.
+// member is a *Member or a type that embeds one.
 type member interface{ base() *Member }
 
 func (m *Member) base() *Member { return m }
 
-// Site is where the process runs, or is to run.
+// Site returns where the process runs or will run.
 func (m *Member) Site() Site {
 	if m.Process != nil {
 		return m.Process.Site()
@@ -49,13 +48,13 @@ func (m *Member) Site() Site {
 	return m.site
 }
 
-// Peer is the process to those that reach its Unix socket.
+// Peer returns the process for peers that use its Unix socket.
 func (m *Member) Peer() process.Peer {
 	return process.Peer{Name: m.Name, Address: m.Address, Protocol: m.Protocol}
 }
 
-// LinkPeer is the process to another that it has a link with, by the fabric that is measured: where
-// that has links of its own within a host, and both share one, they meet at Unix sockets.
+// LinkPeer returns the process for a peer that it has a measured link with. If the fabric has links of its own
+// within a host and both share a host, they meet at Unix sockets.
 func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
 	if f.Within != nil && SameHost(m, to) {
 		return process.Peer{Name: m.Name, Address: m.Address}
@@ -63,8 +62,8 @@ func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
 	return process.Peer{Name: m.Name, Address: m.LinkAddress}
 }
 
-// NearPeer is the process to another that it hands something to which is not measured: at Unix sockets
-// where both share a host, else where links come from elsewhere.
+// NearPeer returns the process for a peer to which it passes data that is not measured: at a Unix socket on the
+// same host, otherwise at the address for links.
 func (m *Member) NearPeer(to member) process.Peer {
 	if SameHost(m, to) {
 		return m.Peer()
@@ -72,7 +71,7 @@ func (m *Member) NearPeer(to member) process.Peer {
 	return process.Peer{Name: m.Name, Address: m.LinkAddress, Protocol: m.Protocol}
 }
 
-// Names are those of some processes, in their order.
+// Names returns the names of processes in order.
 func Names[M member](members []M) []string {
 	names := make([]string, len(members))
 	for i, m := range members {

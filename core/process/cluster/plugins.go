@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Plugins are the programs of some processes, noted before any of them starts: a program whose
-// checksum the registry does not give may be another one at the end.
+// Plugins describes the programs of processes before any of them starts: a program without a checksum in the
+// registry may change during the run.
 func Plugins[M member](members []M) (noted []result.Plugin) {
 	for _, m := range members {
 		plugin := m.base().Plugin
@@ -29,8 +29,8 @@ func Plugins[M member](members []M) (noted []result.Plugin) {
 	return noted
 }
 
-// sums are the checksums of a command's program and of what it runs beside it; none of a
-// command that cannot run, which its start will say.
+// sums returns the checksums of a command's program and of its other files; none for a command that cannot run,
+// since its start will report that.
 func sums(command []string) (program string, beside map[string]string) {
 	files, err := executable.Files(command)
 	if err != nil {
@@ -45,9 +45,8 @@ func sums(command []string) (program string, beside map[string]string) {
 	return files[0].SHA256, beside
 }
 
-// CompletePlugins adds what is known once the processes ran. psbench's own executable stays what it
-// was for as long as it runs, so that its checksum, of which some have no use, can wait until
-// nothing is measured.
+// CompletePlugins adds what is known after the processes ran. own adds the checksum of psbench's own executable,
+// which cannot change while it runs, so it is computed when nothing is measured.
 func CompletePlugins[M member](noted []result.Plugin, members []M, own bool) {
 	for i := range noted {
 		p := &noted[i]

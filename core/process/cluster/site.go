@@ -11,32 +11,31 @@ import (
 	"github.com/psbench/psbench/core/host/placement"
 )
 
-// CoreHost is the host of the core, as error messages call it.
+// CoreHost is the name of the core's host in error messages.
 const CoreHost = "the core's host"
 
 // Site is where a process runs.
 type Site struct {
 	// Host names the machine. Processes of one host share its memory and its file system.
 	Host string
-	// Directory is the folder of the process's Unix sockets: mode 0700, and gone when the
-	// run ends. Processes of one host may have different ones.
+	// Directory is the folder of the process's Unix sockets, of mode 0700; it is removed when the run ends.
+	// Processes of one host may have different ones.
 	Directory string
-	// Listen is the IP address on which the process takes links from elsewhere; empty for
-	// the one that the user chose.
+	// Listen is the IP address on which the process accepts links from other hosts; empty for the user's choice.
 	Listen string
-	// Cores is how many CPUs the host has.
+	// Cores is the number of CPUs of the host.
 	Cores int
-	// CPUs are those that the process may run on; none: all of them.
+	// CPUs are the CPUs on which the process may run; empty for all.
 	CPUs machine.CPUs
-	// Clock is what comm.Now of the process is; nil for that of the core's host. All processes of a
-	// host have the same one. It is known once the process runs, at the latest.
+	// Clock is the clock of comm.Now in the process; nil for the clock of the core's host. All processes of a host
+	// have the same one. It is known once the process runs, or earlier.
 	Clock *clocks.Clock
 }
 
-// SameHost says that two processes share a host.
+// SameHost reports whether two processes share a host.
 func SameHost(x, y member) bool { return x.base().Site().Host == y.base().Site().Host }
 
-// Hosts has a number for the host of each process, counted as they come.
+// Hosts numbers the hosts of the processes in the order in which they appear.
 func Hosts[M member](members []M) []int {
 	numbers, hosts := map[string]int{}, make([]int, len(members))
 	for i, m := range members {
@@ -49,8 +48,7 @@ func Hosts[M member](members []M) []int {
 	return hosts
 }
 
-// RequireHost reports that two processes that hand something over in shared memory, or
-// by a Unix socket, do not run on one host.
+// RequireHost returns an error if two processes that share memory, or a Unix socket, run on different hosts.
 func RequireHost[M member](what string, x, y M) error {
 	if SameHost(x, y) {
 		return nil
@@ -64,8 +62,7 @@ func whereabouts[M member](x, y M) string {
 	return fmt.Sprintf("%s runs on %s and %s on %s", a.Name, a.Site().Host, b.Name, b.Site().Host)
 }
 
-// RequireClock reports that two processes that compare each other's stamps have different
-// clocks.
+// RequireClock returns an error if two processes that compare each other's stamps have different clocks.
 func RequireClock[M member](what string, x, y M) error {
 	a, b := x.base(), y.base()
 	mine, other := a.Site().Clock, b.Site().Clock
@@ -77,9 +74,8 @@ func RequireClock[M member](what string, x, y M) error {
 	return fmt.Errorf("the clock of %s is %v ahead of that of %s, but %s needs one clock", b.Name, apart, a.Name, what)
 }
 
-// AtCore are those of the processes that run on the core's host: memory that they take
-// together is that host's. What another host has left only its own processes can tell,
-// each for itself.
+// AtCore returns the processes on the core's host, which together use that host's memory. Only the processes of
+// another host can tell how much memory that host has left.
 func AtCore[M member](all []M) []M {
 	var here []M
 	for _, m := range all {
@@ -90,8 +86,8 @@ func AtCore[M member](all []M) []M {
 	return here
 }
 
-// Share is how many CPUs of its host, or of those that it is pinned to, a process gets that some share
-// evenly, as far as they run there: 1 at least.
+// Share returns how many CPUs a process gets, of its host or of those to which it is pinned, if the processes of
+// among that run there share them evenly; at least 1.
 func Share[M member](of M, among []M) int {
 	site, there := of.base().Site(), 0
 	for _, m := range among {
@@ -106,8 +102,8 @@ func Share[M member](of M, among []M) int {
 	return max(1, cpus/max(1, there))
 }
 
-// CheckListen reports that processes are to listen on an address that this host does not have, or in a warning that
-// all of their sites have addresses of their own. Name is how the user gave the address, as in --listen.
+// CheckListen returns an error if processes would listen on an address that this host does not have, or a warning
+// if all of their sites have other addresses. name is how the user gave the address, as in --listen.
 func CheckListen[M member](name, address string, members []M) (warning string, err error) {
 	if !slices.ContainsFunc(members, func(m M) bool { return m.base().Site().Listen == "" }) {
 		return name +

@@ -10,20 +10,20 @@ import (
 	"github.com/psbench/psbench/core/process/launch/limit"
 )
 
-// Starter starts the processes of one run and ends them. The one of the core's host is
-// core/process/launch; one that starts processes elsewhere is another implementation.
+// Starter starts and ends the processes of one run. core/process/launch does so on the core's host; other
+// implementations start processes elsewhere.
 type Starter interface {
-	// Site is where the process of this name is to run.
+	// Site returns where the named process will run.
 	Site(name string) Site
-	// Start starts a process and waits until it can be called. When ctx ends first, the
-	// process is killed. Calls may run at once.
+	// Start starts a process and waits until it can be called. If ctx ends first, it kills the process. Calls may
+	// run in parallel.
 	Start(ctx context.Context, spec launch.Spec) (Process, error)
-	// Close ends every process, waits for all of them and leaves nothing behind. With
-	// gently set, each is asked to end before it is killed.
+	// Close ends every process, waits for all and leaves nothing behind. With gently, it asks each process to end
+	// before killing it.
 	Close(gently bool) error
 }
 
-// Here makes the starter of the core's host. The layout may be nil.
+// Here returns the Starter of the core's host. layout may be nil.
 func Here(processes int, layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error) {
 	if err := limit.Check(processes); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func Here(processes int, layout *placement.Layout, timeout time.Duration, output
 	return here{l, layout}, nil
 }
 
-// here is launch as a Starter.
+// here adapts launch to Starter.
 type here struct {
 	launcher *launch.Launcher
 	layout   *placement.Layout
@@ -60,7 +60,7 @@ func (h here) Start(ctx context.Context, spec launch.Spec) (Process, error) {
 // Close implements Starter.
 func (h here) Close(gently bool) error { return h.launcher.Close(gently) }
 
-// hereProcess is a process of launch in its site.
+// hereProcess is a process of launch with its site.
 type hereProcess struct {
 	*launch.Process
 	site Site

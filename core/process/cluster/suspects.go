@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// mostSuspects bounds how many processes are introduced.
+// mostSuspects limits the processes that are introduced.
 const mostSuspects = 3
 
-// introduce adds to err, which ended a run, what those are of the processes that it is about
-// which a plugin of the user's runs, and what they said last. psbench's own are known by their
-// names; how a process died its last words are part of.
+// introduce adds to err, which ended a run, what the processes of names are and what they said last, if a user's
+// plugin runs them. psbench's own processes are known by their names. The death of a process already includes its
+// last words.
 func (c *Cluster) introduce(err error, names []string) error {
 	named := func(name string) bool { return slices.Contains(names, name) || err != nil && speaks(name, err.Error()) }
 	var told []string
@@ -32,8 +32,8 @@ func (c *Cluster) introduce(err error, names []string) error {
 	return fmt.Errorf("%w; %s", err, strings.Join(told, "; "))
 }
 
-// said is what the process said last, to be added to a sentence: of an exception that the sentence has
-// already, where in the plugin that was, if it was there.
+// said returns what the process said last, to be added to a sentence. If the sentence already has the exception, it
+// returns where in the plugin the exception was raised.
 func (m *Member) said(sentence string) string {
 	what, where := m.Raised()
 	switch said := m.LastWords(); {
@@ -47,13 +47,13 @@ func (m *Member) said(sentence string) string {
 	return ""
 }
 
-// introduction is what the process is.
+// introduction says what the process is.
 func (m *Member) introduction() string {
 	return fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
 }
 
-// Warnings say, once Run is over, where no process was, and what parts left running when they were closed: one
-// sentence for processes of the same part.
+// Warnings returns, after Run, warnings about hosts without processes and about what parts left running after they
+// were closed; one sentence for all processes of the same part.
 func (c *Cluster) Warnings() (warnings []string) {
 	if c.options.Apart {
 		warnings = append(warnings,
@@ -74,8 +74,8 @@ func (c *Cluster) Warnings() (warnings []string) {
 	return warnings
 }
 
-// speaks says whether a part of text is what the process of that name said: a companion, in the
-// words of its trainer. A word in the middle of a sentence is none.
+// speaks reports whether a part of text is the message of the named process, or of a companion in its trainer's
+// words. A name inside a sentence does not count.
 func speaks(name, text string) bool {
 	for {
 		before, after, found := strings.Cut(text, name+": ")

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Beat is how far a run is. The psbench that runs it tells the one that started that, once a second, over a pipe
-// that the child inherits and an older psbench takes no notice of.
+// Beat is the progress of a run. A psbench that was started by another psbench sends it once a second over an
+// inherited pipe; an older psbench ignores the pipe.
 type Beat struct {
 	Phase string `json:"phase"` // e.g. measured pass
-	// Iterations of the first trainer in this pass, and how many it will have; 0 where nobody knows.
+	// Iterations of the first trainer in this pass, and their total; 0 if unknown.
 	Iterations int64 `json:"iterations"`
 	Of         int64 `json:"of"`
-	// Rate is samples per second of all trainers, of late; 0 where it is not known.
+	// Rate is the recent rate in samples per second over all trainers; 0 if unknown.
 	Rate float64 `json:"rate"`
-	// Loss of the last iteration; nil without one and where it is not finite.
+	// Loss of the last iteration; nil without one or if it is not finite.
 	Loss *float64 `json:"loss"`
-	// SecondsLeft is until the end of the pass; nil where nobody knows.
+	// SecondsLeft is the time to the end of the pass; nil if unknown.
 	SecondsLeft *float64 `json:"seconds_left"`
 }
 
-// Finite is v, or nil if that is no number that JSON can hold.
+// Finite returns a pointer to v, or nil if JSON cannot hold it.
 func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -35,18 +35,17 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// beatVariable says in the environment of a child which file is the pipe. It does not begin as options
-// do, since an older psbench refuses those that it does not know.
+// beatVariable tells a child which file is the pipe. It must not begin like an option, because an older psbench
+// refuses unknown options.
 const beatVariable = "_PSBENCH_HEARTBEAT"
 
-// beatFile is that of the pipe: the first after the standard ones, as exec.Cmd.ExtraFiles has it.
+// beatFile is the pipe's descriptor: the first one after the standard files, as in exec.Cmd.ExtraFiles.
 const beatFile = 3
 
-// BeatVariable is what the environment of a child needs whose first extra file is the pipe.
+// BeatVariable returns the variable for a child whose first extra file is the pipe.
 func BeatVariable() string { return beatVariable + "=" + strconv.Itoa(beatFile) }
 
-// BeatPipe is the pipe that this process was given to tell by, or nil. Processes that it starts
-// inherit neither the pipe nor the variable.
+// BeatPipe returns the pipe for this process's beats, or nil. Its children inherit neither pipe nor variable.
 func BeatPipe() *os.File {
 	value := os.Getenv(beatVariable)
 	_ = os.Unsetenv(beatVariable)
@@ -61,17 +60,16 @@ func BeatPipe() *os.File {
 	return os.NewFile(beatFile, "the pipe of heartbeats")
 }
 
-// beatLimit is how long a reader may keep a beat waiting, which is lost then.
+// beatLimit is how long a slow reader may delay a beat; then the beat is dropped.
 const beatLimit = 100 * time.Millisecond
 
-// mostPhase bounds a phase, so that a beat is written as a whole or not at all; mostLine a beat.
+// mostPhase limits a phase so that a beat is written as a whole or not at all; mostLine limits a beat.
 const (
 	mostPhase = 200
-	mostLine  = 4096 // which a pipe takes at once
+	mostLine  = 4096 // the size of an atomic write to a pipe
 )
 
-// SendBeats tells w, every so often, how far the run is, until stop is called, which waits for that and
-// closes w.
+// SendBeats writes a beat to w every so often until stop is called; stop waits for the end and closes w.
 func SendBeats(w *os.File, every time.Duration, now func() Beat) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -83,7 +81,7 @@ func SendBeats(w *os.File, every time.Duration, now func() Beat) (stop func()) {
 			case <-quit:
 				return
 			case at := <-tick.C:
-				_ = w.SetWriteDeadline(at.Add(beatLimit)) // a beat that nobody hears harms nobody
+				_ = w.SetWriteDeadline(at.Add(beatLimit)) // a lost beat does no harm
 				_, _ = w.Write(beatLine(now()))
 			}
 		}
@@ -106,7 +104,7 @@ func beatLine(b Beat) []byte {
 	return append(text, '\n')
 }
 
-// ReadBeats gives hear every beat that comes over r, until that ends. What is no beat is passed over.
+// ReadBeats passes every beat from r to hear until r ends. It ignores anything else.
 func ReadBeats(r io.Reader, hear func(Beat)) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, mostLine), mostLine)

@@ -10,12 +10,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// blame is one failure as one process saw it: its own death, or what it told.
+// blame is one failure as seen by one process: its own death, or its report.
 type blame struct {
 	from    string
 	death   error
 	failure fault.Failure
-	at      time.Time // when it came
+	at      time.Time // of arrival
 }
 
 // grace is how long to wait for a better explanation than b.
@@ -32,7 +32,7 @@ func (b *blame) grace() time.Duration {
 	}
 }
 
-// about are the processes to which the blame leads.
+// about returns the processes to which the blame points.
 func (b *blame) about() []string {
 	if b.death == nil && len(b.failure.About) > 0 {
 		return b.failure.About
@@ -40,9 +40,8 @@ func (b *blame) about() []string {
 	return []string{b.from}
 }
 
-// explain finds the failure that caused the others: a death; else an error of a
-// part; else, among waits in vain, the one for a process that waited for nobody
-// itself; else a broken link.
+// explain finds the failure that caused the others, in this order: a death; an error of a part; among timed out
+// waits, one for a process that itself waited for no one; a broken link.
 func explain(blames []blame) error {
 	b := rootCause(blames)
 	if b.death != nil {
@@ -51,19 +50,19 @@ func explain(blames []blame) error {
 	return errors.New(quote.Message(b.failure.Message))
 }
 
-// noSign is explain of a wait that ended at a process which gives no sign of life.
+// noSign is explain for a wait that ended at a process without a sign of life.
 func noSign(blames []blame, silent string) error {
 	return fmt.Errorf("%w; %s gives no sign of life", explain(blames), silent)
 }
 
-// awaited says whether somebody else told of a wait for a process.
+// awaited reports whether another process waited for a process.
 func awaited(name string, blames []blame) bool {
 	return slices.ContainsFunc(blames, func(b blame) bool {
 		return b.from != name && b.failure.Cause == fault.Wait && slices.Contains(b.failure.About, name)
 	})
 }
 
-// anyOf says whether one of some names is among others.
+// anyOf reports whether one of some names is among others.
 func anyOf(some, others []string) bool {
 	return slices.ContainsFunc(some, func(name string) bool { return slices.Contains(others, name) })
 }
@@ -86,9 +85,8 @@ func rootCause(blames []blame) blame {
 	return slices.MinFunc(blames, func(a, b blame) int { return rank(a) - rank(b) })
 }
 
-// waitsForWaiter says whether all of those that b waited for told of a wait of
-// their own for somebody else, or that they lost one, so that the cause lies further on. A process
-// that tells of itself waits for nobody.
+// waitsForWaiter reports whether all processes that b waited for reported a wait of their own, or a lost process,
+// so that the cause is further on. A process that reports its own failure waits for no one.
 func waitsForWaiter(b blame, blames []blame) bool {
 	for _, name := range b.failure.About {
 		if !slices.ContainsFunc(blames, func(o blame) bool {

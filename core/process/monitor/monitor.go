@@ -1,5 +1,5 @@
-// Package monitor watches the plugin processes of a run and finds the failure that
-// explains the others. It also tells the psbench that started this one how far the run is.
+// Package monitor watches the plugin processes of a run and finds the failure that explains the others. It also
+// reports the run's progress to the psbench that started this one.
 package monitor
 
 import (
@@ -18,14 +18,13 @@ import (
 // ErrInterrupted ends a run whose context was cancelled by the user.
 var ErrInterrupted = errors.New("interrupted")
 
-// Monitor hears of every failure and finds the one that explains the others.
-// One failure causes many: a dead trainer breaks links, its server's trainers
-// wait in vain. So the monitor waits a moment for the better explanation before
-// it ends the run.
+// Monitor collects failures and finds the one that explains the others. One failure causes many: a dead trainer
+// breaks links, and the trainers of its server time out. So the monitor waits a moment for a better explanation
+// before it ends the run.
 type Monitor struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
-	ended   chan struct{} // closed when the verdict is there
+	ended   chan struct{} // closed with the verdict
 	quit    chan struct{}
 	owned   sync.WaitGroup
 
@@ -38,29 +37,27 @@ type Monitor struct {
 	stopped  bool
 	heard    map[string]time.Time // last sign of life by process
 	told     map[string]bool      // reported as silent
-	cut      map[string]bool      // the connection to it broke
+	cut      map[string]bool      // its connection broke
 }
 
-// How long to wait for a better explanation: a broken link is explained by a
-// death, which is noticed within milliseconds; one wait in vain by another one
-// further on, which began at about the same time. A plain error may come from a
-// death as well: a connection that nobody accepts any more is one.
+// How long to wait for a better explanation. A broken link is explained by a death, which is noticed within
+// milliseconds. A timed out wait is explained by another one further on, which began at about the same time. A
+// plain error may also come from a death: a refused connection is one.
 const (
 	graceForPlain = 100 * time.Millisecond
 	graceForDeath = 300 * time.Millisecond
 	graceForWait  = 800 * time.Millisecond
 )
 
-// How much longer to wait where the death that would explain a failure may be on its way, which
-// a busy machine delays: for the end of a process whose connection broke, and for a sign of life
-// of one to which a link broke.
+// How much longer to wait if the death that explains a failure may be on its way, delayed by a busy machine: for
+// the end of a process whose connection broke, and for a sign of life of a process to which a link broke.
 const (
 	graceForEnd  = 5 * time.Second
 	graceForSign = 2 * time.Second
 )
 
-// New makes the monitor of a run in which no wait takes longer than timeout, and
-// the context that ends with the run.
+// New returns the monitor of a run in which no wait takes longer than timeout, and a context that ends with the
+// run.
 func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor) {
 	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}),
 		heard: map[string]time.Time{}, told: map[string]bool{}, cut: map[string]bool{}}
@@ -77,7 +74,7 @@ func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor)
 	return ctx, m
 }
 
-// Phase notes what the run is doing, for the messages.
+// Phase records what the run is doing, for messages.
 func (m *Monitor) Phase(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,14 +87,14 @@ func (m *Monitor) hear(name string) {
 	m.heard[name] = time.Now()
 }
 
-// lose notes that the connection to a process broke.
+// lose records that the connection to a process broke.
 func (m *Monitor) lose(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cut[name] = true
 }
 
-// listen reports processes that give no sign of life.
+// listen reports processes without a sign of life.
 func (m *Monitor) listen() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -115,11 +112,10 @@ func (m *Monitor) listen() {
 	}
 }
 
-// beatSlack is how late a heartbeat, which comes every second, may be.
+// beatSlack is how late a heartbeat may be; they come every second.
 const beatSlack = 1500 * time.Millisecond
 
-// overdue lists, once, the processes that gave no sign of life for longer than
-// any wait may take.
+// overdue returns, once, the processes whose last sign of life is older than any wait may take.
 func (m *Monitor) overdue(now time.Time) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,15 +129,15 @@ func (m *Monitor) overdue(now time.Time) []string {
 	return names
 }
 
-// Alive says whether a process gave a sign of life of late.
+// Alive reports whether a process recently gave a sign of life.
 func (m *Monitor) Alive(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return time.Since(m.heard[name]) <= beatSlack
 }
 
-// silent lists the processes that gave no sign of life for a while, the longest first: one that
-// was stopped has been silent for longer than one that a busy machine starves.
+// silent returns the processes without a sign of life for a while, the longest first: a stopped process has been
+// silent for longer than one that a busy machine starves.
 func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 	var names []string
 	for name, last := range m.heard {
@@ -186,10 +182,9 @@ func (m *Monitor) add(b blame) {
 	}
 }
 
-// patience is how many times more to wait for the word of a process that others
-// waited for in vain while it gave signs of life: a process that is neither dead
-// nor stopped waits itself, and is about to say for whom. Who is silent meanwhile need not be
-// that: a busy machine starves processes that nobody waits for.
+// patience is how many more times to wait for a report of a live process for which others timed out. Such a process
+// is neither dead nor stopped, so it waits itself and will soon report for whom. A silent process need not be the
+// cause meanwhile: a busy machine starves processes that no one waits for.
 const patience = 3
 
 // conclude ends the run with the best explanation so far.
@@ -217,7 +212,7 @@ func (m *Monitor) conclude(patience int) {
 	}
 }
 
-// mayBeDeath says whether a death that is yet to be told may have caused b.
+// mayBeDeath reports whether a death that is not reported yet may have caused b.
 func (m *Monitor) mayBeDeath(b blame) bool {
 	past := time.Since(b.at)
 	if len(m.cut) > 0 {
@@ -245,33 +240,32 @@ func (m *Monitor) decideLocked(err error, suspects ...string) {
 	close(m.ended)
 }
 
-// Blamed says whether a failure was told, maybe so late that the run came to its end meanwhile.
+// Blamed reports whether there was a failure, even one too late to end the run.
 func (m *Monitor) Blamed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.blames) > 0
 }
 
-// Verdict waits for the explanation of err, which ended the run, or of the failures that were
-// told.
+// Verdict waits for the explanation of err, which ended the run, or of the reported failures.
 func (m *Monitor) Verdict(err error) error {
 	m.mu.Lock()
 	if m.cause == nil && len(m.blames) == 0 {
-		m.decideLocked(err) // nobody else knows of it
+		m.decideLocked(err) // no process reported it
 	}
 	m.mu.Unlock()
 	<-m.ended
 	return m.cause
 }
 
-// Suspects are the processes that the verdict is about, if any is to blame.
+// Suspects returns the processes that the verdict is about, if any is to blame.
 func (m *Monitor) Suspects() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.suspects
 }
 
-// Stop ends all watching; deaths after it are no failures.
+// Stop ends all watching; later deaths are no failures.
 func (m *Monitor) Stop() {
 	m.mu.Lock()
 	m.stopped = true

@@ -14,30 +14,30 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Process is what the monitor follows.
+// Process is a process that the monitor watches.
 type Process interface {
-	// Exited is closed when the process has ended. Death then says how, and phase what the
+	// Exited returns a channel that is closed when the process has ended. Death then says how; phase is what the
 	// run was doing.
 	Exited() <-chan struct{}
 	Death(phase string) error
-	// Watch is the call of that name of a plugin process.
+	// Watch is the plugin process's call of that name.
 	Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error)
 }
 
-// Follower is told how far a process is: the epochs of a pass that begin, from 0, and now and
-// then how many iterations are done. It may be told of the last ones when the pass has ended.
+// Follower gets the progress of a process: each epoch of a pass as it begins, from 0, and from time to time the
+// number of iterations done. The last calls may come after the end of the pass.
 type Follower struct {
-	// EpochsEvery is of how many epochs the first is told, 0 for none.
+	// EpochsEvery reports the first of every so many epochs; 0 for none.
 	EpochsEvery int
 	Epoch       func(pass record.Pass, epoch int)
 	Iterations  func(record.Iterations)
 }
 
-// iterationsEvery is how often a Follower is told of iterations.
+// iterationsEvery is how often a Follower gets iterations.
 const iterationsEvery = 250 * time.Millisecond
 
-// Watch follows one process until the monitor stops: its death, its failures, its
-// heartbeat and its progress, of which follower, if there is one, is told.
+// Watch follows one process until the monitor stops: its death, failures, heartbeat and progress, which follower
+// gets if it is not nil.
 func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	m.hear(name)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -59,7 +59,7 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 		for err == nil {
 			var event *proto.Event
 			if event, err = stream.Recv(); err != nil {
-				if status.Code(err) == codes.Unavailable { // the process ends, which is noticed by itself
+				if status.Code(err) == codes.Unavailable { // the process is ending, which Exited reports
 					m.lose(name)
 				}
 				return
@@ -81,8 +81,8 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	})
 }
 
-// failureOf gives the error of a call the form of a failure. A call that broke because its
-// process ended names that process.
+// failureOf turns the error of a call into a failure. If the call broke because its process ended, the failure
+// names that process.
 func failureOf(err error, name string) fault.Failure {
 	s, ok := status.FromError(err)
 	if !ok {

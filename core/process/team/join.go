@@ -22,27 +22,27 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Rendezvous is what a user gives for the tasks of a command to find each other. It is empty where the launcher tells
-// them all.
+// Rendezvous is what a user gives so that the tasks of a command find each other. It is empty if the launcher
+// provides everything.
 type Rendezvous struct {
-	// HostsFile lists hosts, on which ssh starts agents.
+	// HostsFile lists the hosts on which ssh starts agents.
 	HostsFile string
-	// SecretFile and Core are for the tasks of a launcher without PMI: the file of a secret that all of them know,
-	// and the address HOST:PORT at which the first task awaits the others.
+	// SecretFile and Core are for the tasks of a launcher without PMI: the file of their common secret, and the
+	// address HOST:PORT at which the first task waits for the others.
 	SecretFile, Core string
 }
 
-// Flags of psbench that give a Rendezvous.
+// Flags that give a Rendezvous.
 const (
 	HostsFlag      = "hosts"
 	SecretFileFlag = "secret-file"
 	CoreFlag       = "core"
 )
 
-// mostSecret is how long the file of a secret may be in bytes.
+// mostSecret limits the size of a secret's file in bytes.
 const mostSecret = 4096
 
-// Flag is the flag by which the tasks of a launcher are to find each other, "" if the user gives none.
+// Flag returns the flag by which the tasks of a launcher find each other; "" if the user gave none.
 func (r Rendezvous) Flag() string {
 	switch {
 	case r.Core != "":
@@ -53,7 +53,7 @@ func (r Rendezvous) Flag() string {
 	return ""
 }
 
-// Unused refuses flags that are of no use to a process so started: their user expects others to come.
+// Unused refuses flags without effect in a process started like this one, because their user expects other tasks.
 func (r Rendezvous) Unused(f *launchers.Finding) error {
 	flag := r.Flag()
 	given := flag != ""
@@ -75,7 +75,7 @@ func (r Rendezvous) Unused(f *launchers.Finding) error {
 	return nil
 }
 
-// secret is what the user has given, nil if nothing. Processes that this one starts do not get it.
+// secret returns the user's secret, or nil. Processes that this one starts do not get it.
 func (r Rendezvous) secret() ([]byte, error) {
 	text := os.Getenv(option.SecretVariable)
 	given := text != ""
@@ -93,7 +93,7 @@ func (r Rendezvous) secret() ([]byte, error) {
 	return nil, nil
 }
 
-// readSecret reads a file that only its owner can. The mode is that of the file which is read, not of its name.
+// readSecret reads a file that only its owner can access. It checks the mode of the opened file.
 func readSecret(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // #nosec G304 -- the user names it; a pipe would have psbench wait
 	if err != nil {
@@ -120,7 +120,7 @@ func readSecret(path string) ([]byte, error) {
 	return trimmed("--"+SecretFileFlag+": "+quote.Word(path), text)
 }
 
-// trimmed is a secret without the white space around it, which must be long enough; from says where it is from.
+// trimmed returns a secret without surrounding white space; it must be long enough. from says where it comes from.
 func trimmed(from string, text []byte) ([]byte, error) {
 	secret := bytes.TrimSpace(text)
 	switch n := len(secret); {
@@ -133,7 +133,7 @@ func trimmed(from string, text []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// address is where the first task awaits the others, "" where nobody tells it, and the flag or variable that does.
+// address returns where the first task waits for the others and which flag or variable says so; "" if none does.
 func (r Rendezvous) address(f *launchers.Finding, environ []string) (core, from string) {
 	if r.Core != "" {
 		return r.Core, "--" + CoreFlag
@@ -141,7 +141,7 @@ func (r Rendezvous) address(f *launchers.Finding, environ []string) (core, from 
 	return f.Core(environ)
 }
 
-// checkCore refuses what is no address of a first task, before anybody waits for it.
+// checkCore refuses an invalid address of the first task before anything waits for it.
 func checkCore(core, from string) error {
 	host, port, err := net.SplitHostPort(core)
 	if number, wrong := strconv.ParseUint(port, 10, 16); err != nil || host == "" || wrong != nil || number == 0 {
@@ -154,15 +154,15 @@ func checkCore(core, from string) error {
 	return nil
 }
 
-// checkHere refuses a name of the core that is not of this host, where the first task runs. What torchrun says is not
-// for psbench alone, and a pod may be behind a service, or run before its own name is known.
+// checkHere refuses a core address of another host, since the first task runs here. It skips torchrun's address,
+// which serves others too, and pods, which may be behind a service or run before their name is known.
 func checkHere(ctx context.Context, core, from string, environ []string) error {
 	if from != "--"+CoreFlag && from != option.CoreVariable || variable(environ, "KUBERNETES_SERVICE_HOST") != "" {
 		return nil
 	}
 	host, _, _ := net.SplitHostPort(core)
 	if _, err := netip.ParseAddr(host); err == nil {
-		return nil // at an address of another host this one cannot listen
+		return nil // listening at another host's address fails later
 	}
 	addresses, err := lookup(ctx, host)
 	if ctx.Err() != nil {
@@ -171,7 +171,7 @@ func checkHere(ctx context.Context, core, from string, environ []string) error {
 	return elsewhere(core, from, host, addresses, err)
 }
 
-// elsewhere refuses a host of the core by the addresses that were found for it, or by why there are none.
+// elsewhere refuses the core's host, given the addresses found for it, or the error.
 func elsewhere(core, from, host string, addresses []netip.Addr, err error) error {
 	switch {
 	case err != nil:
@@ -184,7 +184,7 @@ func elsewhere(core, from, host string, addresses []netip.Addr, err error) error
 	return nil
 }
 
-// join has this task find the others at the address of the core.
+// join makes this task find the others at the core's address.
 func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, error) {
 	f := m.Finding
 	secret, err := m.Rendezvous.secret()
@@ -215,7 +215,7 @@ func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, e
 	}
 	met, err := agent.Join(ctx, secret, core, task(f.Place), listen, m.timeout())
 	if err != nil && !errors.Is(err, agent.ErrFailed) {
-		return nil, m.linger(ctx, err) // so that the others tell what they wait for
+		return nil, m.linger(ctx, err) // so that the others report what they wait for
 	}
 	return met, err
 }

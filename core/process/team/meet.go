@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// meet has this task find the others by what its launcher speaks, or by the rendezvous.
+// meet makes this task find the others, by its launcher's protocol or by the rendezvous.
 func (m *Member) meet(ctx context.Context, listen netip.Addr) (met *agent.Meeting, err error) {
 	f := m.Finding
 	talk := func(client *pmi.Client) (err error) {
@@ -27,7 +27,7 @@ func (m *Member) meet(ctx context.Context, listen netip.Addr) (met *agent.Meetin
 	}
 	switch {
 	case f.Speaks():
-		if err := os.Unsetenv(option.SecretVariable); err != nil { // the launcher has a better one
+		if err := os.Unsetenv(option.SecretVariable); err != nil { // the launcher provides a better secret
 			return nil, err
 		}
 		err = m.overPMI(ctx, talk)
@@ -43,8 +43,8 @@ func (m *Member) meet(ctx context.Context, listen netip.Addr) (met *agent.Meetin
 	return met, err
 }
 
-// RollCall has the tasks of a launcher that lets them talk tell each other who they are. Rank 0 gets them; the
-// others, and tasks of other launchers, get none.
+// RollCall makes the tasks of a launcher with PMI introduce themselves. Only rank 0 gets them; other ranks, and
+// tasks of other launchers, get none.
 func (m *Member) RollCall(ctx context.Context) (tasks []rollcall.Task, err error) {
 	call := func(client *pmi.Client) (err error) {
 		tasks, err = rollcall.Call(ctx, client, task(m.Finding.Place))
@@ -64,7 +64,7 @@ func (m *Member) RollCall(ctx context.Context) (tasks []rollcall.Task, err error
 	return tasks, err
 }
 
-// overPMI has this task talk by the connection that its launcher gave to it, and hangs up.
+// overPMI calls talk with the connection that the launcher gave to this task, then closes it.
 func (m *Member) overPMI(ctx context.Context, talk func(*pmi.Client) error) error {
 	conn, err := pmi.Inherited(m.Finding.Connection())
 	if err != nil {
@@ -79,10 +79,10 @@ func (m *Member) overPMI(ctx context.Context, talk func(*pmi.Client) error) erro
 	return converse(ctx, client, talk)
 }
 
-// errNoPMIx says that this process cannot use the PMIx of its launcher.
+// errNoPMIx means that this process cannot use its launcher's PMIx.
 var errNoPMIx = errors.New("PMIx cannot be used here")
 
-// overPMIx is overPMI by a process that speaks PMIx with the launcher.
+// overPMIx is overPMI through a process that speaks PMIx with the launcher.
 func (m *Member) overPMIx(ctx context.Context, talk func(*pmi.Client) error) error {
 	defer interrupt.Hold(ctx)()
 	defer interrupt.Bounded(ctx)() // by the timeout
@@ -101,7 +101,7 @@ func (m *Member) overPMIx(ctx context.Context, talk func(*pmi.Client) error) err
 	return converse(ctx, client, talk)
 }
 
-// converse talks, and hangs up.
+// converse calls talk and closes the connection.
 func converse(ctx context.Context, client *pmi.Client, talk func(*pmi.Client) error) error {
 	err := talk(client)
 	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
@@ -110,9 +110,9 @@ func converse(ctx context.Context, client *pmi.Client, talk func(*pmi.Client) er
 	return err
 }
 
-// overHosts has ssh start agents on the hosts of a file. This process is their core.
+// overHosts makes ssh start agents on the hosts of a file. This process is their core.
 func (m *Member) overHosts(ctx context.Context, gpus int, run func(*Team) error) error {
-	if err := os.Unsetenv(option.SecretVariable); err != nil { // the run has one of its own
+	if err := os.Unsetenv(option.SecretVariable); err != nil { // the run makes its own secret
 		return err
 	}
 	listen, err := addressHere(m.Config.Interface)
@@ -139,7 +139,7 @@ func (m *Member) overHosts(ctx context.Context, gpus int, run func(*Team) error)
 	return t.lead(run)
 }
 
-// sshOptions are how ssh starts agents, and what these are told.
+// sshOptions says how ssh starts agents and what they get.
 func (m *Member) sshOptions() (o ssh.Options, err error) {
 	c := m.Config
 	o = ssh.Options{Command: variable(m.Environ, option.SSHVariable), Timeout: m.timeout(), Invitation: ssh.Invitation{

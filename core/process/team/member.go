@@ -25,31 +25,31 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Member is this process as a task of a command on several hosts.
+// Member is this process as one task of a command on several hosts.
 type Member struct {
-	// Finding is the launcher that has started this process, and as which task.
+	// Finding says which launcher started this process, and as which task.
 	Finding *launchers.Finding
-	// Rendezvous is what the user gives for the tasks to find each other.
+	// Rendezvous is what the user gave so that the tasks find each other.
 	Rendezvous Rendezvous
 	// Environ is the environment of psbench.
 	Environ []string
-	// Config and Registry are those of the command.
+	// Config and Registry are the command's.
 	Config   *config.Config
 	Registry *registry.Registry
-	// CUDA finds the devices of this host, and OnCUDA says that the command has CUDA ranks.
+	// CUDA finds the devices of this host, and OnCUDA means that the command has CUDA ranks.
 	CUDA   *cuda.Finder
 	OnCUDA bool
-	// Report tells the user of a failure before the process ends.
+	// Report shows the user a failure before the process ends.
 	Report func(error)
 }
 
-// ToldError is a failure of which the user knows: this process has reported it, or the core has.
+// ToldError is a failure that this process or the core has already reported to the user.
 type ToldError struct{ error }
 
 // Unwrap returns the failure.
 func (e ToldError) Unwrap() error { return e.error }
 
-// Run is the life of a task. The core calls run with the team that it leads; an agent serves the core to its end.
+// Run is the life of a task. The core calls run with its team; an agent serves the core until the core is done.
 func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 	gpus := m.gpus(ctx)
 	if m.Finding.Launcher == launchers.HostsFile {
@@ -67,7 +67,7 @@ func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return m.linger(ctx, err)
 	case errors.Is(err, agent.ErrFailed):
-		return ToldError{err} // by the core
+		return ToldError{err} // reported by the core
 	case err != nil:
 		return err
 	case meeting.Listener != nil:
@@ -85,7 +85,7 @@ func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 	return t.lead(run)
 }
 
-// Conducted is the life of a run whose conductor holds agents, of which call tells (see Inherited).
+// Conducted runs a run whose conductor holds the agents; call says how to reach them (see Inherited).
 func (m *Member) Conducted(ctx context.Context, call string, run func(*Team) error) error {
 	meeting, err := agent.Called(call)
 	if err != nil {
@@ -104,8 +104,7 @@ func (m *Member) Conducted(ctx context.Context, call string, run func(*Team) err
 	return t.lead(run)
 }
 
-// Invited is the life of an agent that ssh has started. It answers the invitation on output, and ends when gone is
-// closed.
+// Invited is the life of an agent that ssh started. It writes its answer to output and ends when gone is closed.
 func (m *Member) Invited(ctx context.Context, i ssh.Invitation, gone <-chan struct{}, output io.Writer) error {
 	listen, err := addressHere(m.Config.Interface)
 	if err != nil {
@@ -127,12 +126,12 @@ func (m *Member) Invited(ctx context.Context, i ssh.Invitation, gone <-chan stru
 // interruptGrace is how long an interrupted agent lets the core end the run: launchers interrupt all tasks at once.
 const interruptGrace = 20 * time.Second
 
-// serve is the life of an agent, which has the plugins of the registry.
+// serve runs an agent with the plugins of the registry.
 func (m *Member) serve(ctx context.Context, l net.Listener, o agent.Options) error {
 	defer interrupt.Hold(ctx)()
 	defer interrupt.Bounded(ctx)() // by interruptGrace
 	o.Plugin = func(name string) (registry.Plugin, error) {
-		if name == cuda.PluginName { // the core may have no means to ask for its build
+		if name == cuda.PluginName { // the core may be unable to ask for its build
 			return m.CUDA.Plugin(ctx, m.Registry, result.Build())
 		}
 		plugins := m.Registry.Plugins()
@@ -148,20 +147,21 @@ func (m *Member) serve(ctx context.Context, l net.Listener, o agent.Options) err
 	return err
 }
 
-// linger reports that this task has waited in vain, and gives the others time to report it: launchers end all tasks
-// when one has failed.
+// linger reports that this task timed out and gives the others time to report too: launchers end all tasks when one
+// has failed.
 func (m *Member) linger(ctx context.Context, err error) error {
 	m.Report(err)
 	select {
 	case <-ctx.Done():
-	case <-time.After(1500 * time.Millisecond): // all must be over two seconds after the timeout
+	case <-time.After(1500 * time.Millisecond): // all must end within two seconds after the timeout
 	}
 	return ToldError{err}
 }
 
 func (m *Member) timeout() time.Duration { return time.Duration(m.Config.RPCTimeout) * time.Second }
 
-// gpus is how many CUDA devices this host has for the command. If it has none, the core says why for its own host.
+// gpus counts the CUDA devices of this host for the command. If there are none, the core reports why for its own
+// host.
 func (m *Member) gpus(ctx context.Context) int {
 	if !m.OnCUDA {
 		return 0
@@ -174,7 +174,7 @@ func (m *Member) gpus(ctx context.Context) int {
 	return len(list.Devices)
 }
 
-// task is what this process tells the other tasks of itself.
+// task describes this process to the other tasks.
 func task(p launchers.Place) rollcall.Task {
 	me := rollcall.Task{
 		Rank: p.Rank, Size: p.Size, Local: p.Local, Host: p.Host, PID: os.Getpid(),

@@ -19,16 +19,16 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// System is this process as the detectors of launchers see it; the user names hostsFile, or "".
+// System describes this process for the detectors of launchers; hostsFile is the user's file, or "".
 func System(environ []string, hostsFile string) launchers.System {
 	host, _ := os.Hostname() // without one it has no name
 	return launchers.System{Environ: environ, Host: host, ReadFile: readBounded, HostsFile: hostsFile, IsHere: isHere}
 }
 
-// mostMiB bounds what is read of a file of hosts: /dev/zero must not fill the memory.
+// mostMiB limits the size of a file of hosts, so that /dev/zero cannot fill the memory.
 const mostMiB = 16
 
-// readBounded is os.ReadFile of a text that is not too large, without its byte order mark.
+// readBounded is os.ReadFile for a text of limited size, without its byte order mark.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names it
 	if err != nil {
@@ -45,7 +45,8 @@ func readBounded(path string) ([]byte, error) {
 	return bom.Cut(text)
 }
 
-// Listed returns the hosts of a file, a line each as such files have it, and whether there are some beside this one.
+// Listed returns the hosts of a file, formatted as lines of such a file, and whether any is another host than this
+// one.
 func Listed(file string, environ []string) (lines []string, several bool, err error) {
 	text, err := readBounded(file)
 	if err != nil {
@@ -61,7 +62,7 @@ func Listed(file string, environ []string) (lines []string, several bool, err er
 	return lines, launchers.Look(System(environ, file)).Place.Several(), nil
 }
 
-// variable is a variable of an environment, or "".
+// variable returns a variable of an environment, or "".
 func variable(environ []string, name string) (value string) {
 	for _, v := range environ {
 		if key, text, _ := strings.Cut(v, "="); key == name {
@@ -71,7 +72,7 @@ func variable(environ []string, name string) (value string) {
 	return value
 }
 
-// addressHere is the address by which other hosts reach this one; choice is the option interface.
+// addressHere returns the address by which other hosts reach this one; choice is the option interface.
 func addressHere(choice string) (netip.Addr, error) {
 	have, err := placement.Interfaces()
 	if err != nil {
@@ -86,7 +87,7 @@ func addressHere(choice string) (netip.Addr, error) {
 	}
 	var named []netip.Addr
 	if host, err := os.Hostname(); err == nil {
-		texts, _ := net.LookupHost(host) // a name that stands for nothing has no address
+		texts, _ := net.LookupHost(host) // an unknown name has no address
 		for _, text := range texts {
 			if ip, err := netip.ParseAddr(text); err == nil {
 				named = append(named, ip)
@@ -96,17 +97,17 @@ func addressHere(choice string) (netip.Addr, error) {
 	return placement.DefaultAddress(named, have), nil
 }
 
-// lookupLimit is how long it may take to find out which addresses a name stands for.
+// lookupLimit limits the lookup of a name's addresses.
 const lookupLimit = 5 * time.Second
 
-// isHere says whether a name or an address is one of this host. A name that stands for no address may be one that
-// ssh alone knows.
+// isHere reports whether a name or an address belongs to this host. A name without an address may be known only to
+// ssh.
 func isHere(name string) bool {
 	addresses, _ := lookup(context.Background(), name)
 	return slices.ContainsFunc(addresses, isOwn)
 }
 
-// lookup are the addresses that a name stands for; of an address it is that.
+// lookup returns the addresses of a name; for an address, that address.
 func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
@@ -117,7 +118,7 @@ func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addresses, err
 }
 
-// lookupCause is why there is no address, without the name.
+// lookupCause says why there is no address, without the name.
 func lookupCause(err error) error {
 	if dns := new(net.DNSError); errors.As(err, &dns) {
 		return errors.New(dns.Err)
@@ -125,7 +126,7 @@ func lookupCause(err error) error {
 	return err
 }
 
-// isOwn says whether an address is one of this host.
+// isOwn reports whether an address belongs to this host.
 func isOwn(a netip.Addr) bool {
 	have, _ := placement.Interfaces()
 	return a.IsLoopback() ||

@@ -1,4 +1,4 @@
-// Package team is the life of a command on several hosts: how its tasks find each other, who leads, who serves.
+// Package team runs a command on several hosts: its tasks find each other, one leads and the others serve.
 //
 // A launcher starts one task of psbench on each host, or ssh starts them for a file of hosts. The first task is the
 // core, which runs the command. The others are its agents (core/process/agent), which start processes on their hosts.
@@ -18,29 +18,29 @@ import (
 	"github.com/psbench/psbench/core/process/launch"
 )
 
-// Team is the hosts on which the core runs a command. A nil Team is the core's host alone.
+// Team is the set of hosts on which the core runs a command. A nil Team is the core's host alone.
 type Team struct {
-	// Interface is the option of this name that the tasks have.
+	// Interface is the tasks' option of this name.
 	Interface string
 
 	hosts   []*agent.Host  // the others
 	here    string         // the name of the core's host
-	gpus    int            // that the core's host has for the command
+	gpus    int            // of the core's host, for the command
 	apart   bool           // the core's host has no processes of the run
 	listen  netip.Addr     // of the core's host
-	meeting *agent.Meeting // where the agents were found, for runs that the core conducts; nil if it conducts none
+	meeting *agent.Meeting // of the agents, for runs that the core conducts; nil if it conducts none
 }
 
-// lead runs a command on the hosts of a team, and then tells the agents that there is no more to do.
+// lead runs a command on the hosts of a team, and then tells the agents that it is done.
 func (t *Team) lead(run func(*Team) error) error {
 	err := run(t)
-	if left := agent.Leave(t.hosts, err != nil); err == nil { // else the agents' errors follow from err
+	if left := agent.Leave(t.hosts, err != nil); err == nil { // otherwise the agents' errors follow from err
 		return left
 	}
 	return err
 }
 
-// Spread has the processes of a run start on the hosts of the team.
+// Spread makes the processes of a run start on the hosts of the team.
 func (t *Team) Spread(o *cluster.Options) {
 	if t == nil {
 		return
@@ -56,7 +56,7 @@ func (t *Team) Spread(o *cluster.Options) {
 	}
 }
 
-// Finder returns what finds the needs of CUDA ranks: here, or on the other hosts of the team if these have devices.
+// Finder returns the finder for CUDA ranks: here, or on the other hosts of the team if they have devices.
 func (t *Team) Finder(here *cuda.Finder) config.CUDAFinder {
 	if t == nil || !slices.ContainsFunc(t.hosts, func(h *agent.Host) bool { return h.GPUs > 0 }) {
 		return here
@@ -73,20 +73,21 @@ func (t *Team) Names() []string {
 	return names
 }
 
-// Present returns why a run cannot use the agents: one of them is lost.
+// Present returns an error if an agent is lost, so a run cannot use the agents.
 func (t *Team) Present() error { return agent.Present(t.hosts) }
 
-// callVariable tells a run of the agents that its conductor holds. Variables of options begin otherwise.
+// callVariable tells a run how to reach the agents that its conductor holds. It must not begin like the variables
+// of options.
 const callVariable = "_PSBENCH_AGENTS"
 
-// Call returns the variable by which a run that the core conducts calls the agents. Its value has the secret.
+// Call returns the variable with which a conducted run calls the agents. Its value has the secret.
 func (t *Team) Call() (pair string, err error) {
 	call, err := t.meeting.Call()
 	return callVariable + "=" + call, err
 }
 
-// Inherited returns the value of that variable, "" if nobody conducts this process. Processes that this one starts do
-// not inherit it.
+// Inherited returns the value of that variable; "" if no conductor started this process. Children of this process
+// do not inherit it.
 func Inherited() string {
 	text := os.Getenv(callVariable)
 	_ = os.Unsetenv(callVariable)

@@ -1,17 +1,17 @@
-// Package ssh starts agents on hosts that the user lists, by the system's ssh: authentication, host keys, names and
-// jump hosts are those of the user's own configuration. What an agent needs to know, the secret above all, goes
-// through the standard input of its ssh, which stays open for as long as the core lives; when it ends, so does the
-// agent. The agent answers with one line on its standard output. Everything after that goes over TLS, as with
-// agents that a launcher has started.
+// Package ssh starts agents on hosts that the user lists, with the system's ssh. Authentication, host keys, names
+// and jump hosts come from the user's own configuration. The agent gets its data, above all the secret, on the
+// standard input of its ssh. That input stays open as long as the core lives; when it ends, the agent ends. The
+// agent answers with one line on standard output. Everything else goes over TLS, as with agents that a launcher
+// started.
 package ssh
 
 import "time"
 
-// mark begins the line by which an agent answers: what the shell of the host prints before that is passed over.
+// mark begins the agent's answer. Output of the host's shell before it is ignored.
 const mark = "psbench agent: "
 
-// longestLine is how long an invitation and an answer may be, in bytes.
+// longestLine limits an invitation and an answer, in bytes.
 const longestLine = 64 << 10
 
-// invitationLimit is how long an agent waits to be told what it is for.
+// invitationLimit limits how long an agent waits for its invitation.
 const invitationLimit = 20 * time.Second

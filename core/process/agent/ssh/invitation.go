@@ -21,25 +21,25 @@ import (
 	"github.com/psbench/psbench/internal/simd"
 )
 
-// Invitation is what an agent is told, as JSON on one line.
+// Invitation is the data for an agent, sent as one line of JSON.
 type Invitation struct {
-	Secret []byte `json:"secret"` // of this run alone
+	Secret []byte `json:"secret"` // only for this run
 	Rank   int    `json:"rank"`
 	Size   int    `json:"size"`
-	// TimeoutS is how long the core may be silent, in seconds.
+	// TimeoutS limits how long the core may be silent, in seconds.
 	TimeoutS int `json:"timeout_s"`
-	// Interface, Registry and NoUserRegistry are the options of these names that the core has.
+	// Interface, Registry and NoUserRegistry are the core's options of these names.
 	Interface      string   `json:"interface,omitempty"`
 	Registry       []string `json:"registry,omitempty"`
 	NoUserRegistry bool     `json:"no_user_registry,omitempty"`
-	// CUDA says that there are CUDA ranks, so that the agent tells how many devices its host has.
+	// CUDA means that there are CUDA ranks, so the agent must report the number of its devices.
 	CUDA bool `json:"cuda,omitempty"`
-	// Variables are those of the core's environment that Carried has.
+	// Variables are the variables of the core's environment that Carried selects.
 	Variables []string `json:"variables,omitempty"`
 }
 
-// Accept reads the invitation of an agent. Gone is closed when the core's end of the input is. What reads it ends
-// with the input: there is no other way out of a read of a file.
+// Accept reads the invitation of an agent. It closes gone when the core closes its end of the input. The reading
+// goroutine ends only with the input, because a read of a file cannot be interrupted.
 func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan struct{}, err error) {
 	lines, over := make(chan string, 1), make(chan struct{})
 	go func() {
@@ -57,7 +57,7 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 		i, err = decode(line)
 	case <-over:
 		select {
-		case line := <-lines: // and the input has ended right after it
+		case line := <-lines: // the input may have ended right after it
 			i, err = decode(line)
 		default:
 			err = errors.New("standard input has ended before the line that psbench run --hosts writes there")
@@ -72,8 +72,8 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 	return i, over, err
 }
 
-// decode reads an invitation. What it does not know it passes over, so that an agent of another version gets as
-// far as to say which it is. The text, in which there is a secret, is not told.
+// decode reads an invitation. It ignores unknown fields, so that an agent of another version can still report its
+// version. Errors do not quote the text, which has the secret.
 func decode(line string) (i Invitation, err error) {
 	if json.Unmarshal([]byte(line), &i) != nil {
 		return i, errors.New("standard input does not have the line that psbench run --hosts writes")
@@ -91,7 +91,7 @@ func decode(line string) (i Invitation, err error) {
 	return i, nil
 }
 
-// Join has an agent that listens on an address tell the core who and where it is.
+// Join makes an agent that listens on an address introduce itself to the core.
 func Join(i Invitation, me rollcall.Task, listen netip.Addr, output io.Writer) (*agent.Meeting, error) {
 	id, err := identity.Of(i.Secret, agent.Purpose)
 	if err != nil {
@@ -113,14 +113,14 @@ func Join(i Invitation, me rollcall.Task, listen netip.Addr, output io.Writer) (
 	return &agent.Meeting{Identity: id, Listener: l}, nil
 }
 
-// Variables that processes of a run read, and that a measurement depends on.
+// Variables of the processes of a run that a measurement depends on.
 var (
 	carriedNames = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "LD_LIBRARY_PATH", "PYTHONPATH", simd.Variable,
 		host.CUDAProductVariable}
 	carriedPrefixes = []string{"OPENBLAS_", "GOTO_", "OMP_", "MKL_", "BLIS_"}
 )
 
-// Carried are the variables of an environment that agents get too, as launchers hand on all.
+// Carried returns the variables that agents get too, as launchers pass on all.
 func Carried(environ []string) (some []string) {
 	for _, v := range environ {
 		if carries(v) {

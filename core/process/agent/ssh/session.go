@@ -19,30 +19,30 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// session is one ssh, and the agent at its end.
+// session is one ssh with the agent at its end.
 type session struct {
 	host  launchers.Host
 	rank  int
 	cmd   *exec.Cmd
-	input io.WriteCloser // while it is open the agent lives
+	input io.WriteCloser // the agent lives while it is open
 	heard *answer
 	said  *lastLine
 	came  bool // the agent has answered
 	ended chan struct{}
-	err   error // of ssh, once it has ended
+	err   error // of ssh, after its end
 }
 
-// outputDelay is how long output of ssh is waited for once it has ended: what it leaves in the background may hold it.
+// outputDelay limits how long to wait for output after ssh has ended; background processes may hold the pipe open.
 const outputDelay = time.Second
 
-// Exit statuses of shells for a program that cannot be run, and for one that is not there.
+// Exit statuses of shells: the program cannot be run, or does not exist.
 const (
 	cannotRun = 126
 	notThere  = 127
 )
 
-// begin starts an ssh. Its process group is its own, with what it starts itself: Ctrl-C of the terminal is for the
-// core, which ends the run in order.
+// begin starts an ssh in a process group of its own, so that Ctrl-C reaches only the core, which ends the run in
+// order.
 func begin(words []string, host launchers.Host, rank int) (*session, error) {
 	s := &session{
 		host: host, rank: rank, heard: &answer{lines: make(chan string, 1)}, said: &lastLine{},
@@ -63,19 +63,19 @@ func begin(words []string, host launchers.Host, rank int) (*session, error) {
 	return s, nil
 }
 
-// wait is the life of ssh.
+// wait waits for the end of ssh.
 func (s *session) wait() {
 	s.err = s.cmd.Wait()
 	close(s.ended)
 }
 
-// invite tells the agent what it is for, and gets who it is.
+// invite sends the agent its invitation and returns its answer.
 func (s *session) invite(ctx context.Context, i Invitation) (t rollcall.Task, err error) {
 	text, err := json.Marshal(i) // #nosec G117 -- for ssh alone
 	if err != nil {
 		return t, err
 	}
-	_, _ = s.input.Write(append(text, '\n')) // who does not take it says why, as it ends
+	_, _ = s.input.Write(append(text, '\n')) // a failed agent says why as it ends
 	select {
 	case line := <-s.heard.lines:
 		if t, err = rollcall.Decode(line); err != nil {
@@ -93,10 +93,10 @@ func (s *session) invite(ctx context.Context, i Invitation) (t rollcall.Task, er
 	}
 }
 
-// name is the host in a sentence.
+// name names the host in a sentence.
 func (s *session) name() string { return fmt.Sprintf("%s (rank %d)", s.host.Name, s.rank) }
 
-// why is why ssh has ended.
+// why says why ssh has ended.
 func (s *session) why() error {
 	var exit *exec.ExitError
 	what := "exit status 0"
@@ -111,10 +111,11 @@ func (s *session) why() error {
 	return errors.New(text)
 }
 
-// endLimit is how long an agent may take to end.
+// endLimit limits how long an agent may take to end.
 const endLimit = 10 * time.Second
 
-// end ends the agent, and with it ssh. One that has not come yet is not waited for: it ends when it finds nobody.
+// end ends the agent and its ssh. It does not wait for an agent that has not answered: that one ends by itself when
+// it finds no core.
 func (s *session) end() {
 	_ = s.input.Close()
 	limit := time.NewTimer(endLimit)
@@ -125,14 +126,14 @@ func (s *session) end() {
 	select {
 	case <-s.ended:
 	case <-limit.C:
-		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with those through which it may go
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with its jump hosts' processes
 		<-s.ended
 	}
 }
 
-// answer takes the standard output of ssh, and of that the line of the agent.
+// answer reads the standard output of ssh and keeps the agent's line.
 type answer struct {
-	lines chan string // one at most
+	lines chan string // at most one
 	line  []byte
 	over  bool
 }
@@ -154,13 +155,13 @@ func (a *answer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine takes the standard error of ssh, and keeps the last line that is not empty: the reason, where there is one.
+// lastLine reads the standard error of ssh and keeps the last line that is not empty, which usually has the reason.
 type lastLine struct {
 	mu         sync.Mutex
 	line, last []byte
 }
 
-// longestWord is how much of a line is kept, in bytes.
+// longestWord limits the kept bytes of a line.
 const longestWord = 1 << 10
 
 // Write implements io.Writer.

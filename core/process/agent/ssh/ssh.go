@@ -23,17 +23,17 @@ import (
 
 // Options of a meeting by ssh.
 type Options struct {
-	// Command is how ssh is called, as PSBENCH_SSH has it: words with spaces between, "" for ssh.
+	// Command replaces ssh, as in PSBENCH_SSH: words separated by spaces, or "" for ssh.
 	Command string
-	// Program is the path of this psbench, which hosts have too unless their line says where.
+	// Program is the path of this psbench, also on hosts whose line gives no other path.
 	Program string
-	// Timeout bounds the meeting.
+	// Timeout limits the meeting.
 	Timeout time.Duration
-	// Invitation is that of all agents, without secret, rank and size.
+	// Invitation is the invitation of all agents, without secret, rank and size.
 	Invitation Invitation
 }
 
-// Sessions are the agents of a run, each by its ssh.
+// Sessions are the agents of a run, each with its ssh.
 type Sessions struct {
 	all     []*session
 	working sync.WaitGroup
@@ -42,8 +42,8 @@ type Sessions struct {
 // secretBytes is the length of the secret of a run.
 const secretBytes = 32
 
-// Meet starts an agent on each of these hosts, which are ranks 1, 2 and so on of a run whose core is me, and has
-// them tell who and where they are. The names of the hosts are those of the list. The sessions are to be ended.
+// Meet starts an agent on each of these hosts and collects their answers. The hosts are ranks 1, 2 and so on of a
+// run whose core is me, and keep their names in the list. The caller must end the sessions.
 func Meet(ctx context.Context, me rollcall.Task, hosts []launchers.Host, o Options) (*agent.Meeting, *Sessions, error) {
 	if o.Command != "" && strings.TrimSpace(o.Command) == "" {
 		return nil, nil, fmt.Errorf("%s is %s but must be a command, as in ssh -F cluster.conf: leave it out for ssh",
@@ -108,10 +108,9 @@ func (all *Sessions) open(ctx context.Context, hosts []launchers.Host, o Options
 	return tasks, context.Cause(ctx)
 }
 
-// words are the command line that starts the agent on a host: no secret is there. BatchMode has ssh fail where it
-// would ask; a link that is cut ends it within the timeout, also when the core is gone; and what the user's
-// configuration has for sessions of a person is left out: forwarding, and a connection that others share and that
-// stays.
+// words returns the command line that starts the agent on a host. It has no secret. BatchMode makes ssh fail
+// instead of asking. A broken link ends ssh within the timeout, even if the core is gone. Options for interactive
+// sessions are turned off: forwarding, and shared connections that stay open.
 func words(host launchers.Host, o Options) []string {
 	seconds := max(1, int(o.Timeout.Seconds()))
 	list := strings.Fields(cmp.Or(o.Command, "ssh"))
@@ -126,11 +125,11 @@ func words(host launchers.Host, o Options) []string {
 	return append(list, "-T", "--", host.Target(), "exec "+program+" agent")
 }
 
-// notStarted says that ssh, or the program that is called instead, cannot be started.
+// notStarted is the error if ssh, or its replacement, cannot be started.
 func notStarted(program string, o Options, err error) error {
 	var search *exec.Error
 	var file *fs.PathError
-	switch { // both name the program, too
+	switch { // both errors name the program
 	case errors.As(err, &file):
 		err = file.Err
 	case errors.As(err, &search):
@@ -143,7 +142,7 @@ func notStarted(program string, o Options, err error) error {
 		option.SSHVariable, quote.String(o.Command), quote.Word(program), err)
 }
 
-// name calls tasks by the names of the list, where each is a host of its own.
+// name gives tasks the names of the list and refuses two tasks on one host.
 func name(tasks []rollcall.Task, hosts []launchers.Host) error {
 	first := map[string]string{tasks[0].Host: "this host"}
 	for i, h := range hosts {
@@ -157,7 +156,7 @@ func name(tasks []rollcall.Task, hosts []launchers.Host) error {
 	return nil
 }
 
-// Guard has hosts, as Gather has them, be lost when their ssh ends.
+// Guard marks hosts, in the order of Gather, as lost when their ssh ends.
 func (all *Sessions) Guard(hosts []*agent.Host) {
 	for i, s := range all.all {
 		all.working.Go(func() {
@@ -167,7 +166,7 @@ func (all *Sessions) Guard(hosts []*agent.Host) {
 	}
 }
 
-// End ends the agents that are there yet, and waits for all.
+// End ends the remaining agents and waits for all.
 func (all *Sessions) End() {
 	for _, s := range all.all {
 		all.working.Go(func() { s.end() })
