@@ -15,21 +15,20 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// checked is a program for which the registry gives a SHA-256. What a path leads to
-// may change at any time, so the program is opened once, and the open file is what is
-// hashed and what runs. The kernel hands only the path of a script to its interpreter,
-// though, and a file that was hashed may be written to before it runs (and no more
-// while it does): so everything is hashed again once the process has begun.
+// checked is a program with a SHA-256 in the registry. A path may lead elsewhere at any time, so the program is
+// opened once, and the open file is both hashed and run. But the kernel passes only the path of a script to its
+// interpreter, and a file may be written between its hash and its start (no longer while it runs). So everything is
+// hashed again once the process has begun.
 type checked struct {
 	plugin registry.Plugin
 	file   *os.File
 	script bool // the program begins with #!
-	// beside are what the program itself reads or is read by, with the sums that they had.
+	// beside are the files that the program reads, or that read the program, with their checksums.
 	beside []executable.File
 }
 
-// Unchanged says what refuses a plugin's program now: that it or what runs beside it is gone, is
-// not what the registry says or could be changed by others.
+// Unchanged returns an error if the plugin's program would now be refused: it, or a file that it runs, is missing,
+// differs from the registry, or can be changed by other users.
 func Unchanged(plugin registry.Plugin) error {
 	if len(plugin.Command) == 0 {
 		return nil
@@ -41,8 +40,8 @@ func Unchanged(plugin registry.Plugin) error {
 	return err
 }
 
-// checkProgram compares the program of command with the sum that the registry gives, and has
-// command run what was compared. Without a sum it gives nil.
+// checkProgram compares the program of command with the registry's checksum and makes command run the compared
+// file. Without a checksum it returns nil.
 func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
 	if plugin.SHA256 == "" {
 		return nil, nil
@@ -76,17 +75,16 @@ func (c *checked) inspect(command *exec.Cmd) error {
 		return err
 	}
 	mark := make([]byte, 2)
-	_, _ = c.file.ReadAt(mark, 0) // the kernel says what is wrong with a shorter file
+	_, _ = c.file.ReadAt(mark, 0) // the kernel reports what is wrong with a shorter file
 	if c.script = string(mark) == "#!"; c.script {
 		return nil
 	}
 	command.ExtraFiles = append(command.ExtraFiles, c.file)
-	command.Path = fmt.Sprintf("/proc/self/fd/%d", 2+len(command.ExtraFiles)) // of the child
+	command.Path = fmt.Sprintf("/proc/self/fd/%d", 2+len(command.ExtraFiles)) // in the child
 	return nil
 }
 
-// compareBeside notes the sums of what runs beside the program, and compares those that the
-// registry gives.
+// compareBeside records the checksums of the other files, and compares those that the registry has.
 func (c *checked) compareBeside(command *exec.Cmd) error {
 	paths, err := c.pathsBeside(command)
 	if err != nil {
@@ -115,9 +113,9 @@ func (c *checked) compareBeside(command *exec.Cmd) error {
 	return nil
 }
 
-// pathsBeside are the files beside the program that must stay as they are. The user's registry
-// has all: an interpreter that is another one since PATH or a link leads elsewhere now is a
-// change too. Another file has those that it gives, and the first argument that names a file.
+// pathsBeside returns the other files that must not change. For the user's registry they are all files of the
+// command: an interpreter that differs because PATH or a link has changed counts as a change. For other registry
+// files they are the listed ones and the first argument that names a file.
 func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 	if c.plugin.User {
 		paths, err := executable.Paths(append([]string{command.Path}, command.Args[1:]...))
@@ -133,7 +131,7 @@ func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 	return paths, nil
 }
 
-// guard refuses a file that others could change.
+// guard refuses a file that other users could change.
 func (c *checked) guard(path string) error {
 	resolved, err := executable.Resolve(path)
 	if err == nil {
@@ -145,7 +143,7 @@ func (c *checked) guard(path string) error {
 	return nil
 }
 
-// again reports what has changed since the check.
+// again returns an error if anything has changed since the check.
 func (c *checked) again() error {
 	if c == nil {
 		return nil
@@ -169,7 +167,7 @@ func (c *checked) again() error {
 	return nil
 }
 
-// compare compares the contents of file, which is or was at path, with the registry.
+// compare compares the content of file, opened at path, with the registry.
 func (c *checked) compare(file *os.File, path string) error {
 	sum, err := executable.Sum(file)
 	if err != nil {
@@ -186,7 +184,7 @@ func (c *checked) changed(path, sum, want string) error {
 		c.plugin.Name, path, want, sum, c.remedy())
 }
 
-// remedy is what accepts a change of a plugin that the user added.
+// remedy says how to accept a change of a plugin that the user added.
 func (c *checked) remedy() string {
 	if !c.plugin.User {
 		return ""

@@ -21,13 +21,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// child runs one command for go-plugin. Unlike go-plugin's own runner it has
-// the process started by the supervisor, which tells of its end; the end of its pipes,
-// which a grandchild may hold, says nothing.
+// child runs one command for go-plugin. Unlike go-plugin's own runner, it lets the supervisor start the process and
+// report its end. The end of its pipes says nothing, because a grandchild may hold them.
 type child struct {
 	name     string
 	program  string // the path of a plugin's, "" of psbench's own
-	memory   int64  // that it may use, in bytes; 0: as much as there is
+	memory   int64  // limit in bytes; 0: none
 	cpus     machine.CPUs
 	input    bool // it has the core's standard input
 	launcher *Launcher
@@ -40,7 +39,7 @@ type child struct {
 	ended  *end // nil if the supervisor died first; valid once exited is closed
 
 	mu      sync.Mutex
-	line    *net.UnixConn // to the supervisor; its end kills
+	line    *net.UnixConn // to the supervisor; closing it kills the process
 	id      int           // of the process, 0 if it never started
 	stopped bool          // it must not be started any more
 }
@@ -82,7 +81,7 @@ func (c *child) Start(context.Context) error {
 	return nil
 }
 
-// order has the supervisor start the process.
+// order makes the supervisor start the process.
 func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	line, theirs, err := socketPair()
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	return nil, errors.Join(err, line.Close())
 }
 
-// fault is what is wrong with a plugin's file, so that the system cannot run it; "" where nothing is.
+// fault says why the system cannot run the plugin's file; "" if nothing is wrong with it.
 func (c *child) fault() string {
 	if c.program == "" {
 		return ""
@@ -122,7 +121,7 @@ func (c *child) fault() string {
 	return executable.Fault(c.program)
 }
 
-// watch waits for the end of the process and then lets the readers of its pipes go.
+// watch waits for the end of the process and then releases the readers of its pipes.
 func (c *child) watch(answers *gob.Decoder) {
 	var e end
 	if answers.Decode(&e) == nil {
@@ -134,7 +133,7 @@ func (c *child) watch(answers *gob.Decoder) {
 	close(c.exited)
 }
 
-// kill ends the process with everything in its group.
+// kill kills the process and its process group.
 func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,9 +143,8 @@ func (c *child) kill() {
 	}
 }
 
-// hangs waits until the process has done nothing for as long as the launcher's timeout:
-// it is stopped or asleep. One that computes, or waits for a core of a busy machine, is
-// on its way. When done is closed first, it does not hang.
+// hangs waits until the process has done nothing for the launcher's timeout, so it is stopped or asleep. A process
+// that computes, or waits for a core of a busy machine, does not hang. It returns false if done is closed first.
 func (c *child) hangs(done <-chan struct{}) bool {
 	timeout := c.launcher.timeout
 	tick := time.NewTicker(min(timeout/10, time.Second))
@@ -157,15 +155,15 @@ func (c *child) hangs(done <-chan struct{}) bool {
 		case <-done:
 			return false
 		case now := <-tick.C:
-			pid := c.pid() // waits until it is born, which is the supervisor's affair
+			pid := c.pid() // waits for the supervisor to start it
 			switch it, there := statOf(pid); {
 			case !there || it.Exiting:
-				last = time.Now() // so is its end, which is told soon
+				last = time.Now() // its end is reported soon
 			case it.State == "R" || it.CPU > used:
 				used, last = it.CPU, now
 			case now.Sub(last) >= timeout/2:
-				// Its group is found among all processes. Where many start at once, to
-				// look for it at every tick would cost more than they do.
+				// Finding its group means reading all processes. With many processes starting, doing so at every
+				// tick would cost more than they do.
 				if cpu, running := active(pid); running || cpu != used {
 					used, last = cpu, now
 				}
@@ -184,18 +182,18 @@ func (c *child) wait() {
 	}
 }
 
-// diedAlone says, once the process is gone, whether it ended by itself.
+// diedAlone reports, after the end of the process, whether it was not killed by the core.
 func (c *child) diedAlone() bool { return c.ended == nil || !c.ended.Killed }
 
-// succeeded says, once the process is gone, whether it ended by itself without an error.
+// succeeded reports, after the end of the process, whether it ended on its own without an error.
 func (c *child) succeeded() bool { return c.ended != nil && !c.ended.Killed && c.ended.Status == 0 }
 
-// drained waits until what the process printed is in words.
+// drained waits until words has all output of the process.
 func (c *child) drained() {
 	if c.pid() == 0 {
 		return
 	}
-	late := time.After(20 * leftover) // nobody reads it
+	late := time.After(20 * leftover) // no one reads it
 	for _, p := range []*pipe{c.stdout.pipe, c.stderr} {
 		select {
 		case <-p.end:
@@ -220,13 +218,12 @@ func (c *child) Wait(context.Context) error {
 	return nil
 }
 
-// exitGrace is how long a process that has ended its output may take to end by itself, unless its
-// silence is too long already.
+// exitGrace is how long a process that closed its output may take to end on its own, unless it has been silent for
+// too long already.
 const exitGrace = time.Second
 
-// Kill implements runner.Runner. go-plugin takes the end of the standard output
-// for a failed start and kills; a process that ends by itself gets the time to
-// do so, for how it ends is what the user wants to know.
+// Kill implements runner.Runner. go-plugin treats the end of the standard output as a failed start and calls Kill.
+// Kill lets a process that is ending finish, because the user needs to know how it ended.
 func (c *child) Kill(context.Context) error {
 	select {
 	case <-c.stdout.end:
@@ -260,8 +257,7 @@ func (c *child) ID() string {
 	return ""
 }
 
-// PluginToHost implements runner.Runner: it checks where the plugin's handshake asks the
-// core to connect.
+// PluginToHost implements runner.Runner. It checks the address that the plugin's handshake asks the core to call.
 func (c *child) PluginToHost(network, address string) (string, string, error) {
 	inside, err := filepath.Rel(c.launcher.directory, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(inside) {

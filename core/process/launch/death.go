@@ -29,9 +29,9 @@ func (c *child) status(phase string) string {
 	}
 }
 
-// exceeded says whether the process, which has ended, wanted more memory than it may use. Of a
-// cgroup the kernel counts that. Who is under RLIMIT_DATA it only refuses, which it tells nobody
-// else: what counts then is how the process ended, by its own runtime's account.
+// exceeded reports whether the ended process wanted more memory than its limit. For a cgroup the kernel counts
+// that. Under RLIMIT_DATA the kernel refuses memory without reporting it, so exceeded recognises the message of the
+// process's runtime.
 func (c *child) exceeded() bool {
 	if c.memory == 0 || c.ended.Counted {
 		return c.ended.Exceeded
@@ -40,17 +40,16 @@ func (c *child) exceeded() bool {
 	return c.ended.Status != 0 && c.words.exhausted()
 }
 
-// refusals are the lines with which a runtime ends a program, or its system library says, that
-// there is no memory: that of Go, C++ and Rust, a Python exception, and the words of the C library
-// for ENOMEM after those of a program, a shell say. A panic of Go that has such words is none: Go
-// cannot recover from a want of memory.
+// refusals match the messages about missing memory of Go, C++, Rust and Python, and the C library's text for ENOMEM
+// after the name of a program, such as a shell. A Go panic with such words does not match, because Go cannot
+// recover from running out of memory.
 var refusals = regexp.MustCompile(`^fatal error: .*(out of memory|cannot allocate)|` +
 	`^terminate called after throwing an instance of 'std::bad_alloc'|` +
 	`^memory allocation of \d+ bytes failed|` +
 	`^([\w.]+\.)?_?(Array)?MemoryError(:|$)|` +
 	`^\S.*: ([Cc]annot allocate memory|cannot allocate \d+ bytes.*)$`)
 
-// exhausted says whether the last words are that there is no memory.
+// exhausted reports whether the last words say that memory ran out.
 func (w *words) exhausted() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// statOf reads a process's stat; ok is false once it is gone.
+// statOf reads the stat of a process; ok is false once it is gone.
 func statOf(pid int) (procfs.Stat, bool) { return procfs.ReadStat(procfs.Here(), pid) }
 
-// pids returns all processes, none where they cannot be listed.
+// pids returns all processes, or none if they cannot be listed.
 func pids() []int {
 	all, _ := procfs.PIDs(procfs.Here())
 	return all
 }
 
-// active says whether a process or another of its group computes or waits for a core,
-// and how much CPU time that group has used.
+// active reports whether a process of a group computes or waits for a core, and the CPU time that the group has
+// used.
 func active(leader int) (cpu time.Duration, running bool) {
 	for _, pid := range pids() {
 		if s, ok := statOf(pid); ok && s.Group == leader {
@@ -33,8 +33,8 @@ func active(leader int) (cpu time.Duration, running bool) {
 	return cpu, running
 }
 
-// killDescendants kills everything below this process, whatever groups, sessions and
-// environments it has made for itself.
+// killDescendants kills everything below this process, including processes in other groups, sessions or
+// environments.
 func killDescendants() {
 	all := map[int]procfs.Stat{}
 	for _, pid := range pids() {
@@ -44,7 +44,7 @@ func killDescendants() {
 	}
 	self := os.Getpid()
 	below := func(pid int) bool {
-		for range all { // a chain that is read while it changes might be a ring
+		for range all { // a chain that changes while it is read might look like a ring
 			if pid == self {
 				return true
 			}
@@ -56,8 +56,8 @@ func killDescendants() {
 		if pid == self || !below(pid) {
 			continue
 		}
-		// A group dies at a stroke, also where it forks faster than it can be
-		// listed. One that a process below has joined may be anybody's.
+		// Killing a group is atomic, even if it forks faster than it can be listed. A group that a descendant has
+		// joined may belong to other processes.
 		if s.Group != self && below(s.Group) {
 			_ = unix.Kill(-s.Group, unix.SIGKILL)
 		}
@@ -65,8 +65,8 @@ func killDescendants() {
 	}
 }
 
-// killHolders kills the processes of a run that has neither core nor supervisor, by
-// the folder in their environment.
+// killHolders kills the processes of a run without core and supervisor, which it recognises by the folder in their
+// environment.
 func killHolders(directory string) {
 	mark := []byte("\x00" + host.DirectoryVariable + "=" + directory + "\x00")
 	for _, pid := range pids() {

@@ -17,16 +17,15 @@ import (
 	"github.com/psbench/psbench/core/process/launch/limit"
 )
 
-// folder is a run's socket folder. A lock on a file in it is held for as long as
-// the process that made it lives, so that others can tell a folder that is in use
-// from one that was left behind, whatever their ages.
+// folder is a run's folder of sockets. Its process holds a lock on a file in it for as long as it lives, so other
+// processes can tell a folder in use from an abandoned one, whatever their ages.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// Scratch makes a folder of this process's own for files that are not to stay, which remove removes. If this
-// process is killed, the next psbench of the host does.
+// Scratch makes a folder for temporary files of this process; remove removes it. If this process is killed, the
+// next psbench on the host removes it.
 func Scratch() (path string, remove func() error, err error) {
 	f, err := makeFolder(base())
 	if err != nil {
@@ -35,18 +34,17 @@ func Scratch() (path string, remove func() error, err error) {
 	return f.path, f.remove, nil
 }
 
-// lockName is the file in a folder that is locked.
+// lockName is the name of the locked file in a folder.
 const lockName = "lock"
 
 // folderName is the form of a folder's name; no other folder is ever removed.
 var folderName = regexp.MustCompile(`^psbench-[A-Z2-7]{12}$`)
 
-// longestBase keeps the paths of sockets below the 108 bytes that the kernel
-// allows.
+// longestBase keeps the paths of sockets below the kernel's limit of 108 bytes.
 const longestBase = 40
 
-// base is where folders are made. A plugin tells its socket's path in a line of fields
-// between bars, so the path must not have any of these.
+// base returns where folders are made. A plugin prints its socket's path in a line of fields separated by bars, so
+// the path must not contain a bar.
 func base() string {
 	dir := os.TempDir()
 	if len(dir) > longestBase ||
@@ -56,7 +54,7 @@ func base() string {
 	return dir
 }
 
-// makeFolder makes an empty folder that is locked.
+// makeFolder makes an empty, locked folder.
 func makeFolder(parent string) (*folder, error) {
 	for {
 		f := &folder{path: filepath.Join(parent, "psbench-"+rand.Text()[:12])}
@@ -73,8 +71,8 @@ func makeFolder(parent string) (*folder, error) {
 	}
 }
 
-// own takes the lock of a new folder. Until then another process may take the
-// folder for one that was left behind and remove it, which own tells.
+// own locks a new folder. Before that, another process may take the folder for an abandoned one and remove it; own
+// then returns false.
 func (f *folder) own() (bool, error) {
 	name := filepath.Join(f.path, lockName)
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- in a folder of our own
@@ -100,12 +98,12 @@ func (f *folder) own() (bool, error) {
 	return false, lock.Close()
 }
 
-// remove removes the folder and gives its lock back. The file of the lock goes last: by that the next run knows
-// a folder whose remover was killed, as Slurm kills all of a task at once.
+// remove removes the folder and releases its lock. It removes the lock's file last, so that the next run recognises
+// the folder if this process is killed in between, as Slurm kills all processes of a task at once.
 func (f *folder) remove() error {
 	entries, err := os.ReadDir(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // others have removed it
+		err = nil // another process has removed it
 	}
 	for _, e := range entries {
 		if e.Name() != lockName {
@@ -130,10 +128,9 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// clearDead ends and removes what is left of runs whose supervisor was killed
-// together with their core.
+// clearDead ends and removes the remains of runs whose supervisor and core were killed together.
 func clearDead(parent string) {
-	entries, _ := os.ReadDir(parent) // a folder that cannot be read has none of ours
+	entries, _ := os.ReadDir(parent) // an unreadable folder has none of psbench's
 	for _, e := range entries {
 		if folderName.MatchString(e.Name()) {
 			clearIfDead(filepath.Join(parent, e.Name()))
@@ -151,7 +148,7 @@ func clearIfDead(path string) {
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0) // #nosec G304 -- in a folder of our own
 	if errors.Is(err, fs.ErrNotExist) {
-		_ = os.Remove(path) // its maker died before it made the lock; only an empty folder goes
+		_ = os.Remove(path) // its maker died before it made the lock; Remove spares a folder with files
 	}
 	if err != nil {
 		return

@@ -7,30 +7,30 @@ import (
 	"regexp"
 )
 
-// handshakeStart is how a handshake begins: the version of go-plugin's protocol, the version of the contract,
-// and the kind of address at which the plugin is called.
+// handshakeStart matches the start of a handshake: the version of go-plugin's protocol, the version of the
+// contract, and the kind of the plugin's address.
 var handshakeStart = regexp.MustCompile(`1\|[^|]*\|(unix|tcp)\|`)
 
-// mostBefore bounds what a plugin prints before its handshake, and longestHandshake the handshake, both in bytes.
+// mostBefore limits the output before the handshake, and longestHandshake the handshake, both in bytes.
 const (
 	mostBefore       = 4 << 20
 	longestHandshake = 8 << 10
 )
 
-// handshake is a plugin's standard output as go-plugin reads it: the line of the handshake and nothing else. All
-// other text goes to the plugin's words, since modules, wrapper scripts and child processes may print first, even
-// on the line of the handshake.
+// handshake filters a plugin's standard output for go-plugin, which reads only the line of the handshake. All other
+// text goes to the plugin's words, since modules, wrapper scripts and child processes may print first, even on the
+// same line.
 type handshake struct {
 	*pipe
 	words  io.Writer
 	found  bool   // or given up
 	before int    // bytes printed without a handshake
-	line   []byte // the last of them, which may be its beginning
+	line   []byte // the last line, which may be the beginning of the handshake
 	told   []byte // what go-plugin has yet to read
 }
 
-// Read returns the handshake once it comes. After that it reads on to the end and returns nothing, so that a
-// plugin's output never waits for a reader.
+// Read returns the handshake when it comes. Later calls read to the end and return nothing, so that the plugin's
+// output never blocks.
 func (h *handshake) Read(b []byte) (int, error) {
 	for len(h.told) == 0 {
 		if _, err := h.pipe.Read(b); err != nil {
@@ -42,7 +42,7 @@ func (h *handshake) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write takes what the plugin prints. It never fails.
+// Write takes the plugin's output. It never fails.
 func (h *handshake) Write(b []byte) (int, error) {
 	size := len(b)
 	for len(b) > 0 && !h.found {
@@ -57,7 +57,7 @@ func (h *handshake) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// look finds the handshake in the line so far.
+// look searches the current line for the handshake.
 func (h *handshake) look(whole bool) {
 	start := handshakeStart.FindIndex(h.line)
 	switch {
@@ -76,13 +76,13 @@ func (h *handshake) look(whole bool) {
 	}
 }
 
-// pass hands so many bytes of the line to the words.
+// pass moves n bytes of the line to the words.
 func (h *handshake) pass(n int) {
 	_, _ = h.words.Write(h.line[:n])
 	h.line = append(h.line[:0], h.line[n:]...)
 }
 
-// ended hands over a line that has no end.
+// ended passes on a last line without a newline.
 func (h *handshake) ended() {
 	if !h.found {
 		h.pass(len(h.line))

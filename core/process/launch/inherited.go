@@ -12,9 +12,8 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// shielded are the signals that a terminal, a shell or a user may send to all
-// processes of psbench. The supervisor is started with them blocked, which its threads
-// inherit, and never ends by one.
+// shielded are signals that a terminal, a shell or a user may send to all processes of psbench. The supervisor
+// starts with them blocked, its threads inherit the mask, and it never ends by one of them.
 var shielded = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
 	unix.SIGPIPE,
@@ -31,8 +30,8 @@ func shieldedMask() *unix.Sigset_t {
 	return &set
 }
 
-// startShielded starts a command with the shielded signals blocked in it from its
-// first moment on, when it is still a copy of this process in this process's group.
+// startShielded starts a command with the shielded signals blocked from its first moment, when it is still a copy
+// of this process in this process's group.
 func startShielded(start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -44,9 +43,9 @@ func startShielded(start func() error) error {
 	return start()
 }
 
-// onCPUs forks on a thread that may run on these CPUs alone, which the child inherits: Go runs nothing between
-// fork and exec that could restrict the child itself. The goroutine must be locked to its thread, which is as
-// it was before when onCPUs returns. Without CPUs it just forks.
+// onCPUs forks on a thread that is restricted to these CPUs, which the child inherits, because Go can run no code
+// between fork and exec to restrict the child itself. The goroutine must be locked to its thread; onCPUs restores
+// the thread. Without CPUs it just forks.
 func onCPUs(cpus machine.CPUs, fork func() error) error {
 	if len(cpus) == 0 {
 		return fork()
@@ -58,7 +57,7 @@ func onCPUs(cpus machine.CPUs, fork func() error) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("its CPUs cannot be changed: %w", err)
 	}
-	// The kernel leaves out what the process may not have, and complains only if nothing is left.
+	// The kernel ignores CPUs that the process may not use, and fails only if none is left.
 	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
 		return fmt.Errorf("it cannot run on the CPUs %s: %w", cpus, err)
 	}

@@ -1,9 +1,8 @@
-// Package launch starts, guards and stops plugin processes.
+// Package launch starts, watches and stops plugin processes.
 //
-// Nothing that a plugin starts outlives the core, however that ends. The core does not
-// start plugins itself: a supervisor process does, which lives a moment longer, adopts
-// whatever leaves its parent, and kills all that is below it when the core is gone.
-// If the supervisor is killed, the kernel's parent-death signal ends the plugins.
+// Nothing that a plugin starts outlives the core, however the core ends. The core does not start plugins itself. A
+// supervisor process starts them, lives slightly longer than the core, adopts orphans, and kills everything below
+// it when the core is gone. If the supervisor is killed, the kernel's parent-death signal ends the plugins.
 package launch
 
 import (
@@ -34,20 +33,19 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BuiltinArgument as the first argument makes the executable serve the
-// built-in parts instead of being a command line. The process's name follows,
-// for whoever looks at a list of processes.
+// BuiltinArgument as the first argument makes the executable serve the built-in parts instead of reading a command
+// line. The process's name follows, for people who list processes.
 const BuiltinArgument = "__builtin-plugin"
 
 // SupervisorArgument as the first argument makes it the supervisor of a run.
 const SupervisorArgument = "__supervisor"
 
-// LimitArgument as the first argument makes the executable bound its own memory and then
-// become the program that follows: between fork and exec Go runs nothing.
+// LimitArgument as the first argument makes the executable limit its own memory and then become the program that
+// follows, because Go can run no code between fork and exec.
 const LimitArgument = "__limit"
 
-// Child runs what the core started the executable for, with these built-in parts. It
-// returns false at once if it was started otherwise.
+// Child runs the process that the core started the executable for, with these built-in parts. It returns false at
+// once if the executable was started by a user.
 func Child(parts func() []sdk.Part) bool {
 	if len(os.Args) < 2 {
 		return false
@@ -75,22 +73,22 @@ type Spec struct {
 	Name   string // trainer0, data, trainer0.hook
 	Plugin registry.Plugin
 	Env    []string // in addition to the core's own environment
-	// CPUs are those that it, and whatever it starts, may run on; none: those of the core.
+	// CPUs restricts the process and its children; empty for the core's CPUs.
 	CPUs machine.CPUs
-	// Input gives it the core's standard input; otherwise it has /dev/null there.
+	// Input gives the process the core's standard input instead of /dev/null.
 	Input bool
 }
 
-// Launcher owns the processes of one run and their socket folder.
+// Launcher owns the processes of one run and their folder of sockets.
 type Launcher struct {
 	directory  string
-	timeout    time.Duration // bounds every silence of a process that starts
+	timeout    time.Duration // limits every silence of a starting process
 	output     Output
 	supervisor *exec.Cmd
 	gone       chan struct{} // closed once the supervisor has ended
 
 	sending sync.Mutex
-	orders  *net.UnixConn // the supervisor ends with it
+	orders  *net.UnixConn // closing it ends the supervisor
 
 	python       sync.Once
 	pythonFolder string // where plugins in Python find the package psbench
@@ -101,8 +99,8 @@ type Launcher struct {
 	closed    bool
 }
 
-// New makes a launcher with an empty socket folder of its own. A process that starts
-// may be silent for as long as the timeout; output gets what it prints.
+// New returns a launcher with an empty folder of sockets. A starting process may be silent for the timeout; output
+// receives what the processes print.
 func New(timeout time.Duration, output Output) (*Launcher, error) {
 	if err := output.prepare(); err != nil {
 		return nil, err
@@ -117,8 +115,7 @@ func New(timeout time.Duration, output Output) (*Launcher, error) {
 	l.supervisor = builtin(SupervisorArgument)
 	l.supervisor.Env = inherited()
 	l.supervisor.ExtraFiles = []*os.File{theirs}
-	// A group of its own also has the kernel continue it, if it is stopped, when the
-	// core dies.
+	// With a group of its own, a stopped supervisor is continued by the kernel when the core dies.
 	l.supervisor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startShielded(l.supervisor.Start); err != nil {
 		return nil, errors.Join(fmt.Errorf("the supervisor process cannot be started: %w", err), orders.Close())
@@ -156,25 +153,24 @@ func (l *Launcher) greet() error {
 	return nil
 }
 
-// patience is how long the supervisor may take to answer. It is no part of what is
-// measured, so a short timeout of the run does not count for it.
+// patience limits how long the supervisor may take to answer. It is not part of what is measured, so a short
+// timeout of the run does not apply to it.
 func (l *Launcher) patience() time.Duration { return max(l.timeout, handshakeTimeout) }
 
-// Supervisor is the number of the supervisor process.
+// Supervisor returns the process number of the supervisor.
 func (l *Launcher) Supervisor() int { return l.supervisor.Process.Pid }
 
-// Directory is the run's socket folder.
+// Directory returns the run's folder of sockets.
 func (l *Launcher) Directory() string { return l.directory }
 
-// order has the supervisor start a program.
+// order makes the supervisor start a program.
 func (l *Launcher) order(o order, files ...*os.File) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	return sendOrder(l.orders, o, files, time.Now().Add(l.patience()))
 }
 
-// Start starts a process and waits for its handshake. When ctx ends first, the
-// process is killed.
+// Start starts a process and waits for its handshake. If ctx ends first, it kills the process.
 func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	p, err := newProcess(l, spec)
 	if err != nil {
@@ -192,8 +188,8 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, p.connect(ctx)
 }
 
-// Close ends every process, waits for all of them and removes the folder. With
-// gently set, each is asked to end before it is killed.
+// Close ends every process, waits for all and removes the folder. With gently, it asks each process to end before
+// killing it.
 func (l *Launcher) Close(gently bool) error {
 	l.mu.Lock()
 	if l.closed {
@@ -203,7 +199,7 @@ func (l *Launcher) Close(gently bool) error {
 	l.closed = true
 	processes := l.processes
 	l.mu.Unlock()
-	_ = l.supervisor.Process.Signal(syscall.SIGCONT) // if it was stopped
+	_ = l.supervisor.Process.Signal(syscall.SIGCONT) // in case it was stopped
 	var wg sync.WaitGroup
 	for _, p := range processes {
 		wg.Go(func() { p.stop(gently) })
@@ -219,7 +215,7 @@ func (l *Launcher) Close(gently bool) error {
 	return nil
 }
 
-// tidy does what is left to do of a supervisor that failed.
+// tidy does what a failed supervisor left undone.
 func (l *Launcher) tidy(state *os.ProcessState) error {
 	killHolders(l.directory)
 	clearGroups(l.directory)
@@ -232,19 +228,19 @@ func (l *Launcher) tidy(state *os.ProcessState) error {
 	return fmt.Errorf("the supervisor (process %d) ended before the run: %v", state.Pid(), state)
 }
 
-// builtin is the command of psbench itself. It is not the path of the executable: a
-// rebuild during a run must mix nothing.
+// builtin returns a command of psbench itself. It does not use the path of the executable, so that a rebuild during
+// a run cannot mix versions.
 func builtin(arguments ...string) *exec.Cmd {
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{filepath.Base(os.Args[0])}, arguments...)}
 }
 
-// wrap is the command that starts a program with bounded memory.
+// wrap returns the command that starts a program with limited memory.
 func wrap(m limit.Memory, path string, args []string) (string, []string) {
 	own := builtin(append(append([]string{LimitArgument}, m.Arguments()...), path)...)
 	return own.Path, append(own.Args, args...)
 }
 
-// command is the command of a plugin.
+// command returns the command of a plugin.
 func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 	if spec.Plugin.Fault != nil {
 		return nil, spec.Plugin.Fault
@@ -271,9 +267,9 @@ func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// inherited is the core's environment without what only a process of a run is told: a
-// psbench that is started by such a process, or by a user who plays with it, has them
-// from outside. The names with PLUGIN are those that go-plugin reads.
+// inherited returns the core's environment without the variables that only processes of a run get. A psbench that
+// was started by such a process, or by hand in its environment, has them from outside. go-plugin reads the names
+// with PLUGIN.
 func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

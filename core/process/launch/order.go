@@ -16,44 +16,43 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// order asks the supervisor to start a program. Its descriptors go with it: the line
-// on which the supervisor answers, the program's standard input if it has one, standard output and standard error,
-// and then those that the program has from 3 on.
+// order asks the supervisor to start a program. It comes with descriptors: the line on which the supervisor
+// answers, the program's standard input if it has one, its standard output and error, and the program's descriptors
+// from 3 on.
 type order struct {
 	Path      string
 	Args, Env []string
-	Memory    int64        // that it may use, in bytes; 0: as much as there is
-	CPUs      machine.CPUs // that it may run on; none: those of the core
+	Memory    int64        // limit in bytes; 0: none
+	CPUs      machine.CPUs // empty: those of the core
 	Input     bool         // it has a standard input
 }
 
-// birth is the supervisor's first word on a line: that the program runs, or why not.
+// birth is the supervisor's first answer on a line: the program runs, or why not.
 type birth struct {
 	PID   int
 	Error string
 }
 
-// end is its last: how the program ended.
+// end is its last answer: how the program ended.
 type end struct {
 	Status syscall.WaitStatus
-	// Killed says that the program was alive when it was killed at the core's wish.
+	// Killed means that the program was alive when the core had it killed.
 	Killed bool
-	// Exceeded says that the kernel killed it, or a process that it had started, for want
-	// of the memory that it may use. Counted says that a cgroup bounded that, which knows.
+	// Exceeded means that the kernel killed the program, or a child of it, for exceeding its memory limit. Counted
+	// means that a cgroup set the limit, so Exceeded is certain.
 	Exceeded, Counted bool
 }
 
-// greeting is the supervisor's first word of all: where its folder is, or why not.
+// greeting is the supervisor's first message: its folder, or why there is none.
 type greeting struct {
 	Folder string
 	Error  string
 }
 
-// headerBytes is the size of what precedes an order: its size and how many
-// descriptors come with it.
+// headerBytes is the size of the header of an order: the order's size and the number of its descriptors.
 const headerBytes = 8
 
-// sendOrder sends an order. Only one goroutine at a time may do so.
+// sendOrder sends an order. Calls must not overlap.
 func sendOrder(c *net.UnixConn, o order, files []*os.File, deadline time.Time) error {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(o); err != nil {
@@ -74,7 +73,7 @@ func sendOrder(c *net.UnixConn, o order, files []*os.File, deadline time.Time) e
 	return shm.SendFDs(c, body.Bytes(), fds...)
 }
 
-// receiveOrder waits for the next order; its error is io.EOF when the core is gone.
+// receiveOrder waits for the next order; it returns io.EOF when the core is gone.
 func receiveOrder(c *net.UnixConn) (o order, files []*os.File, err error) {
 	header := make([]byte, headerBytes)
 	if _, err := io.ReadFull(c, header); err != nil {
@@ -91,7 +90,7 @@ func receiveOrder(c *net.UnixConn) (o order, files []*os.File, err error) {
 	return o, files, gob.NewDecoder(bytes.NewReader(body)).Decode(&o)
 }
 
-// socketPair is a connection: this process's end, and the other as it is passed on.
+// socketPair returns a connection: this process's end, and the other end as a file to pass on.
 func socketPair() (*net.UnixConn, *os.File, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -106,7 +105,7 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// connOf makes a Unix socket of a descriptor, which it takes over.
+// connOf turns a descriptor into a Unix socket and takes it over.
 func connOf(f *os.File) (*net.UnixConn, error) {
 	defer func() { _ = f.Close() }()
 	c, err := net.FileConn(f)

@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// Output says what becomes of what the processes print.
+// Output says where the output of the processes goes.
 type Output struct {
-	// Line is told each line as it comes, but not the stacks of a process that panics.
-	// It must not block: the process would. nil: nobody is told.
+	// Line is called with each line as it comes, except the stack traces of a panicking process. It must not block,
+	// because that would block the process. It may be nil.
 	Line func(process, text string)
-	// Folder gets a file with all lines of each process. Empty: there is none.
+	// Folder gets one file per process with all its lines; "" for none.
 	Folder string
-	// Log, if set, makes what gets all lines of a process instead of a file.
+	// Log, if set, returns a writer for all lines of a process, which replaces the file.
 	Log func(process string) io.WriteCloser
 }
 
@@ -33,31 +33,31 @@ func (o Output) prepare() error {
 	return nil
 }
 
-// longestPiece bounds what is held of a line that has not ended, in bytes.
+// longestPiece limits the stored bytes of an unfinished line.
 const longestPiece = 64 << 10
 
-// mostLogged bounds the log of a process, in bytes: one that floods it fills no disk.
+// mostLogged limits the log of a process in bytes, so that no process can fill a disk.
 const mostLogged = 64 << 20
 
-// words is what a process prints: all of it for the user and the log, and the end of it
-// for the message if the process dies.
+// words handles the output of a process: it passes everything to the user and the log, and keeps the end for the
+// message if the process dies.
 type words struct {
 	process string
 	line    func(process, text string)
 
 	mu      sync.Mutex
 	log     io.WriteCloser // nil: none
-	room    int            // of the log, in bytes
+	room    int            // left in the log, in bytes
 	tail    tail
 	trace   trace
 	python  traceback
 	streams []*stream
 }
 
-// stream is one of the ways on which words come. Lines of several do not mix.
+// stream is one source of words. Lines of different streams do not mix.
 type stream struct {
 	*words
-	piece []byte // of a line that has not ended
+	piece []byte // of an unfinished line
 }
 
 func newWords(process string, o Output) (*words, error) {
@@ -75,9 +75,9 @@ func newWords(process string, o Output) (*words, error) {
 	return w, nil
 }
 
-// OpenLog makes the log of a process in a folder.
+// OpenLog creates the log of a process in a folder.
 func OpenLog(folder, process string) (*os.File, error) {
-	// A pipe without a reader must not hold the run up.
+	// Opening a pipe without a reader must not block the run.
 	file, err := os.OpenFile(filepath.Join(folder, process+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666) // #nosec G302 G304 -- the user names it
 	if err != nil {
 		return nil, fmt.Errorf("the log of %s cannot be made: %w", process, err)
@@ -85,7 +85,7 @@ func OpenLog(folder, process string) (*os.File, error) {
 	return file, nil
 }
 
-// stream adds a way on which words come.
+// stream adds a source of words.
 func (w *words) stream() io.Writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *stream) end() {
 	}
 }
 
-// endLog says why the log ends, at its end too.
+// endLog writes why the log ends, even if the log is full.
 func (w *words) endLog(why error) {
 	text := fmt.Sprintf("the log of %s ends here: %v", w.process, why)
 	_, _ = fmt.Fprintln(w.log, "psbench:", text)
@@ -142,7 +142,7 @@ func (w *words) endLog(why error) {
 	}
 }
 
-// close passes on lines that have no end, and closes the log.
+// close passes on unfinished lines and closes the log.
 func (w *words) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,15 +157,15 @@ func (w *words) close() {
 	}
 }
 
-// last is the last words on one line; of a process that the Go runtime or an exception of Python
-// ended, why and where.
+// last returns the last words on one line. For a process that ended by a Go panic or a Python exception, it returns
+// the reason and the place.
 func (w *words) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.trace.why != "" {
 		return w.trace.String()
 	}
-	for _, s := range w.streams { // the runtime writes a line in pieces
+	for _, s := range w.streams { // Go's runtime writes a line in pieces
 		if piece := string(s.piece); isEnding(piece) {
 			return piece
 		}
@@ -176,13 +176,13 @@ func (w *words) last() string {
 	return w.tail.String()
 }
 
-// tailLines and tailBytes bound what is kept of a process's output.
+// tailLines and tailBytes limit the stored end of a process's output.
 const (
 	tailLines = 5
 	tailBytes = 2000
 )
 
-// tail keeps the last lines that were written to it.
+// tail keeps the last lines written to it.
 type tail struct{ text []byte }
 
 func (t *tail) add(b []byte) {
@@ -192,11 +192,11 @@ func (t *tail) add(b []byte) {
 	}
 }
 
-// lines are the last lines.
+// lines returns the last lines.
 func (t *tail) lines() []string {
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// String is the last lines on one line.
+// String returns the last lines on one line.
 func (t *tail) String() string { return strings.TrimSpace(strings.Join(t.lines(), " | ")) }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pipe is the read end of a pipe that tells when it was read to its end. What is read
-// goes to copied first: go-plugin passes a last line on only some time after the end.
+// pipe is the read end of a pipe that reports when it was read to its end. It copies to copied first, because
+// go-plugin passes on a last line only some time after the end.
 type pipe struct {
 	*os.File
 	copied io.Writer
@@ -41,8 +41,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// leftover is how long after a process's end its pipes are still read, for
-// what a grandchild that holds them may write.
+// leftover is how long pipes are still read after the end of their process, for output of a grandchild.
 const leftover = 50 * time.Millisecond
 
 func (p *pipe) expire() { _ = p.SetReadDeadline(time.Now().Add(leftover)) }

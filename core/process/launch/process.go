@@ -21,14 +21,14 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// handshakeTimeout bounds the time from exec to the plugin's first line, also of a
-// plugin that is not silent until then. A longer timeout of the run wins.
+// handshakeTimeout limits the time from exec to the plugin's handshake, even if the plugin prints something else. A
+// longer timeout of the run replaces it.
 const handshakeTimeout = 30 * time.Second
 
-// stopTimeout bounds how long a process may take to end when asked.
+// stopTimeout limits how long a process may take to end when asked.
 const stopTimeout = 500 * time.Millisecond
 
-// Process is a plugin process that runs.
+// Process is a running plugin process.
 type Process struct {
 	Name string
 	proto.PartClient
@@ -71,8 +71,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes))},
-		// go-plugin fills in a command of its own for a RunnerFunc; only its
-		// environment counts here.
+		// go-plugin fills in a command of its own for a RunnerFunc; only its environment is used here.
 		RunnerFunc: func(_ hclog.Logger, filled *exec.Cmd, _ string) (runner.Runner, error) {
 			command.Env = append(command.Env, filled.Env...)
 			p.child.cmd = command
@@ -83,8 +82,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// connect starts the process and waits until it can be called. One that is silent for
-// as long as the run's timeout is killed and blamed.
+// connect starts the process and waits until it can be called. A process that is silent for the run's timeout is
+// killed and blamed.
 func (p *Process) connect(ctx context.Context) error {
 	started := time.Now()
 	spare := context.AfterFunc(ctx, p.child.kill)
@@ -100,14 +99,14 @@ func (p *Process) connect(ctx context.Context) error {
 	}()
 	err := p.call()
 	close(called)
-	if silent := <-hung; silent || err != nil { // go-plugin has no error for some calls that fail
+	if silent := <-hung; silent || err != nil { // go-plugin returns no error for some failed calls
 		return p.startError(ctx, err, silent)
 	}
 	if err := p.program.again(); err != nil {
 		p.child.kill()
 		return err
 	}
-	if !spare() { // it was called, and is being killed
+	if !spare() { // the call succeeded, but the process is being killed
 		return context.Cause(ctx)
 	}
 	p.startTook = time.Since(started)
@@ -116,7 +115,7 @@ func (p *Process) connect(ctx context.Context) error {
 
 // call starts the process, waits for its handshake and makes the first calls.
 func (p *Process) call() (err error) {
-	// go-plugin panics where a handshake has a certificate that nobody asked for.
+	// go-plugin panics if a handshake has a certificate that psbench did not ask for.
 	defer func() {
 		if r := recover(); r != nil {
 			err = errors.New(needlessCertificate)
@@ -165,19 +164,17 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 	}
 }
 
-// foreignOutput begins go-plugin's error for an output that ends without a handshake, or of which the handshake
-// was given up.
+// foreignOutput begins go-plugin's error for an output that ends without a handshake, or whose handshake was given
+// up.
 const foreignOutput = "Unrecognized remote plugin message: "
 
-// anotherVersion is go-plugin's error for a plugin of a version that is not among those
-// that the core takes.
+// anotherVersion is go-plugin's error for a plugin with a contract version that the core does not accept.
 const anotherVersion = "incompatible API version with plugin. Plugin version: %d,"
 
-// noVersion is that for a plugin whose version is no number.
+// noVersion is its error for a plugin whose version is not a number.
 const noVersion = "Error parsing protocol version %q:"
 
-// refusal says why a plugin of another version of the contract is refused; "" is for any
-// other error.
+// refusal explains why a plugin with another version of the contract is refused; "" for any other error.
 func refusal(err error) string {
 	var number int
 	var text string
@@ -190,15 +187,14 @@ func refusal(err error) string {
 	return host.Contract.Refusal(number)
 }
 
-// spoke says whether the handshake was given up for what the program wrote.
+// spoke reports whether the handshake was given up because of the program's output.
 func spoke(err error) bool {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	said, foreign := strings.CutPrefix(line, foreignOutput)
 	return foreign && said != ""
 }
 
-// reason is why the handshake failed, on one line. go-plugin's own text goes on
-// about how to build plugins.
+// reason says on one line why the handshake failed. go-plugin's own text goes on about how to build plugins.
 func reason(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	said, foreign := strings.CutPrefix(line, foreignOutput)
@@ -221,10 +217,10 @@ func reason(err error) string {
 	}
 }
 
-// needlessCertificate is why a handshake with a sixth word is refused.
+// needlessCertificate explains why a handshake with a sixth word is refused.
 const needlessCertificate = "its handshake has a certificate as its sixth word, but psbench asks for none"
 
-// unanswered says why the first call of a process failed.
+// unanswered explains why the first call of a process failed.
 func (p *Process) unanswered(err error) string {
 	switch said := status.Convert(err); said.Code() {
 	case codes.Unavailable:
@@ -236,7 +232,7 @@ func (p *Process) unanswered(err error) string {
 	}
 }
 
-// lastWords is the end of an error message: what the process last printed, if anything.
+// lastWords ends an error message with the last output of the process, if any.
 func (p *Process) lastWords() string {
 	p.child.drained()
 	if last := p.words.last(); last != "" {
@@ -245,8 +241,7 @@ func (p *Process) lastWords() string {
 	return ""
 }
 
-// Contract is the version of the contract that the plugin speaks, as in 2.0; "" before its
-// handshake.
+// Contract returns the version of the plugin's contract, as in 2.0; "" before its handshake.
 func (p *Process) Contract() string {
 	if number := p.client.NegotiatedVersion(); number > 0 {
 		return host.VersionOf(number).String()
@@ -254,24 +249,24 @@ func (p *Process) Contract() string {
 	return ""
 }
 
-// LastWords are what the process last printed, on one line.
+// LastWords returns the last output of the process on one line.
 func (p *Process) LastWords() string { return quote.Message(p.words.last()) }
 
-// Raised is the exception of Python of which the process printed the traceback last, and where in the
-// plugin that was; nothing if it printed something else.
+// Raised returns the Python exception whose traceback was the last output of the process, and where in the plugin
+// it was raised; "" if the last output was something else.
 func (p *Process) Raised() (what, where string) {
 	p.words.mu.Lock()
 	defer p.words.mu.Unlock()
 	return quote.Message(p.words.python.what), quote.Message(p.words.python.where())
 }
 
-// StartTook is the time from exec to the end of the handshake.
+// StartTook returns the time from exec to the end of the handshake.
 func (p *Process) StartTook() time.Duration { return p.startTook }
 
-// PID of the process, or 0 if it never started.
+// PID returns the process number, or 0 if it never started.
 func (p *Process) PID() int { return p.child.pid() }
 
-// Address is the path of the Unix socket at which the process is called.
+// Address returns the path of the Unix socket at which the process is called.
 func (p *Process) Address() string {
 	if at := p.client.ReattachConfig(); at != nil {
 		return at.Addr.String()
@@ -279,25 +274,25 @@ func (p *Process) Address() string {
 	return ""
 }
 
-// Exited is closed when the process has ended.
+// Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.child.exited }
 
-// Death says, once Exited is closed, how the process ended and what it last
-// printed, a *DeathError. phase is what the run was doing.
+// Death returns a *DeathError that says, once Exited is closed, how the process ended and what it last printed.
+// phase is what the run was doing.
 func (p *Process) Death(phase string) error {
 	return &DeathError{fmt.Sprintf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())}
 }
 
-// DeathError is the end of a process by itself.
+// DeathError is the end of a process that the core did not end.
 type DeathError struct{ text string }
 
 func (e *DeathError) Error() string { return e.text }
 
-// DeathElsewhere is the end of a process on another host, as who started it there tells it.
+// DeathElsewhere returns the end of a process on another host, in the words of the agent there.
 func DeathElsewhere(host, death string) error { return &DeathError{"on " + host + " " + death} }
 
-// stop ends the process and waits until it is gone. A stopped or wedged
-// process does not answer, so that asking has a deadline of its own.
+// stop ends the process and waits until it is gone. A stopped or hanging process does not answer, so asking has a
+// deadline of its own.
 func (p *Process) stop(gently bool) {
 	if !gently {
 		p.child.kill()
@@ -305,7 +300,7 @@ func (p *Process) stop(gently bool) {
 	deadline := time.AfterFunc(stopTimeout, p.child.kill)
 	defer deadline.Stop()
 	p.client.Kill()
-	// Kill does nothing for a process that never came to its handshake.
+	// go-plugin's Kill does nothing for a process without a handshake.
 	p.child.kill()
 	p.child.wait()
 	p.child.drained()

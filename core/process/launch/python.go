@@ -15,12 +15,12 @@ import (
 	"github.com/psbench/psbench/python"
 )
 
-// pythonVariable is where Python looks for modules before it looks where it is installed.
+// pythonVariable names the folders that Python searches before its own.
 const pythonVariable = "PYTHONPATH"
 
-// pythonPath is the variable with which a plugin in Python finds the package psbench of this
-// program, before those that the user's own variable names. The package lies in the user's cache, or
-// in the run's folder where that has no place for it, or one that is not to be trusted.
+// pythonPath returns the variable with which a plugin in Python finds this program's package psbench, before the
+// folders of the user's own variable. The package is in the user's cache. It is in the run's folder if the cache
+// cannot hold it, or holds a version that cannot be trusted.
 func (l *Launcher) pythonPath() (string, error) {
 	l.python.Do(func() {
 		if l.pythonFolder, l.pythonError = PythonFolder(); l.pythonError != nil {
@@ -37,16 +37,16 @@ func (l *Launcher) pythonPath() (string, error) {
 	return pythonVariable + "=" + path, nil
 }
 
-// isPythonPath says whether a variable, with its value, is that one. Of two of them Python would take
-// the first.
+// isPythonPath reports whether a variable, with its value, is PYTHONPATH. If there were two, Python would use the
+// first.
 func isPythonPath(variable string) bool { return strings.HasPrefix(variable, pythonVariable+"=") }
 
-// compiled is where Python keeps what it made of the sources beside it.
+// compiled is the folder in which Python keeps the compiled sources beside it.
 const compiled = "__pycache__"
 
-// PythonFolder is the folder of the user's cache in which Python finds the package, which is written
-// where it is not there. One that is there is used only if it holds the package and nothing else
-// but what Python compiled of it, and if nobody but the user and root could change that.
+// PythonFolder returns the folder of the user's cache with the Python package; it writes the package if it is
+// missing. An existing folder is used only if it has exactly the package and what Python compiled from it, and only
+// the user and root can change it.
 func PythonFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -58,14 +58,14 @@ func PythonFolder() (string, error) {
 	return cachedPython(filepath.Join(cache, "psbench"), python.Files)
 }
 
-// pythonIn is a folder of a run's own in which Python finds the package.
+// pythonIn returns a folder below dir with the Python package, for one run.
 func pythonIn(dir string) (string, error) {
 	folder := filepath.Join(dir, "python")
 	return folder, writePython(folder, python.Files)
 }
 
-// cachedPython is PythonFolder of files, below a folder of psbench's own. Who writes does so beside, so that others
-// find all of it or nothing; of two at once the second finds the first one's.
+// cachedPython is PythonFolder for files below a cache folder. It writes to a temporary folder first, so others
+// find everything or nothing. Of two concurrent writers, the second finds the first one's folder.
 func cachedPython(cache string, files fs.FS) (string, error) {
 	name, err := pythonName(files)
 	if err != nil {
@@ -80,7 +80,7 @@ func cachedPython(cache string, files fs.FS) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		defer func() { _ = os.RemoveAll(beside) }() // which is not there any more if all went well
+		defer func() { _ = os.RemoveAll(beside) }() // already gone after success
 		if err := writePython(beside, files); err != nil {
 			return "", err
 		}
@@ -94,7 +94,7 @@ func cachedPython(cache string, files fs.FS) (string, error) {
 	return folder, checkPython(folder, files)
 }
 
-// pythonName is the name of a folder of files: paths and contents make it.
+// pythonName derives a folder's name from the paths and contents of its files.
 func pythonName(files fs.FS) (string, error) {
 	hash := sha256.New()
 	err := eachFile(files, func(path string, text []byte) error {
@@ -118,7 +118,7 @@ func eachFile(files fs.FS, visit func(path string, text []byte) error) error {
 	})
 }
 
-// writePython writes files into a folder, whatever the umask is, with places for what Python compiles.
+// writePython writes files into a folder, independent of the umask, with subfolders for what Python compiles.
 func writePython(folder string, files fs.FS) error {
 	return eachFile(files, func(path string, text []byte) error {
 		path = filepath.Join(folder, path)
@@ -129,8 +129,8 @@ func writePython(folder string, files fs.FS) error {
 	})
 }
 
-// checkPython says why a folder, a resolved path, must not be used: that it does not hold files, or something
-// else, or that others could change it.
+// checkPython returns an error if a folder, a resolved path, must not be used: it lacks files, has others, or other
+// users could change it.
 func checkPython(folder string, files fs.FS) error {
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -23,22 +23,21 @@ import (
 // supervisorFD is the supervisor's end of its connection to the core.
 const supervisorFD = 3
 
-// endTimeout bounds how long the supervisor tries to end what plugins have started.
+// endTimeout limits how long the supervisor tries to end what plugins have started.
 const endTimeout = 5 * time.Second
 
-// supervisor is the process that starts plugins and ends everything that they leave
-// behind. Everything below it belongs to one run, and an orphan anywhere below it
-// becomes its child. It lives a moment longer than the core, however that ends: the
-// end of the connection tells it.
+// supervisor is the process that starts plugins and ends everything that they leave behind. Everything below it
+// belongs to one run; orphans below it become its children. It lives slightly longer than the core and notices the
+// core's end by the end of the connection.
 type supervisor struct {
 	folder *folder
 	forks  chan func()
-	born   chan struct{} // has a token after a birth
+	born   chan struct{} // gets a token after each start
 
 	mu      sync.Mutex
-	plugins map[int]*supervised // those that are not reaped
-	groups  []*limit.Group      // that were made
-	over    bool                // nothing may be started any more
+	plugins map[int]*supervised // not yet reaped
+	groups  []*limit.Group      // cgroups that were made
+	over    bool                // nothing more may be started
 }
 
 // supervised is one plugin process.
@@ -49,10 +48,10 @@ type supervised struct {
 	ended  chan syscall.WaitStatus
 }
 
-// supervise is the main function of the supervisor process; it returns its exit status.
+// supervise is the main function of the supervisor process; it returns the exit status.
 func supervise() int {
-	// What forkAll unblocks is caught. A caught signal, unlike an ignored one, has its
-	// default effect again in a program that is started.
+	// Signals that forkAll unblocks are caught here. Unlike an ignored signal, a caught signal gets its default
+	// effect back in a started program.
 	signal.Notify(make(chan os.Signal, 1), shielded...)
 	core, err := connOf(os.NewFile(supervisorFD, "core"))
 	if err != nil {
@@ -73,7 +72,7 @@ func supervise() int {
 	return s.end()
 }
 
-// begin adopts the orphans to come and makes the folder.
+// begin adopts future orphans and makes the folder.
 func (s *supervisor) begin() (err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("the supervisor cannot adopt orphans: %w", err)
@@ -115,8 +114,8 @@ func (s *supervisor) end() int {
 	return status
 }
 
-// run starts a program, says how it goes, and kills it when the core wants that or is
-// gone, both of which ends the line.
+// run starts a program and reports its start and end. It kills the program when the core asks or is gone; both end
+// the line.
 func (s *supervisor) run(o order, files []*os.File) {
 	line, err := connOf(files[0])
 	if err != nil {
@@ -142,8 +141,8 @@ func (s *supervisor) run(o order, files []*os.File) {
 	_ = out.Encode(end{Status: status, Killed: p.killed, Exceeded: exceeded, Counted: counted})
 }
 
-// start starts a program as the leader of a group of its own, which keeps the
-// terminal's signals from it: the core ends its processes in order.
+// start starts a program as the leader of its own group, to shield it from the terminal's signals: the core ends
+// its processes in order.
 func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -168,7 +167,7 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	var p *supervised
 	s.forks <- func() {
 		defer close(done)
-		s.mu.Lock() // nobody may reap it before it is in the list
+		s.mu.Lock() // it must be in the list before it is reaped
 		defer s.mu.Unlock()
 		if s.over {
 			err = errors.New("the run is over")
@@ -193,11 +192,11 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	return p, err
 }
 
-// memoryGroup makes a cgroup for a plugin, or gives nil where there can be none.
+// memoryGroup makes a cgroup for a plugin, or returns nil if that is impossible.
 func (s *supervisor) memoryGroup(bytes int64) *limit.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // the groups are about to be removed
+	if s.over { // the cgroups are about to be removed
 		return nil
 	}
 	g := limit.MakeGroup(fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
@@ -207,11 +206,9 @@ func (s *supervisor) memoryGroup(bytes int64) *limit.Group {
 	return g
 }
 
-// forkAll is the only goroutine that forks, on a thread that it keeps for good. The
-// kernel sends the parent-death signal, which ends plugins whose supervisor was
-// killed, when the thread that forked ends, not when the process does; on a thread of
-// the Go runtime's pool it would come at some arbitrary time. What the thread blocks
-// its children block too, so it blocks nothing.
+// forkAll is the only goroutine that forks; it keeps its thread permanently. The kernel sends the parent-death
+// signal, which ends plugins of a killed supervisor, when the forking thread ends, not when the process does. A
+// thread of Go's pool could end at any time. Children inherit the thread's blocked signals, so it blocks none.
 func (s *supervisor) forkAll() {
 	runtime.LockOSThread()
 	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, shieldedMask(), nil)
@@ -220,7 +217,7 @@ func (s *supervisor) forkAll() {
 	}
 }
 
-// kill ends a plugin with its group, unless it has ended.
+// kill kills a plugin and its group unless the plugin has ended.
 func (s *supervisor) kill(p *supervised) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,12 +228,11 @@ func (s *supervisor) kill(p *supervised) {
 		p.killed = true
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
-	_ = unix.Kill(p.pid, unix.SIGKILL) // in whatever group it is by now
+	_ = unix.Kill(p.pid, unix.SIGKILL) // it may have changed its group
 }
 
-// reapAll waits for every child: plugins, and orphans of theirs. What a plugin leaves
-// in its group is killed while the plugin still holds its number, which is the
-// group's. What has left the group is killed at the end.
+// reapAll reaps every child: plugins and their orphans. It kills a plugin's group while the plugin still holds its
+// number, which is also the group's. Processes that have left the group are killed at the end.
 func (s *supervisor) reapAll() {
 	for {
 		pid, err := nextExit(0)
@@ -261,18 +257,18 @@ func (s *supervisor) reapAll() {
 	}
 }
 
-// childless says whether there is no child left, reaped or not.
+// childless reports whether there are no more children, reaped or not.
 func childless() bool {
 	_, err := nextExit(unix.WNOHANG)
 	return errors.Is(err, unix.ECHILD)
 }
 
-// nextExit waits until some child has ended, and leaves it to be reaped.
+// nextExit waits until a child has ended, and leaves it to be reaped.
 func nextExit(options int) (pid int, err error) {
 	var info unix.Siginfo
 	err = unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT|options, nil)
-	// The package unix has no name for the process number, the first word after the
-	// three that it names, at a place for a pointer.
+	// Package unix has no name for the process number. It is the first word after the three named fields, aligned
+	// for a pointer.
 	const at = (3*4 + unsafe.Sizeof(uintptr(0)) - 1) &^ (unsafe.Sizeof(uintptr(0)) - 1)
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), at))), err // #nosec G103 -- siginfo_t has it there
 }

@@ -6,33 +6,33 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// trace reads, line by line, what the Go runtime prints when it ends a process: why, and
-// where. Of the stacks it keeps the first frames of the first one.
+// trace parses, line by line, what the Go runtime prints when it ends a process: the reason and the stacks. It
+// keeps the first frames of the first stack.
 type trace struct {
-	why string // empty: nothing of the sort was printed
+	why string // empty: no such output
 
 	stack         stackState
-	call          string   // whose place the next line says
-	part, psbench []string // frames of the plugin, and of what psbench adds to it
+	call          string   // its place is on the next line
+	part, psbench []string // frames of the plugin, and of psbench code below them
 }
 
 type stackState int
 
 const (
-	awaited stackState = iota // no goroutine has come yet
+	awaited stackState = iota // no goroutine yet
 	reading
 	read
 )
 
-// mostFrames bounds the frames of a message.
+// mostFrames limits the frames in a message.
 const mostFrames = 3
 
-// endings begin the line that says why a process ends. A thread or memory that cannot be
-// had is told by the runtime before it says that this is fatal.
+// endings begin the line that says why a process ends. If a thread or memory is not available, the runtime prints
+// that before it prints a fatal error.
 var endings = []string{"panic: ", "fatal error: ", "runtime: failed to create new OS thread", "runtime/cgo: ",
 	"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGILL: ", "SIGFPE: "}
 
-// isEnding says whether a line, or the first part of one, says why a process ends.
+// isEnding reports whether a line, or the beginning of one, says why a process ends.
 func isEnding(line string) bool {
 	for _, start := range endings {
 		if strings.HasPrefix(line, start) {
@@ -62,7 +62,7 @@ func (t *trace) add(line string) {
 	}
 }
 
-// frame takes a line of a stack: a call, or, after a tab, the place of the last one.
+// frame parses a line of a stack: a call, or, after a tab, the place of the last call.
 func (t *trace) frame(line string) {
 	switch {
 	case line == "" || strings.HasPrefix(line, "created by "):
@@ -72,7 +72,7 @@ func (t *trace) frame(line string) {
 	default:
 		frame := stack.FrameOf(t.call, line)
 		owner := frame.Owner()
-		if owner == stack.Library { // is called by the plugin, unless psbench is further in
+		if owner == stack.Library { // the plugin called it, unless psbench code is further in
 			owner = stack.Part
 			if len(t.psbench) > 0 {
 				owner = stack.Psbench
@@ -83,14 +83,14 @@ func (t *trace) frame(line string) {
 			t.part = append(t.part, frame.String())
 		case stack.Psbench:
 			t.psbench = append(t.psbench, frame.String())
-			if len(t.part) > 0 { // here the plugin was called
+			if len(t.part) > 0 { // from here on, psbench called the plugin
 				t.stack = read
 			}
 		}
 	}
 }
 
-// String is why and where on one line.
+// String returns the reason and the place on one line.
 func (t *trace) String() string {
 	frames := t.part
 	if len(frames) == 0 {

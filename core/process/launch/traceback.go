@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// traceback reads, line by line, what Python prints of an exception, and keeps the last one of which
-// nothing was printed after it: what it says, and the frames that lie in the plugin.
+// traceback parses Python's output line by line and keeps the last exception if nothing was printed after it: its
+// message and its frames in the plugin.
 type traceback struct {
-	what   string // empty: there is none
+	what   string // empty: no exception
 	frames []string
 
-	inside bool // its frames come
+	inside bool // its frames follow
 }
 
 const (
 	tracebackStart = "Traceback (most recent call last):"
-	// installed parts of the paths of what is no plugin.
+	// installed matches paths that do not belong to a plugin.
 	installed = `/lib/python3|/dist-packages/|/site-packages/|/python-[0-9a-f]{16}/psbench/|^<frozen `
 )
 
@@ -44,7 +44,7 @@ func (t *traceback) add(line string) {
 	}
 }
 
-// where is the innermost frames of the plugin, the innermost first, or nothing.
+// where returns the plugin's innermost frames, the innermost first, or "".
 func (t *traceback) where() string {
 	var out []string
 	for i := len(t.frames) - 1; i >= 0 && len(out) < mostFrames; i-- {
@@ -53,7 +53,7 @@ func (t *traceback) where() string {
 	return strings.Join(out, ", ")
 }
 
-// String is the exception and where it was raised, on one line.
+// String returns the exception and where it was raised, on one line.
 func (t *traceback) String() string {
 	if where := t.where(); where != "" {
 		return t.what + ", in " + where

@@ -15,21 +15,21 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Memory is how a plugin's memory is bounded: by a cgroup that it joins or, where there is
-// none, by RLIMIT_DATA. That counts what a process maps for itself, touched or not, of which a
-// Go program has some 150 MB; shared memory, and what its children have, it does not count.
+// Memory limits a plugin's memory: by a cgroup that it joins or, if there is none, by RLIMIT_DATA. RLIMIT_DATA
+// counts private mappings, used or not, which are about 150 MB in a Go program. It does not count shared memory or
+// the memory of children.
 type Memory struct {
 	Bytes int64
 	Group string // folder of the cgroup; "": RLIMIT_DATA
 }
 
-// Arguments are those of Become, before the program's.
+// Arguments returns the arguments of Become that precede the program.
 func (m Memory) Arguments() []string {
 	return []string{strconv.FormatInt(m.Bytes, 10), m.Group}
 }
 
-// Become bounds the memory of this process, as Arguments say, and then becomes a program: its path
-// and its arguments follow. It returns only if that fails.
+// Become limits the memory of this process, as Arguments says, and then becomes the program whose path and
+// arguments follow. It returns only on failure.
 func Become(args []string) error {
 	bytes, err := strconv.ParseUint(args[0], 10, 64)
 	if err != nil {
@@ -46,23 +46,23 @@ func Become(args []string) error {
 	return syscall.Exec(path, args[3:], environ) // #nosec G204 G702 -- the plugin
 }
 
-// join has this process join a cgroup.
+// join makes this process join a cgroup.
 func join(group string) error {
 	return writeGroup(group, "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
 
-// Group is a cgroup that bounds the memory of one plugin and of all that it starts.
+// Group is a cgroup that limits the memory of one plugin and its children.
 type Group struct {
 	folder string
 	files  groupFiles
 }
 
-// groupFiles are the names of what a version of cgroups has to bound memory.
+// groupFiles are the names of the files that limit memory in a version of cgroups.
 type groupFiles struct {
 	limit   string
-	swap    string // the limit of memory and swap together, or of swap alone
-	swapped bool   // the latter
-	events  string // has a line that says how many processes were killed
+	swap    string // limits memory and swap together, or swap alone
+	swapped bool   // swap alone
+	events  string // has a line with the number of killed processes
 }
 
 var groupVersions = []groupFiles{
@@ -70,9 +70,8 @@ var groupVersions = []groupFiles{
 	{limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control"},
 }
 
-// MakeGroup makes a cgroup of that name below that of this process, or gives nil where that may
-// not be or cannot bound memory. Of version 2 only the root of all has processes and bounds memory
-// below it, too: any other that has some hands no memory on.
+// MakeGroup makes a named cgroup below this process's cgroup. It returns nil if that is not allowed or cannot limit
+// memory. In version 2, a cgroup with processes cannot limit memory below it, except the root cgroup.
 func MakeGroup(name string, bytes int64) *Group { return makeGroup(ownGroups(), name, bytes) }
 
 func makeGroup(parents []string, name string, bytes int64) *Group {
@@ -89,8 +88,8 @@ func makeGroup(parents []string, name string, bytes int64) *Group {
 	return nil
 }
 
-// ownGroups are the folders of the memory cgroups of this process. Where a mount shows only
-// one above them, a cgroup that is made there would leave limits that the user has set.
+// ownGroups returns the folders of this process's memory cgroups. A mount may show only a cgroup above it; a cgroup
+// made there would escape the user's limits, so such a mount is skipped.
 func ownGroups() (folders []string) {
 	for _, chain := range procfs.Cgroups(procfs.Here(), "memory") {
 		if own := chain[0]; slices.Contains(strings.Fields(own.Text("cgroup.procs")), strconv.Itoa(os.Getpid())) {
@@ -100,7 +99,7 @@ func ownGroups() (folders []string) {
 	return folders
 }
 
-// boundMemory says whether the cgroup, of whichever version, bounds memory now.
+// boundMemory reports whether the cgroup, of either version, now limits memory.
 func (g *Group) boundMemory(bytes int64) bool {
 	for _, g.files = range groupVersions {
 		if g.bound(bytes) == nil {
@@ -110,7 +109,7 @@ func (g *Group) boundMemory(bytes int64) bool {
 	return false
 }
 
-// bound sets the limit. That of swap is not there everywhere.
+// bound sets the limit. Some systems have no limit for swap.
 func (g *Group) bound(bytes int64) error {
 	limit := strconv.FormatInt(bytes, 10)
 	if err := writeGroup(g.folder, g.files.limit, limit); err != nil {
@@ -123,7 +122,7 @@ func (g *Group) bound(bytes int64) error {
 	return nil
 }
 
-// Path is the folder, or "" of no cgroup.
+// Path returns the folder, or "" for a nil Group.
 func (g *Group) Path() string {
 	if g == nil {
 		return ""
@@ -131,8 +130,8 @@ func (g *Group) Path() string {
 	return g.folder
 }
 
-// Exceeded says whether a process was killed for what the cgroup may not hold. It is not known
-// where there is none, or none that was joined.
+// Exceeded reports whether a process was killed for exceeding the limit. known is false if there is no cgroup or no
+// process joined it.
 func (g *Group) Exceeded() (exceeded, known bool) {
 	if g == nil {
 		return false, false
@@ -146,8 +145,7 @@ func (g *Group) Exceeded() (exceeded, known bool) {
 	return false, err == nil
 }
 
-// Remove removes the cgroup, once all its processes are gone; the kernel may take a moment to
-// notice.
+// Remove removes the cgroup after all its processes have gone, which the kernel may notice with a delay.
 func (g *Group) Remove() {
 	for range 100 {
 		if err := os.Remove(g.folder); err == nil || os.IsNotExist(err) {
@@ -157,7 +155,7 @@ func (g *Group) Remove() {
 	}
 }
 
-// GroupsOf are the cgroups that were made with names of the form RUN.*.
+// GroupsOf returns the cgroups with names of the form RUN.*.
 func GroupsOf(run string) (groups []*Group) {
 	for _, parent := range ownGroups() {
 		folders, _ := filepath.Glob(filepath.Join(parent, run+".*"))

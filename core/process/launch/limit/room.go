@@ -1,4 +1,4 @@
-// Package limit has the limits that a run must fit into, and those that plugins are given.
+// Package limit checks the system's limits for a run and sets the memory limits of plugins.
 package limit
 
 import (
@@ -16,11 +16,10 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// What a run needs, counted on the default run of 4 plugins. The Go runtime ends a process
-// with pages of stacks if it gets no thread, so a run that does not fit is refused before
-// it starts.
+// The needs of a run, counted on the default run of 4 plugins. Go's runtime ends a process with pages of stacks if
+// it gets no thread, so a run that does not fit is refused before it starts.
 const (
-	threadsOfCore       = 16 // what the core has more in a run, and its supervisor
+	threadsOfCore       = 16 // additional threads of the core in a run, and its supervisor
 	threadsOfPlugin     = 9
 	descriptorsOfCore   = 24
 	descriptorsOfPlugin = 5 // pipes, calls, the supervisor's line, a log
@@ -30,12 +29,11 @@ const (
 type source struct {
 	root        fs.FS
 	uid         int
-	processes   uint64 // RLIMIT_NPROC, which counts threads of the user
+	processes   uint64 // RLIMIT_NPROC, which counts the user's threads
 	descriptors uint64 // RLIMIT_NOFILE
 }
 
-// Check reports that so many plugin processes do not fit into the limits of threads
-// and descriptors.
+// Check returns an error if this many plugin processes exceed the limits of threads or descriptors.
 func Check(plugins int) error {
 	m := source{root: procfs.Here(), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC),
 		descriptors: limitOf(unix.RLIMIT_NOFILE)}
@@ -64,7 +62,7 @@ func (m source) requireRoom(plugins int) error {
 	return nil
 }
 
-// threads is how many threads may still be started, and by which limit.
+// threads returns how many more threads may be started, and by which limit.
 func (m source) threads() (left int, limit string) {
 	left = math.MaxInt
 	if m.processes < math.MaxInt && !m.exempt() {
@@ -77,8 +75,8 @@ func (m source) threads() (left int, limit string) {
 	return left, limit
 }
 
-// exempt says whether RLIMIT_NPROC does not count: for the machine's root, and for who
-// may exceed limits there. What a container calls root is neither.
+// exempt reports whether RLIMIT_NPROC does not apply: to the machine's root, and to users who may exceed limits
+// there. A container's root is neither.
 func (m source) exempt() bool {
 	ids := procfs.Text(m.root, "proc/self/uid_map")
 	if !slices.Equal(strings.Fields(ids), []string{"0", "0", "4294967295"}) {
@@ -89,7 +87,7 @@ func (m source) exempt() bool {
 	return m.uid == 0 || capabilities&may != 0
 }
 
-// threadsOfUser counts the threads of all processes of the user that can be seen.
+// threadsOfUser counts the threads of all visible processes of the user.
 func (m source) threadsOfUser() int {
 	processes, _ := fs.Glob(m.root, "proc/[0-9]*")
 	total := 0
@@ -103,7 +101,7 @@ func (m source) threadsOfUser() int {
 	return total
 }
 
-// status returns the file of that name of a process, "" once the process has ended.
+// status returns the named file of a process, or "" once the process has ended.
 func (m source) status(process string) string {
 	return procfs.Text(m.root, path.Join("proc", process, "status"))
 }
