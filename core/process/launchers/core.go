@@ -9,11 +9,11 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// CorePort is where the first task listens if the launcher tells its host alone.
+// CorePort is the port of the first task if the launcher names only its host.
 const CorePort = "29417"
 
-// Core is the address HOST:PORT of the first task, "" where nobody tells it, and the variable that tells it: the
-// user's, or that by which torchrun or LeaderWorkerSet name a host.
+// Core returns the address HOST:PORT of the first task, and the variable that gives it: the user's, or the one with
+// which torchrun or LeaderWorkerSet name a host. It is "" without such a variable.
 func (f *Finding) Core(environ []string) (address, variable string) {
 	value := func(name string) string {
 		for _, v := range slices.Backward(environ) {
@@ -34,7 +34,7 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 	return net.JoinHostPort(value(leader), CorePort), leader
 }
 
-// Stranded says that this task cannot find the others, and what to type instead.
+// Stranded is the error that this task cannot find the others; it says what to type instead.
 func (f *Finding) Stranded() error {
 	v := f.view()
 	return fmt.Errorf(
@@ -42,7 +42,7 @@ func (f *Finding) Stranded() error {
 		v.Launcher, f.Place.words(), v.sources(), f.meeting(), option.OverrideVariable)
 }
 
-// meeting is what has tasks of the launcher find each other.
+// meeting says what makes the launcher's tasks find each other.
 func (f *Finding) meeting() string {
 	const drawn = "head -c 32 /dev/urandom | base64"
 	switch f.Launcher {
@@ -71,8 +71,8 @@ func (f *Finding) first() string {
 	return "HOST_OF_RANK_0:" + CorePort
 }
 
-// Crowded refuses tasks that share this host, of which one would start all processes here, and says what to type
-// instead; nil where the launcher tells of none.
+// Crowded returns an error if several tasks share this host, where one task would start all processes; it says what
+// to type instead. It is nil if the launcher reports no such tasks.
 func (f *Finding) Crowded() error {
 	p := f.Place
 	if p.Here < 2 {

@@ -11,11 +11,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// decide takes the place of this process from the views.
+// decide takes this process's place from the views.
 //
-// A launcher of a single task says nothing against one that says more: mpirun may well be called within
-// a step of one task. Those that say more must agree, unless the one started the agents of the other,
-// as srun does those of torchrun; then the inner one decides.
+// A launcher of a single task does not contradict a launcher of several: mpirun may be called within a step of one
+// task. Launchers of several tasks must agree, unless one started the agents of the other, as srun starts
+// torchrun's; then the inner one decides.
 func (f *Finding) decide(r *reader) {
 	f.reader = r
 	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1,
@@ -47,7 +47,7 @@ func (f *Finding) decide(r *reader) {
 	switch given, _ := r.first(option.CoreVariable, option.SecretVariable); {
 	case decides != nil:
 		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
-	case given != "": // whoever gives it means others to come
+	case given != "": // the user expects other tasks
 		f.Err =
 			fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone",
 				given, f.Why, option.OverrideVariable)
@@ -58,14 +58,14 @@ func (f *Finding) decide(r *reader) {
 	}
 }
 
-// same says whether two launchers mean the same tasks. What one does not tell it does not contradict.
+// same reports whether two launchers mean the same tasks. A missing value contradicts nothing.
 func same(p, q *Place) bool {
 	return p.Rank == q.Rank && (p.Size == q.Size || p.Size == 0 || q.Size == 0) &&
 		(p.Local == q.Local || p.Local < 0 || q.Local < 0) &&
 		(label(p.Host) == label(q.Host) || p.From.Host == "" || q.From.Host == "")
 }
 
-// label is a host without its domain, which one launcher may write and another not.
+// label returns a host without its domain, which only some launchers write.
 func label(host string) string {
 	if net.ParseIP(host) == nil {
 		host, _, _ = strings.Cut(host, ".")
@@ -73,13 +73,13 @@ func label(host string) string {
 	return strings.ToLower(host)
 }
 
-// within says whether the tasks of outer are the agents of inner.
+// within reports whether the tasks of outer are the agents of inner.
 func within(inner, outer *Place) bool {
 	a := inner.Agents
 	return a != nil && (a.Size == 0 || a.Rank == outer.Rank && (a.Size == outer.Size || outer.Size == 0))
 }
 
-// Contradiction is of what launchers say, with all that was read of them.
+// Contradiction says how launchers contradict each other, with everything that was read.
 type Contradiction struct {
 	Reason string
 	Rows   [][3]string // launcher, variable, value
@@ -111,7 +111,7 @@ func contradicted(views ...View) error {
 	return c
 }
 
-// words are a place in a sentence.
+// words describes a place in a sentence.
 func (p *Place) words() string {
 	text := fmt.Sprintf("rank %d of %d tasks", p.Rank, p.Size)
 	if p.Size == 0 {
@@ -126,7 +126,7 @@ func (p *Place) words() string {
 	return text
 }
 
-// Error is the reason, and below it a table of what was read.
+// Error returns the reason and a table of what was read.
 func (c *Contradiction) Error() string {
 	rows := slices.Insert(slices.Clone(c.Rows), 0, [3]string{"launcher", "variable", "value"})
 	var widths [2]int
@@ -143,10 +143,10 @@ func (c *Contradiction) Error() string {
 	return text.String()
 }
 
-// Refusal is why a command of one process must not start here; nil where this process is a single task.
+// Refusal says why a command for one process must not start here; nil if this process is a single task.
 func (f *Finding) Refusal() error {
 	const override = option.OverrideVariable + "=1 if this process is to run alone all the same"
-	// A file that the user gave is mended by the user; what a launcher says may be wrong.
+	// A user can correct a file of hosts; what a launcher says may be wrong.
 	launched := slices.ContainsFunc(f.Views,
 		func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
 	switch {
@@ -163,7 +163,7 @@ func (f *Finding) Refusal() error {
 		v.Launcher, f.Place.words(), v.sources(), v.alone, override)
 }
 
-// Decides is the launcher that decides in a sentence; where none does it is the user.
+// Decides names the deciding launcher in a sentence, or the user if there is none.
 func (f *Finding) Decides() string {
 	if f.Launcher == Alone {
 		return option.OverrideVariable
@@ -171,13 +171,13 @@ func (f *Finding) Decides() string {
 	return f.Launcher
 }
 
-// view is that of the launcher that decides.
+// view returns the view of the deciding launcher.
 func (f *Finding) view() View {
 	i := slices.IndexFunc(f.Views, func(v View) bool { return v.Launcher == f.Launcher })
 	return f.Views[i]
 }
 
-// sources names what size and rank were read from.
+// sources names the variables with size and rank.
 func (v View) sources() string {
 	var names []string
 	for _, read := range v.Read {
@@ -188,13 +188,14 @@ func (v View) sources() string {
 	return cmp.Or(strings.Join(names, ", "), v.Why)
 }
 
-// Speaks says whether the tasks can talk by what started them.
+// Speaks reports whether the launcher lets its tasks communicate.
 func (f *Finding) Speaks() bool {
 	variable, _ := f.Connection()
 	return variable != ""
 }
 
-// SpeaksPMIx says whether the tasks can talk by PMIx, a library of which knows where the launcher listens.
+// SpeaksPMIx reports whether the tasks can communicate by PMIx, through a library that knows where the launcher
+// listens.
 func (f *Finding) SpeaksPMIx() bool {
 	if f.Launcher != "Open MPI" && f.Launcher != "Slurm" {
 		return false
@@ -204,8 +205,8 @@ func (f *Finding) SpeaksPMIx() bool {
 	return server != "" && named && f.reader.count("PMIX_RANK") == f.Place.Rank
 }
 
-// Connection is the variable that names the connection to a launcher that speaks PMI-1 and started this
-// process as the rank that was decided, "" where there is none.
+// Connection returns the variable with the connection to a launcher that speaks PMI-1 and started this process as
+// the decided rank; "" if there is none.
 func (f *Finding) Connection() (variable, value string) {
 	for _, v := range f.Views {
 		if v.Launcher != hydra || v.Place == nil || f.Launcher == Alone || !same(v.Place, &f.Place) ||

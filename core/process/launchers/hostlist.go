@@ -13,14 +13,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Host is a host of a file.
+// Host is a host of a file of hosts.
 type Host struct {
 	Name    string // or an address
 	User    string // that ssh logs in as, "" for that of its configuration
 	Program string // the path of psbench there, "" for that of this one
 }
 
-// Target is what ssh is called with.
+// Target is the host as an argument of ssh.
 func (h Host) Target() string {
 	if h.User == "" {
 		return h.Name
@@ -28,7 +28,7 @@ func (h Host) Target() string {
 	return h.User + "@" + h.Name
 }
 
-// String is its line.
+// String returns the host's line.
 func (h Host) String() string {
 	if h.Program == "" {
 		return h.Target()
@@ -36,22 +36,22 @@ func (h Host) String() string {
 	return h.Target() + " psbench=" + h.Program
 }
 
-// Bounds of a file of hosts.
+// Limits of a file of hosts.
 const (
 	mostHosts = 1 << 14
 	mostSlots = 1 << 10 // of a line
 )
 
-// ParseHosts reads a file of hosts: one a line, as in "node1 psbench=/opt/psbench". It takes the files of launchers,
-// too: those of Open MPI and DeepSpeed (node1 slots=4), MPICH, Intel MPI and Horovod (node1:4, with commas between),
-// Slurm (node[01-04,7]) and PBS (a line for each slot of a host). A word that begins with # begins a comment. An error
-// begins with the number of its line.
+// ParseHosts reads a file of hosts: one host per line, as in "node1 psbench=/opt/psbench". It also reads the files
+// of Open MPI and DeepSpeed (node1 slots=4), of MPICH, Intel MPI and Horovod (node1:4, separated by commas), Slurm
+// (node[01-04,7]) and PBS (a line for each slot of a host). A word that begins with # starts a comment. Errors
+// begin with the line number.
 func ParseHosts(text string) ([]Host, error) {
 	hosts, _, err := parseHosts(text)
 	return hosts, err
 }
 
-// parseHosts counts the slots as well, one for a host without a count.
+// parseHosts also counts the slots; a host without a count has one.
 func parseHosts(text string) (hosts []Host, slots int, err error) {
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return nil, 0, fmt.Errorf("1: the file is text in UTF-16: save it in UTF-8")
@@ -84,10 +84,10 @@ func parseHosts(text string) (hosts []Host, slots int, err error) {
 	return hosts, slots, nil
 }
 
-// between is white space around what joins words.
+// between matches white space around joining characters.
 var between = regexp.MustCompile(`\s*([,=])\s*`)
 
-// parseLine gives the hosts of a line, and their slots together.
+// parseLine returns the hosts of a line and the sum of their slots.
 func parseLine(line string) (hosts []Host, slots int, err error) {
 	words := strings.Fields(between.ReplaceAllString(line, "$1"))
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
@@ -120,13 +120,13 @@ func parseLine(line string) (hosts []Host, slots int, err error) {
 	return hosts, slots, nil
 }
 
-// ignored are options of launchers that say nothing of where a host is, each with whether it is a count.
+// ignored are options of launchers that do not say where a host is; true marks counts.
 var ignored = map[string]bool{
 	"slots": true, "slot": true, "count": true, "cpu": true, "cpus": true, "max_slots": true, "max-slots": true,
 	"ifname": false, "iface": false, "binding": false,
 }
 
-// parseOptions reads what follows a host: its user and psbench there, and how many slots it has.
+// parseOptions reads the words after a host: the user and psbench there, and the number of slots.
 func parseOptions(words []string) (of Host, slots int, err error) {
 	// Grid Engine: slots queue@host processors
 	if len(words) >= 2 && isCount(words[0]) && strings.Contains(words[1], "@") {
@@ -159,7 +159,7 @@ func parseOptions(words []string) (of Host, slots int, err error) {
 	return of, slots, nil
 }
 
-// expand gives the hosts of a list with commas between, as Slurm writes them: node[01-03,7],login.
+// expand returns the hosts of a comma-separated list, as Slurm writes it: node[01-03,7],login.
 func expand(list string) ([]string, error) {
 	var names []string
 	for list != "" {
@@ -175,14 +175,14 @@ func expand(list string) ([]string, error) {
 			return nil, err
 		}
 		if names = append(names, some...); len(names) > mostHosts {
-			break // the caller says so
+			break // the caller reports it
 		}
 		list = strings.TrimLeft(list[end:], ",")
 	}
 	return names, nil
 }
 
-// expandRanges gives the hosts of one word of such a list. Brackets with a colon are around an address.
+// expandRanges returns the hosts of one word of such a list. Brackets with a colon enclose an address.
 func expandRanges(word string) ([]string, error) {
 	head, rest, found := strings.Cut(word, "[")
 	inside, tail, closed := strings.Cut(rest, "]")
@@ -211,8 +211,7 @@ func expandRanges(word string) ([]string, error) {
 	return names, nil
 }
 
-// parseHost reads NAME, with USER@ before it and :SLOTS after it if these are given. An address of IPv6 with slots is
-// in brackets.
+// parseHost reads NAME, USER@NAME, NAME:SLOTS or both. An IPv6 address with slots is in brackets.
 func parseHost(text string) (h Host, slots int, err error) {
 	wrong := fmt.Errorf("%s is no name and no address of a host", quote.String(text))
 	name := text
@@ -248,7 +247,7 @@ func parseHost(text string) (h Host, slots int, err error) {
 	return h, slots, nil
 }
 
-// isCount says whether a text is a count of slots.
+// isCount reports whether a text is a count of slots.
 func isCount(text string) bool {
 	count, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && count >= 1 && count <= mostSlots
@@ -256,13 +255,13 @@ func isCount(text string) bool {
 
 const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 
-// isHost is for what goes on command lines: nothing that begins with a dash.
+// isHost accepts names that are safe on command lines: none begins with a dash.
 func isHost(name string) bool {
 	return name != "" && len(name) <= 253 && strings.Trim(name, letters+digits+".:_-") == "" &&
 		strings.Trim(name[:1], letters+digits+":") == ""
 }
 
-// isUser is isHost for the name of a user.
+// isUser is isHost for user names.
 func isUser(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, letters+digits+"._-") == "" &&
 		strings.Trim(name[:1], letters+digits+"_") == ""

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// hostsFile knows the hosts that the user lists. This process is the first task, whether or not its host is one of
-// them; the others have a task each.
+// hostsFile recognises a user's file of hosts. This process is the first task, whether or not its host is in the
+// file; each other host has one task.
 func hostsFile(r *reader) (*Place, string, error) {
 	if r.HostsFile == "" {
 		return nil, "no file is given", nil

@@ -10,13 +10,13 @@ import (
 
 const kubernetes = "Kubernetes Job"
 
-// addresses is where the kubelet writes the pod's own name.
+// addresses is the file to which the kubelet writes the pod's own name.
 const addresses = "/etc/hosts"
 
-// job knows a pod of an indexed Job, which may be one of a JobSet. Kubernetes tells a pod its index, but
-// not how many run beside it: the manifest does, by PSBENCH_TASKS. Without that it depends on whether the
-// pods have names for each other, in the subdomain of a service. If they have none, the index is
-// what a pod takes of a list of work, and each is alone.
+// job recognises a pod of an indexed Job, which may be part of a JobSet. Kubernetes tells a pod its index but not
+// the number of pods; the manifest does, with PSBENCH_TASKS. Without that variable, it depends on whether the pods
+// have names in the subdomain of a service. If they have none, the index selects work from a list, and each pod
+// runs alone.
 func job(r *reader) (*Place, string, error) {
 	const index = "JOB_COMPLETION_INDEX"
 	rank, err := r.number(index)
@@ -53,7 +53,7 @@ func job(r *reader) (*Place, string, error) {
 		p.Rank, p.From.Rank = task, option.TaskVariable
 	}
 	_, core := r.text(option.CoreVariable)
-	secret := r.variables[option.SecretVariable] != "" // not noted, since what is read is shown
+	secret := r.variables[option.SecretVariable] != "" // not noted, because notes are shown
 	switch {
 	case size == 1:
 		p.Size, p.Rank, p.From = 1, 0, Sources{Size: option.TasksVariable}
@@ -76,7 +76,7 @@ func job(r *reader) (*Place, string, error) {
 	return p, why, nil
 }
 
-// tasks is how many pods the manifest says there are, -1 where it does not.
+// tasks returns the number of pods in the manifest; -1 if it does not say.
 func (r *reader) tasks() (int, error) {
 	size, err := r.number(option.TasksVariable)
 	if err != nil || size == 0 {
@@ -87,7 +87,7 @@ func (r *reader) tasks() (int, error) {
 	return size, nil
 }
 
-// task is which of them the manifest says that this pod is, -1 where it does not.
+// task returns this pod's number in the manifest; -1 if it does not say.
 func (r *reader) task(size int) (int, error) {
 	task, err := r.number(option.TaskVariable)
 	if err == nil && task >= 0 && size < 0 {
@@ -97,8 +97,8 @@ func (r *reader) task(size int) (int, error) {
 	return task, err
 }
 
-// subdomain is that in which the pods of a Job find each other, as the pod's own line of the hosts file
-// has it: ADDRESS NAME.SUBDOMAIN.NAMESPACE.svc.DOMAIN NAME.
+// subdomain returns the subdomain in which the pods of a Job find each other, from the pod's own line of the hosts
+// file: ADDRESS NAME.SUBDOMAIN.NAMESPACE.svc.DOMAIN NAME.
 func (r *reader) subdomain() string {
 	text, err := r.ReadFile(addresses)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package launchers says who started this process: which launcher, as which of how many tasks,
-// and where that was read. A detector for each launcher is a function of the environment, and of
-// files where a launcher has only those; docs/launchers.md has their order and what they read.
+// Package launchers finds out which launcher started this process, as which of how many tasks, and where it read
+// that. Each launcher has a detector, a function of the environment and, for launchers without variables, of files.
+// docs/launchers.md has their order and what they read.
 package launchers
 
 import (
@@ -12,79 +12,80 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// System is what detectors look at.
+// System is the input of the detectors.
 type System struct {
 	Environ   []string
-	Host      string // its own name
+	Host      string // this host's own name
 	ReadFile  func(path string) ([]byte, error)
 	HostsFile string // that the user names, or ""
-	// IsHere says whether a name or an address of that file stands for this host; nil: only its own name does.
+	// IsHere reports whether a name or an address of that file belongs to this host; if nil, only the host's own
+	// name does.
 	IsHere func(name string) bool
 }
 
-// Place is that of a process among the tasks of a launcher.
+// Place is the place of a process among the tasks of a launcher.
 type Place struct {
-	Size  int // tasks, 0 where the launcher does not tell
+	Size  int // tasks, 0 if the launcher does not say
 	Rank  int
-	Local int // rank among the tasks of the host, -1 where the launcher does not tell
-	Here  int // tasks on this host, 0 where the launcher does not tell
+	Local int // rank among the tasks of the host, -1 if the launcher does not say
+	Here  int // tasks on this host, 0 if the launcher does not say
 	Host  string
 	From  Sources
-	// Agents are there where a process of the launcher's own, one of several, started the task:
-	// another launcher may have started those.
+	// Agents is set if one of several processes of the launcher itself started the task. Another launcher may have
+	// started those processes.
 	Agents *Agents
-	// Others are the hosts of the user's file but this one: those of ranks 1, 2 and so on.
+	// Others are the hosts of the user's file without this one: ranks 1, 2 and so on.
 	Others []Host
-	// Apart says that this host is not in that file, and so takes no part beyond the core.
+	// Apart means that this host is not in that file, so it runs only the core.
 	Apart bool
 }
 
-// Sources are what the values of a place were read from: a variable, a file, or "" for what follows from
-// the launcher's being there, and for the host's own name.
+// Sources says where the values of a place come from: a variable, a file, or "" for values that follow from the
+// launcher itself and for the host's own name.
 type Sources struct{ Size, Rank, Local, Here, Host string }
 
 // Agents are a launcher's own processes.
 type Agents struct {
-	Size int // 0 where that is not told
+	Size int // 0 if unknown
 	Rank int // of the one that started the task
 }
 
-// Variable is what was read, and where: of a file its path is the name.
+// Variable is a variable that was read. For a file, Name is its path.
 type Variable struct{ Name, Value string }
 
-// View is what one detector makes of a system.
+// View is one detector's view of a system.
 type View struct {
 	Launcher string
-	Place    *Place // nil where the launcher has not started this process
+	Place    *Place // nil if the launcher did not start this process
 	Why      string
 	Read     []Variable
-	Err      error // what contradicts itself
+	Err      error // a contradiction within the view
 
-	alone string // what to do to be a single task
-	weak  bool   // it says nothing against others
+	alone string // how to run as a single task
+	weak  bool   // it does not contradict others
 }
 
-// Finding is what all of them come to.
+// Finding is the conclusion from all views.
 type Finding struct {
-	Views    []View // in the order in which they are asked
-	Launcher string // that decides, Alone if none does
+	Views    []View // in the order of the detectors
+	Launcher string // the deciding one, or Alone
 	Place    Place
 	Why      string
-	Err      error // what contradicts itself, or each other
-	// Lone is a warning to a process that runs alone: what tells of other tasks, and what to do. "" where nothing does.
+	Err      error // a contradiction within a view, or between views
+	// Lone warns a process that runs alone: what hints at other tasks, and what to do; "" without such hints.
 	Lone string
 
 	reader *reader
 }
 
-// Alone is the launcher of a process that none has started.
+// Alone is the launcher of a process that no launcher started.
 const Alone = "none"
 
 // HostsFile is the launcher of a process whose user lists the hosts.
 const HostsFile = "--hosts"
 
-// WithoutPlaces returns an environment without the variables that say how this process was started, for one that starts
-// elsewhere. So a secret does not travel in it: jobs have a better one.
+// WithoutPlaces returns an environment without the variables that say how this process was started, for a process
+// that starts elsewhere. It also removes the secret, because jobs make a better one.
 func WithoutPlaces(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -92,17 +93,17 @@ func WithoutPlaces(environ []string) []string {
 	})
 }
 
-// detector knows one launcher. It returns a place, or why there is none; with an error the
-// launcher has started this process but says what cannot be.
+// detector recognises one launcher. It returns a place, or the reason why there is none. An error means that the
+// launcher started this process but its values are impossible.
 type detector struct {
 	name   string
-	alone  string // what to do to be a single task
+	alone  string // how to run as a single task
 	detect func(*reader) (place *Place, why string, err error)
-	weak   bool // variables that others may have left: any other launcher counts instead
+	weak   bool // its variables may be left over, so any other launcher takes precedence
 }
 
-// detectors are in the order in which they are asked. The order decides between launchers that agree
-// on size and rank, so that the one is named whose words people know.
+// detectors lists all detectors in their order. If launchers agree on size and rank, the first one is named; the
+// order prefers those that people know.
 var detectors = []detector{
 	{name: "Slurm", alone: "srun --ntasks=1 psbench ...", detect: slurm},
 	{name: "Open MPI", alone: "mpirun -n 1 psbench ...", detect: openMPI},
@@ -114,10 +115,10 @@ var detectors = []detector{
 	{name: torchVariables, alone: "a job of one pod", detect: torchDistributed, weak: true},
 }
 
-// torchVariables are a launcher that is known by variables alone, such as a PyTorchJob.
+// torchVariables is a launcher recognised by variables alone, such as a PyTorchJob.
 const torchVariables = "torch.distributed"
 
-// Look asks all detectors.
+// Look runs all detectors.
 func Look(s System) *Finding {
 	f := &Finding{}
 	for _, d := range detectors {
@@ -137,7 +138,7 @@ func Look(s System) *Finding {
 	return f
 }
 
-// check finds what no launcher can mean.
+// check refuses impossible values.
 func (p *Place) check() error {
 	switch {
 	case p.Size > 0 && p.Rank >= p.Size:
@@ -148,10 +149,10 @@ func (p *Place) check() error {
 	return nil
 }
 
-// Several says whether this process is one of several, or may be.
+// Several reports whether this process is, or may be, one of several.
 func (p *Place) Several() bool { return p.Size != 1 }
 
-// Tasks is the count of tasks in words.
+// Tasks words the number of tasks.
 func (p *Place) Tasks() string {
 	if p.Size == 0 {
 		return "not told"

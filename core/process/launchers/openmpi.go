@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// openMPI knows a process of mpirun. Open MPI 4 and 5 set the same variables for programs; the runtime
-// of 5, PRRTE, starts others as well, as prterun, which tells those their rank alone.
+// openMPI recognises a process of mpirun. Open MPI 4 and 5 set the same variables. PRRTE, the runtime of version 5,
+// also starts processes with prterun, which get only their rank.
 func openMPI(r *reader) (*Place, string, error) {
 	const size, rank, local = "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"
 	_, sized := r.text(size)
@@ -51,12 +51,12 @@ func openMPI(r *reader) (*Place, string, error) {
 	return p, why, nil
 }
 
-// pmixServers are the variables that say where the launcher listens, each for a version of PMIx.
+// pmixServers are the variables with the launcher's address, one for each version of PMIx.
 var pmixServers = []string{"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21",
 	"PMIX_SERVER_URI2"}
 
-// daemon says whether a daemon of mpirun started this process, as on every host but mpirun's own: the
-// server is named for it, JOB.0 where it is mpirun itself. Slurm's srun starts such daemons.
+// daemon reports whether a daemon of mpirun started this process, as on every host but mpirun's own. The server's
+// name shows it: JOB.0 is mpirun itself. Slurm's srun starts such daemons.
 func (r *reader) daemon() (*Agents, error) {
 	name, uri := r.first(pmixServers...)
 	if name == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// signs are the variables by which launchers and platforms tell a process how many tasks there are, and which it is,
-// but psbench knows no way for these to meet. Any of the two may be missing.
+// signs are the variables with size and rank of launchers and platforms whose tasks psbench cannot connect. Either
+// variable may be missing.
 var signs = []struct{ by, size, rank string }{
 	{"PyTorch", "WORLD_SIZE", "RANK"},
 	{"PyTorch", "PET_NNODES", "PET_NODE_RANK"},
@@ -36,7 +36,7 @@ var signs = []struct{ by, size, rank string }{
 	{"Volcano", "VC_WORKER_NUM", "VC_TASK_INDEX"},
 }
 
-// lists are variables that list the hosts, or the tasks, and how to count them.
+// lists are variables that list hosts or tasks, and functions that count them.
 var lists = []struct {
 	by, name string
 	count    func(string) int
@@ -50,8 +50,8 @@ var lists = []struct {
 	{"Volcano", "VC_WORKER_HOSTS", separated},
 }
 
-// others says what tells of other tasks beside a process that runs alone, "" where nothing does. Such variables may
-// be left in a shell, so they are worth a warning and no more. A count of one tells that there is nobody.
+// others describes signs of other tasks beside a process that runs alone; "" if there are none. Such variables may
+// be left over in a shell, so they only cause a warning. A count of one is no sign.
 func (r *reader) others() string {
 	if tasks, _ := r.text(option.TasksVariable); tasks == "1" {
 		return ""
@@ -85,7 +85,7 @@ func (r *reader) others() string {
 	return ""
 }
 
-// lone is the sentence of a task that runs alone.
+// lone is the warning for a task that runs alone.
 func lone(by string, size int, read, help string) string {
 	of := "several tasks"
 	if size > 0 {
@@ -96,7 +96,7 @@ func lone(by string, size int, read, help string) string {
 		read, by, of, cmp.Or(help, "docs/launchers.md says how they meet"), option.OverrideVariable)
 }
 
-// count is a variable that counts, -1 where it does not. Of a range, as in 2:4, the lower bound counts.
+// count reads a count; -1 if the variable has none. For a range, as in 2:4, the lower bound counts.
 func (r *reader) count(name string) int {
 	value, _ := r.text(name)
 	value, _, _ = strings.Cut(strings.TrimSpace(value), ":")
@@ -107,7 +107,7 @@ func (r *reader) count(name string) int {
 	return int(n) // #nosec G115 -- at most 1<<24
 }
 
-// clusterSize counts the tasks of a cluster as TensorFlow describes it. Its evaluator is none of them.
+// clusterSize counts the tasks in TensorFlow's description of a cluster, without the evaluator.
 func clusterSize(text string) int {
 	var config struct {
 		Cluster map[string][]string `json:"cluster"`

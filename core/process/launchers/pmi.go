@@ -5,8 +5,8 @@ const hydra = "PMI"
 // fdVariable names the connection to a launcher that speaks PMI-1.
 const fdVariable = "PMI_FD"
 
-// pmi knows a process whose launcher speaks PMI: mpiexec of MPICH, which is Hydra, those of its
-// relatives, and srun --mpi=pmi2, of which Slurm tells as well.
+// pmi recognises a process whose launcher speaks PMI: mpiexec of MPICH, which is Hydra, and of its relatives, and
+// srun --mpi=pmi2, for which Slurm's variables exist too.
 func pmi(r *reader) (*Place, string, error) {
 	const size, rank = "PMI_SIZE", "PMI_RANK"
 	_, sized := r.text(size)
@@ -26,7 +26,7 @@ func pmi(r *reader) (*Place, string, error) {
 	why := "a process of a launcher that speaks PMI"
 	if _, of := r.text("MPI_LOCALNRANKS"); of {
 		why = "a process of Hydra's mpiexec"
-		// A proxy that mpiexec itself forks has a connection to it; others were started by srun or ssh.
+		// A proxy that mpiexec forks has a connection to it; other proxies were started by srun or ssh.
 		if _, forked := r.text("HYDI_CONTROL_FD"); !forked {
 			p.Agents = &Agents{}
 			why += ", started by one of its proxies"

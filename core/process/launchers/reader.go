@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// reader reads variables for a detector, and keeps which.
+// reader reads variables for a detector and notes them.
 type reader struct {
 	System
 	variables map[string]string
@@ -25,7 +25,7 @@ func newReader(s System) *reader {
 	return r
 }
 
-// text is a variable. One that is set to nothing counts as not set.
+// text returns a variable. An empty variable counts as not set.
 func (r *reader) text(name string) (value string, set bool) {
 	value = r.variables[name]
 	if value != "" {
@@ -34,7 +34,7 @@ func (r *reader) text(name string) (value string, set bool) {
 	return value, value != ""
 }
 
-// first is the first of these variables that is set.
+// first returns the first of these variables that is set.
 func (r *reader) first(names ...string) (name, value string) {
 	for _, name := range names {
 		if value, set := r.text(name); set {
@@ -44,17 +44,17 @@ func (r *reader) first(names ...string) (name, value string) {
 	return "", ""
 }
 
-// note keeps what was read, once.
+// note notes what was read, once.
 func (r *reader) note(name, value string) {
 	if v := (Variable{name, value}); !slices.Contains(r.read, v) {
 		r.read = append(r.read, v)
 	}
 }
 
-// most bounds sizes and ranks: no launcher has more tasks.
+// most limits sizes and ranks: no launcher has more tasks.
 const most = 1 << 24
 
-// number is a variable that counts, -1 where it is not set.
+// number returns a numeric variable; -1 if it is not set.
 func (r *reader) number(name string) (int, error) {
 	value, set := r.text(name)
 	if !set {
@@ -67,7 +67,7 @@ func (r *reader) number(name string) (int, error) {
 	return int(n), nil // #nosec G115 -- at most 1<<24
 }
 
-// needed is a number that the launcher sets wherever it sets because.
+// needed returns a number that the launcher sets together with the variable because.
 func (r *reader) needed(name, because string) (int, error) {
 	n, err := r.number(name)
 	if err == nil && n < 0 {
@@ -76,7 +76,7 @@ func (r *reader) needed(name, because string) (int, error) {
 	return n, err
 }
 
-// place is that of three variables; local may be missing.
+// place builds a place from three variables; local may be missing.
 func (r *reader) place(size, rank, local string) (*Place, error) {
 	p := &Place{Host: r.Host}
 	var err error
@@ -96,14 +96,14 @@ func (r *reader) place(size, rank, local string) (*Place, error) {
 	return p, err
 }
 
-// crowd notes how many tasks are on this host. What is no such count is not told.
+// crowd notes how many tasks are on this host. It ignores an invalid count.
 func (r *reader) crowd(p *Place, variable string) {
 	if n := r.count(variable); n > 0 && (p.Size == 0 || n <= p.Size) {
 		p.Here, p.From.Here = n, variable
 	}
 }
 
-// named gives a place the name that the launcher has for this host, if it has one.
+// named gives a place the launcher's name for this host, if there is one.
 func (r *reader) named(p *Place, variable string) *Place {
 	if name, set := r.text(variable); set {
 		p.Host, p.From.Host = name, variable

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// torchrun knows a worker of torchrun by what that alone sets. RANK and WORLD_SIZE by themselves are set by
-// many, and left in many shells.
+// torchrun recognises a worker by variables that only torchrun sets. RANK and WORLD_SIZE alone are set by many
+// launchers and left over in many shells.
 func torchrun(r *reader) (*Place, string, error) {
 	_, elastic := r.text("TORCHELASTIC_RUN_ID")
 	_, local := r.text("LOCAL_RANK")
@@ -28,7 +28,7 @@ func torchrun(r *reader) (*Place, string, error) {
 		return nil, "", err
 	}
 	r.crowd(p, "LOCAL_WORLD_SIZE")
-	// An agent on each node starts the workers there; whoever started the agents counts those.
+	// An agent on each node starts the workers there; the launcher of the agents counts those.
 	size, err := r.number("GROUP_WORLD_SIZE")
 	if err != nil {
 		return nil, "", err
@@ -43,8 +43,8 @@ func torchrun(r *reader) (*Place, string, error) {
 	return p, "a worker of torchrun", nil
 }
 
-// torchDistributed knows a task by what torch.distributed meets by. A PyTorchJob sets that in its pods, where nothing
-// else can have left it; elsewhere somebody must also have given what psbench meets by.
+// torchDistributed recognises a task by the variables of torch.distributed. A PyTorchJob sets them in its pods,
+// where nothing can be left over. Elsewhere the user must also have given what psbench needs to connect the tasks.
 func torchDistributed(r *reader) (*Place, string, error) {
 	const size, rank, master = "WORLD_SIZE", "RANK", "MASTER_ADDR"
 	_, elastic := r.text("TORCHELASTIC_RUN_ID")
@@ -53,7 +53,7 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	_, met := r.text(master)
 	_, pod := r.text("KUBERNETES_SERVICE_HOST")
 	_, core := r.text(option.CoreVariable)
-	secret := r.variables[option.SecretVariable] != "" // not noted, since what is read is shown
+	secret := r.variables[option.SecretVariable] != "" // not noted, because notes are shown
 	switch {
 	case elastic:
 		return nil, "torchrun has set them", nil
@@ -67,7 +67,7 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	// Of a PyTorchJob that counts workers, psbench is one task of each pod.
+	// If a PyTorchJob counts workers, psbench is one task in each pod.
 	if nodes, node := r.count("PET_NNODES"), r.count("PET_NODE_RANK"); nodes > 0 && node >= 0 &&
 		(nodes != p.Size || node != p.Rank) {
 		p.Size, p.Rank, p.From.Size, p.From.Rank = nodes, node, "PET_NNODES", "PET_NODE_RANK"

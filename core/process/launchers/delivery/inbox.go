@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Flags of psbench that name the files which a command leaves.
+// Flags of psbench that name the files that a command leaves.
 const (
 	OutFlag    = "out"
 	JSONFlag   = "json"
@@ -22,15 +22,15 @@ const (
 	RecordFlag = "record"
 )
 
-// Inbox takes the files that a command leaves on a node, until Publish brings them to where its user wants them.
+// Inbox holds the files that a command leaves on a node until Publish moves them to the user's paths.
 type Inbox struct {
-	// Folder has a folder for each flag that names files, by the flag.
+	// Folder has one folder for each flag that names files.
 	Folder string
 
 	paths map[string]string // by flag
 }
 
-// NewInbox returns the inbox for the files that flags name, by flag. It refuses early what Publish could not write.
+// NewInbox returns the inbox for the paths by flag. It refuses paths early that Publish could not write.
 func NewInbox(paths map[string]string) (*Inbox, error) {
 	b := &Inbox{Folder: filepath.Join(os.TempDir(), ".psbench."+rand.Text()[:8]+".tmp"), paths: paths}
 	for flag, path := range paths {
@@ -50,7 +50,7 @@ func NewInbox(paths map[string]string) (*Inbox, error) {
 	return b, nil
 }
 
-// writable says why a file cannot be made at path, unless a device or a pipe is there.
+// writable returns an error if a file cannot be created at path; a device or a pipe is allowed.
 func writable(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
@@ -63,7 +63,7 @@ func writable(path string) error {
 	return nil
 }
 
-// Publish brings the files to where their user wants them.
+// Publish moves the files to the user's paths.
 func (b *Inbox) Publish() error {
 	for flag, path := range b.paths {
 		from := filepath.Join(b.Folder, flag)
@@ -90,7 +90,7 @@ func (b *Inbox) Publish() error {
 // Discard removes the files that Publish has not moved.
 func (b *Inbox) Discard() { _ = os.RemoveAll(b.Folder) }
 
-// moveFolder has a folder appear whole at a path, where nothing is but an empty one.
+// moveFolder moves a folder in one step to a path that has at most an empty folder.
 func moveFolder(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

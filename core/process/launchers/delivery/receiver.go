@@ -15,14 +15,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Receiver is the side that has submitted the command.
+// Receiver is the side that submitted the command.
 type Receiver struct {
-	// Stdout gets what the command prints, and Foreign each line from before it began.
+	// Stdout gets the command's output, and Foreign each line from before its start.
 	Stdout  io.Writer
 	Foreign func(line string)
-	// Folder gets the files. It is made once there is one.
+	// Folder receives the files. It is created with the first one.
 	Folder string
-	// Began is told where the command runs, Heard of every frame.
+	// Began is called with where the command runs, Heard for every frame.
 	Began func(Start)
 	Heard func()
 
@@ -32,10 +32,10 @@ type Receiver struct {
 	began bool
 }
 
-// ErrCut is of a command that did not come to its end.
+// ErrCut means that the command did not reach its end.
 var ErrCut = errors.New("its standard output has ended before its exit status")
 
-// Receive takes all that a Sender sends, and returns the exit status. All files are whole then.
+// Receive reads everything that a Sender sends and returns the exit status. All files are then complete.
 func (r *Receiver) Receive(from io.Reader) (status int, err error) {
 	defer func() {
 		err = errors.Join(err, r.finish())
@@ -69,7 +69,7 @@ func (r *Receiver) Receive(from io.Reader) (status int, err error) {
 	return 0, ErrCut
 }
 
-// parse reads a line. What is no frame may be anything.
+// parse reads a line; ok is false if it is not a frame.
 func parse(line []byte) (f frame, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -90,7 +90,7 @@ func (r *Receiver) take(f frame) error {
 	return nil
 }
 
-// write adds data to a file, which is within the folder whatever its name is.
+// write appends data to a file, which stays within the folder whatever its name is.
 func (r *Receiver) write(name string, data []byte) (err error) {
 	if r.root == nil {
 		if err = os.MkdirAll(r.Folder, 0o777); err == nil { // #nosec G301 -- the user's umask
@@ -118,7 +118,7 @@ func (r *Receiver) write(name string, data []byte) (err error) {
 	return r.failed(name, err)
 }
 
-// finish has the file that is being written be on the disk.
+// finish puts the current file on the disk.
 func (r *Receiver) finish() error {
 	if r.file == nil {
 		return nil

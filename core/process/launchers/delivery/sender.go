@@ -1,9 +1,9 @@
-// Package delivery brings what a command prints, and the files that it leaves, from the node where it runs to the
-// one that has submitted it, over the standard output of a job. So no file system needs to be shared.
+// Package delivery sends the output and the files of a command from its node to the node that submitted it, over
+// the standard output of a job. So no shared file system is needed.
 //
-// Each line is a frame in JSON, with bytes in base64: launchers pass lines on as they come, and what a prolog
-// of the job prints before the first frame is told apart. A second without a frame has an empty one, by which
-// the other side knows that the node is there. The last one has the exit status, after all files.
+// Each line is a JSON frame with bytes in base64: launchers pass lines on at once, and output of the job's prolog
+// before the first frame can be recognised. An empty frame follows after each silent second, so the other side
+// knows that the node is alive. The last frame has the exit status, after all files.
 package delivery
 
 import (
@@ -24,34 +24,34 @@ type Start struct {
 	Nodes string `json:"nodes"`
 }
 
-// frame is a line. It has one of these, or nothing.
+// frame is a line. At most one of its values is set.
 type frame struct {
 	Start  *Start `json:"start,omitempty"`
 	Stdout []byte `json:"stdout,omitempty"`
-	// File is the path of a file of which Data is the next piece, from the first one on, in a folder of names
-	// that both sides know. One that ends in a slash is a folder.
+	// File is the path of a file, and Data its next piece, starting with the first. The path is within a folder
+	// whose name both sides know. A path that ends in a slash is a folder.
 	File   string `json:"file,omitempty"`
 	Data   []byte `json:"data,omitempty"`
 	Status *int   `json:"status,omitempty"`
 }
 
-// pieceBytes bounds what a frame carries, and lineBytes its line.
+// pieceBytes limits the bytes in a frame, and lineBytes its line.
 const (
 	pieceBytes = 48 << 10
 	lineBytes  = 128 << 10
 )
 
-// Beat is how often there is a frame at least.
+// Beat is the longest time between frames.
 const Beat = time.Second
 
-// Sender is the side of the command. Its methods may be called at once.
+// Sender is the side of the command. Its methods may be called in parallel.
 type Sender struct {
 	mu         sync.Mutex
 	lines      *json.Encoder
 	stop, over chan struct{}
 }
 
-// NewSender begins to send to w, until End.
+// NewSender sends to w until End.
 func NewSender(w io.Writer, about Start) (*Sender, error) {
 	s := &Sender{lines: json.NewEncoder(w), stop: make(chan struct{}), over: make(chan struct{})}
 	if err := s.send(frame{Start: &about}); err != nil {
@@ -70,7 +70,7 @@ func (s *Sender) beat() {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			_ = s.send(frame{}) // who sends more hears of an error
+			_ = s.send(frame{}) // the next Write returns the error
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (s *Sender) send(f frame) error {
 	return s.lines.Encode(f)
 }
 
-// Write sends what the command prints.
+// Write sends output of the command.
 func (s *Sender) Write(p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
 		piece := p[n:min(len(p), n+pieceBytes)]
@@ -92,7 +92,7 @@ func (s *Sender) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Folder sends all files and folders in dir; paths begin within it.
+// Folder sends all files and folders in dir; paths are relative to it.
 func (s *Sender) Folder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Sender) file(root *os.Root, name string) error {
 	}
 }
 
-// End sends the exit status of the command, and ends the sending.
+// End sends the exit status of the command and stops sending.
 func (s *Sender) End(status int) error {
 	close(s.stop)
 	<-s.over

@@ -1,8 +1,8 @@
-// Package pmi talks to the launcher of a parallel job by PMI-1, the interface between process managers and
-// MPI libraries: lines of text over a connection that the process inherits. It gives the tasks of a job a
-// store of keys and values, and a barrier after which all see what each has put.
+// Package pmi speaks PMI-1 with the launcher of a parallel job. PMI-1 is the interface between process managers and
+// MPI libraries: lines of text over an inherited connection. It gives the tasks of a job a key-value store, and a
+// barrier after which all tasks see what each has put.
 //
-// srun --mpi=pmi2 and mpiexec of MPICH speak it. Both show what is put only after the barrier.
+// srun --mpi=pmi2 and MPICH's mpiexec speak it. Both show values only after the barrier.
 package pmi
 
 import (
@@ -21,29 +21,29 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Client is one task's connection. One call at a time.
+// Client is one task's connection. Calls must not overlap.
 type Client struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	timeout time.Duration
 	store   string // name of the key-value store
 	limits  Limits
-	broken  error // the first failure to talk, after which nothing is in step
+	broken  error // the first failure; after it, answers may not match requests
 }
 
-// Limits are what the launcher takes, in bytes with the end of a string in C.
+// Limits are the launcher's limits in bytes, including the end of a C string.
 type Limits struct{ Name, Key, Value int }
 
-// ErrNoKey is of a key that nobody has put.
+// ErrNoKey is the error for a key without a value.
 var ErrNoKey = errors.New("there is no such key")
 
-// Inherited is the connection that a variable of the environment names by its descriptor.
+// Inherited returns the connection whose descriptor a variable of the environment gives.
 func Inherited(variable, value string) (net.Conn, error) {
 	fd, err := strconv.ParseUint(value, 10, 20)
 	if err != nil || fd <= 2 {
 		return nil, fmt.Errorf("%s is %s but must be the number of a descriptor above 2", variable, quote.String(value))
 	}
-	// Another descriptor may have the number, where the variable is left over: that one stays open.
+	// A left over variable may give the number of an unrelated descriptor, which must stay open.
 	var is unix.Stat_t
 	if err := unix.Fstat(int(fd), &is); err != nil { // #nosec G115 -- at most 20 bits
 		return nil, fmt.Errorf("%s is %s, but that is no connection to a launcher: %w", variable, value, err)
@@ -53,14 +53,14 @@ func Inherited(variable, value string) (net.Conn, error) {
 	}
 	file := os.NewFile(uintptr(fd), variable)
 	defer func() { _ = file.Close() }()
-	conn, err := net.FileConn(file) // which duplicates it, and is not handed on
+	conn, err := net.FileConn(file) // a duplicate that children do not inherit
 	if err != nil {
 		return nil, fmt.Errorf("%s is %s, but that is no connection to a launcher: %w", variable, value, cause(err))
 	}
 	return conn, nil
 }
 
-// cause drops what a system call was named.
+// cause removes the name of the system call.
 func cause(err error) error {
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) {
 		return call.Err
@@ -68,7 +68,7 @@ func cause(err error) error {
 	return err
 }
 
-// Open begins the conversation. No answer takes longer than timeout; only a barrier waits for others.
+// Open starts the conversation. No answer takes longer than timeout; only a barrier waits for other tasks.
 func Open(ctx context.Context, conn net.Conn, timeout time.Duration) (*Client, error) {
 	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, longest), timeout: timeout}
 	if err := c.begin(ctx); err != nil {
@@ -110,13 +110,13 @@ func (c *Client) begin(ctx context.Context) error {
 	return nil
 }
 
-// Limits are those of the launcher.
+// Limits returns the launcher's limits.
 func (c *Client) Limits() Limits { return c.limits }
 
-// Store is the name of the key-value store, which is the job's.
+// Store returns the name of the job's key-value store.
 func (c *Client) Store() string { return c.store }
 
-// AppNum is the number of this task's program among those of the command line, -1 where the launcher has none.
+// AppNum returns the number of this task's program on the command line; -1 if the launcher has none.
 func (c *Client) AppNum(ctx context.Context) (int, error) {
 	answer, err := c.ask(ctx, message{command: "get_appnum"}, "appnum")
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Client) AppNum(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Put leaves a value for all tasks, which see it after the next barrier.
+// Put stores a value, which all tasks see after the next barrier.
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	switch {
 	case key == "" || !isWord(key) || len(key) >= c.limits.Key:
@@ -143,7 +143,7 @@ func (c *Client) Put(ctx context.Context, key, value string) error {
 	return err
 }
 
-// Get is the value of a key, or ErrNoKey.
+// Get returns the value of a key, or ErrNoKey.
 func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	answer, err := c.ask(ctx, message{"get", []word{{"kvsname", c.store}, {"key", key}}}, "get_result")
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
@@ -159,14 +159,14 @@ func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	return value, nil
 }
 
-// Barrier waits until all tasks are in it.
+// Barrier waits until all tasks have called it.
 func (c *Client) Barrier(ctx context.Context) error {
 	_, err := c.ask(ctx, message{command: "barrier_in"}, "barrier_out")
 	return err
 }
 
-// Close ends the conversation in order, where there still is one, and the connection in any case. A task
-// that ends without this has failed, as launchers see it.
+// Close ends the conversation in order, if possible, and closes the connection. Launchers treat a task that ends
+// without Close as failed.
 func (c *Client) Close(ctx context.Context) error {
 	var err error
 	if c.broken == nil {
@@ -178,7 +178,7 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// RefusedError is of a request that the launcher understood and did not grant.
+// RefusedError means that the launcher understood a request and refused it.
 type RefusedError struct{ Command, Code, Reason string }
 
 func (e *RefusedError) Error() string {
@@ -208,7 +208,7 @@ func (c *Client) ask(ctx context.Context, request message, want string) (message
 		return answer, c.fail(request.command,
 			fmt.Errorf("cmd=%s came, but the answer to it is cmd=%s", quote.Text(answer.command), want))
 	}
-	// Hydra says rc=0 only where it could be something else.
+	// Hydra sends rc=0 only in answers that can have another rc.
 	if code, given := answer.value("rc"); given && code != "0" {
 		reason, _ := answer.value("msg")
 		return answer, &RefusedError{request.command, code, reason}
@@ -231,7 +231,7 @@ func (c *Client) exchange(request message) (message, error) {
 	return answer, err
 }
 
-// explain says why nothing came.
+// explain says why no answer came.
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -242,13 +242,13 @@ func (c *Client) explain(err error) error {
 	return cause(err)
 }
 
-// fail is the end of the conversation: whatever comes now may be the answer to something else.
+// fail ends the conversation, because later answers may belong to other requests.
 func (c *Client) fail(command string, err error) error {
 	c.broken = fmt.Errorf("PMI %s: %w", command, err)
 	return c.broken
 }
 
-// number is a word that counts, or -1.
+// number parses a numeric word; -1 if it is missing.
 func (m message) number(key string) (int, error) {
 	value, found := m.value(key)
 	if !found {

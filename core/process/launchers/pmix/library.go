@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// libraryName is that of all versions from 2 on.
+// libraryName is the name of all versions since 2.
 const libraryName = "libpmix.so.2"
 
-// Numbers of pmix_common.h that do not change.
+// Constants of pmix_common.h, which never change.
 const (
 	success      = 0
 	typeBool     = 1
@@ -30,7 +30,7 @@ type process struct {
 	rank      uint32
 }
 
-// value is pmix_value_t of a text, or of true where text is nil.
+// value is pmix_value_t for a text, or for true if text is nil.
 type value struct {
 	kind uint16
 	_    [6]byte
@@ -38,7 +38,7 @@ type value struct {
 	_    [16]byte
 }
 
-// truth is pmix_value_t of a bool.
+// truth is pmix_value_t for a bool.
 type truth struct {
 	kind uint16
 	_    [6]byte
@@ -46,14 +46,14 @@ type truth struct {
 	_    [23]byte
 }
 
-// info is pmix_info_t of a bool.
+// info is pmix_info_t for a bool.
 type info struct {
 	key   [512]byte
 	_     [8]byte // flags
 	value truth
 }
 
-// library is what is called of libpmix. Each call returns a pmix_status_t.
+// library holds the functions of libpmix. Each returns a pmix_status_t.
 type library struct {
 	self     process
 	init     func(self *process, infos *info, count uintptr) int32
@@ -66,9 +66,9 @@ type library struct {
 
 // open loads the library and connects to the launcher.
 func open() (store, error) {
-	runtime.LockOSThread() // dlerror tells of failures on its own thread
+	runtime.LockOSThread() // dlerror reports failures of its own thread
 	defer runtime.UnlockOSThread()
-	handle, err := purego.Dlopen(libraryName, purego.RTLD_NOW|purego.RTLD_GLOBAL) // which its components need
+	handle, err := purego.Dlopen(libraryName, purego.RTLD_NOW|purego.RTLD_GLOBAL) // its components need it
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be loaded: %s", libraryName,
 			strings.TrimPrefix(err.Error(), libraryName+": "))
@@ -112,8 +112,8 @@ func (l *library) Fence() error {
 	return failed("PMIx_Fence", l.fence(all, 1, collect, 1))
 }
 
-// Get implements store. PMIx has values by rank: a key that ends in a dash and a number is of that one, any other of
-// rank 0, as package rollcall writes them. Not all versions find the rank by themselves.
+// Get implements store. PMIx stores values by rank. As in package rollcall, a key that ends in a dash and a number
+// belongs to that rank, any other key to rank 0. Not all versions find the rank on their own.
 func (l *library) Get(key string) (string, error) {
 	name, err := unix.BytePtrFromString(key)
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *library) Get(key string) (string, error) {
 	if v == nil || v.kind != typeString || v.text == nil {
 		return "", fmt.Errorf("PMIx_Get gives no text for %s", key)
 	}
-	return unix.BytePtrToString(v.text), nil // the process ends soon, and the text with it
+	return unix.BytePtrToString(v.text), nil // not freed, since the process ends soon
 }
 
 // Close implements store.

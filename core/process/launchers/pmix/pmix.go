@@ -1,6 +1,6 @@
-// Package pmix gives the tasks of a launcher that speaks PMIx, as mpirun of Open MPI and srun --mpi=pmix, the store
-// that package pmi speaks of. PMIx is a library, so a child process loads it and translates: it speaks PMI-1 with the
-// task.
+// Package pmix gives the tasks of a launcher that speaks PMIx, such as Open MPI's mpirun and srun --mpi=pmix, the
+// store of package pmi. PMIx is a library. A child process loads it and translates between it and PMI-1, which the
+// child speaks with the task.
 package pmix
 
 import (
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Argument as the first argument makes the executable the process that translates.
+// Argument as the first argument makes the executable the translating process.
 const Argument = "__pmix"
 
-// store is a launcher's store of keys and values.
+// store is a launcher's key-value store.
 type store interface {
 	Put(key, value string) error
 	Fence() error
@@ -27,14 +27,14 @@ type store interface {
 	Close() error
 }
 
-// descriptor is that of the connection in the child.
+// descriptor is the connection's descriptor in the child.
 const descriptor = 3
 
-// endTimeout is how long the child may take to end once the task has hung up.
+// endTimeout limits how long the child may take to end after the task has hung up.
 const endTimeout = time.Second
 
-// Start starts the process that translates, and gives the connection to it. end waits until it is gone; the
-// connection must be closed by then.
+// Start starts the translating process and returns the connection to it. end waits until the process is gone; close
+// the connection before.
 func Start() (conn net.Conn, end func(), err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -58,7 +58,7 @@ func Start() (conn net.Conn, end func(), err error) {
 	}, nil
 }
 
-// Child is the main function of the process that translates. It ends with the connection, whatever the library does.
+// Child is the main function of the translating process. It ends with the connection, even if the library hangs.
 func Child() int {
 	file := os.NewFile(descriptor, "task")
 	conn, err := net.FileConn(file)
@@ -73,7 +73,7 @@ func Child() int {
 		for lines.Scan() {
 			requests <- lines.Text()
 		}
-		time.AfterFunc(endTimeout, func() { os.Exit(1) }) // where a call hangs
+		time.AfterFunc(endTimeout, func() { os.Exit(1) }) // in case a call hangs
 	}()
 	serve(conn, requests, open)
 	return 0

@@ -1,5 +1,5 @@
-// Package rollcall has the tasks of a job tell each other who they are, before any of them believes
-// its launcher: all write into the launcher's key-value store, wait in one barrier, and the first one reads.
+// Package rollcall makes the tasks of a job introduce themselves, so that none relies on its launcher alone: all
+// write to the launcher's key-value store, wait in one barrier, and the first one reads.
 package rollcall
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Task is what a task tells of itself.
+// Task is a task's description of itself.
 type Task struct {
 	Rank    int    `json:"rank"`
 	Size    int    `json:"size"`
-	Local   int    `json:"local_rank"` // -1 where its launcher does not tell
+	Local   int    `json:"local_rank"` // -1 if its launcher does not say
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
@@ -30,14 +30,14 @@ type Task struct {
 	Address string `json:"address,omitempty"` // IP and port at which its agent listens
 }
 
-// name is a task in a sentence.
+// name names a task in a sentence.
 func (t Task) name() string {
 	return fmt.Sprintf("rank %d on %s", t.Rank, quote.Word(t.Host))
 }
 
-// Call has this task tell who it is, and waits for the others. Of rank 0 it returns what all have told; of the
-// others none. What does not fit together is an error, which rank 0 alone finds, duplicate ranks apart: who
-// reads what another one has written under its rank knows.
+// Call introduces this task and waits for the others. It returns all tasks to rank 0 and none to the others. Only
+// rank 0 gets an error if the tasks do not fit together, except for duplicate ranks: a task that finds another
+// task's entry under its own rank knows.
 func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 	text, err := Encode(me)
 	if err != nil {
@@ -74,7 +74,7 @@ func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 	return tasks, Check(tasks, missing)
 }
 
-// meet waits for all tasks. PMI-1 tells nobody who is in a barrier, so each says it.
+// meet waits for all tasks. PMI-1 does not say which tasks are in a barrier, so each task reports that it is.
 func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	err := c.Barrier(ctx)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -84,23 +84,23 @@ func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	return err
 }
 
-// Twice is the error of two tasks that have one rank.
+// Twice is the error of two tasks with the same rank.
 func Twice(a, b Task) error {
 	return fmt.Errorf("two tasks are rank %d: process %d on %s and process %d on %s", a.Rank, a.PID, quote.Word(a.Host),
 		b.PID, quote.Word(b.Host))
 }
 
-// secretBytes is the length of a secret that tasks share.
+// secretBytes is the length of the tasks' common secret.
 const secretBytes = 32
 
-// keys of rank 0 alone.
+// keys that only rank 0 writes.
 const (
 	secretKey  = "psbench-secret"
 	verdictKey = "psbench-verdict"
 )
 
-// Secret gives all tasks of a job the same secret, which rank 0 draws. The launcher's store is private to
-// the job, so that only they have it.
+// Secret gives all tasks of a job the same secret, drawn by rank 0. The launcher's store is private to the job, so
+// no one else has it.
 func Secret(ctx context.Context, c *pmi.Client, me Task) ([]byte, error) {
 	secret := make([]byte, secretBytes)
 	if me.Rank == 0 {
@@ -124,7 +124,7 @@ func Secret(ctx context.Context, c *pmi.Client, me Task) ([]byte, error) {
 	return secret, nil
 }
 
-// Verdict has rank 0 tell the others whether it goes on, before which they must not wait for it.
+// Verdict tells the others whether rank 0 goes on; before that, they must not wait for it.
 func Verdict(ctx context.Context, c *pmi.Client, me Task, failed bool) (bool, error) {
 	if me.Rank == 0 {
 		if err := c.Put(ctx, verdictKey, strconv.FormatBool(failed)); err != nil {
@@ -138,7 +138,7 @@ func Verdict(ctx context.Context, c *pmi.Client, me Task, failed bool) (bool, er
 	return text != strconv.FormatBool(false), err
 }
 
-// key is where a rank writes.
+// key is the key under which a rank writes.
 func key(rank int) string { return "psbench-" + strconv.Itoa(rank) }
 
 func read(ctx context.Context, c *pmi.Client, rank int) (Task, error) {
@@ -156,13 +156,13 @@ func read(ctx context.Context, c *pmi.Client, rank int) (Task, error) {
 	return task, nil
 }
 
-// Encode makes a word of a task: launchers take neither spaces nor quotes.
+// Encode turns a task into a single word, since launchers accept neither spaces nor quotes.
 func Encode(t Task) (string, error) {
 	data, err := json.Marshal(t)
 	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
-// Decode reads what Encode made. It is strict: a task of another psbench may tell other things.
+// Decode is the strict inverse of Encode: a task of another psbench may have other fields.
 func Decode(text string) (t Task, err error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {

@@ -16,39 +16,39 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Array is a job array: a command that each of several nodes runs by itself, where there is room for it.
+// Array is a job array: several nodes run the same command, each on its own, when there is room.
 type Array struct {
 	Slurm
 	Command []string // the program and its arguments
 	Environ []string
-	Prints  string // the folder, which all nodes have, for what the elements print
-	// Tell is told in words how the job is.
+	Prints  string // a folder on all nodes for the output of the elements
+	// Tell is called with news about the job.
 	Tell func(string)
 
 	job      string
 	waits    queue
-	answered time.Time // by squeue, the last time
-	runs     bool      // an element was seen to run
+	answered time.Time // the last answer of squeue
+	runs     bool      // an element has run
 }
 
-// How long sbatch and scancel may take, elements to end once they are told to, and squeue to answer at last.
+// Limits for sbatch and scancel, for elements to end after a cancel, and for squeue to answer again.
 const (
 	commandTime = time.Minute
 	cancelTime  = 2 * time.Minute
 	answerTime  = 5 * time.Minute
 )
 
-// unfinished are the states, as squeue has them, of elements that wait or run.
+// unfinished are squeue's states of elements that wait or run.
 const unfinished = "PENDING,RUNNING,SUSPENDED,CONFIGURING,REQUEUED"
 
-// sbatch are its arguments. The script is its standard input.
+// sbatch returns the arguments of sbatch. The script is its standard input.
 func (a *Array) sbatch() []string {
 	args := append(a.options(1), "--parsable", fmt.Sprintf("--array=0-%d", a.Nodes-1),
 		"--output="+filepath.Join(strings.ReplaceAll(a.Prints, "%", "%%"), "slurm-%A-%a.log"))
 	return append(args, a.Args...)
 }
 
-// script runs the command in the place of the shell, which so gets the signals of the job.
+// script replaces the shell by the command, which so gets the signals of the job.
 func (a *Array) script() string {
 	words := make([]string, len(a.Command))
 	for i, word := range a.Command {
@@ -57,7 +57,7 @@ func (a *Array) script() string {
 	return "#!/bin/sh\nexec " + strings.Join(words, " ") + "\n"
 }
 
-// Submit submits the array. A ctx that ends meanwhile does not leave a job that nobody knows.
+// Submit submits the array. If ctx ends meanwhile, no unknown job is left behind.
 func (a *Array) Submit(ctx context.Context) error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
 		return errors.New("there is no sbatch on PATH: start psbench on a host that submits Slurm jobs")
@@ -66,12 +66,12 @@ func (a *Array) Submit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("Slurm did not take the job: %w", said.or(err))
 	}
-	a.job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // which the name of a cluster may follow
+	a.job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow
 	a.waits, a.answered = queue{job: a.job, tell: a.Tell}, time.Now()
 	return nil
 }
 
-// call runs a command of Slurm, whatever becomes of ctx, and returns what it printed and what it said.
+// call runs a command of Slurm, even if ctx ends, and returns its output and messages.
 func (a *Array) call(ctx context.Context, program, stdin string, args ...string) (string, *words, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTime)
 	defer cancel()
@@ -92,7 +92,7 @@ func (a *Array) call(ctx context.Context, program, stdin string, args ...string)
 	return out.String(), said, err
 }
 
-// or is what was said, or else err.
+// or returns the messages, or else err.
 func (w *words) or(err error) error {
 	if len(w.all) == 0 {
 		return err
@@ -100,8 +100,8 @@ func (w *words) or(err error) error {
 	return errors.New(w.reason())
 }
 
-// Working says why no element runs or waits any more, if none does, and tells what they wait for as long as none
-// has run.
+// Working returns why no element runs or waits any more, or nil. As long as no element has run, it reports what
+// they wait for.
 func (a *Array) Working(ctx context.Context) error {
 	states, err := a.states(ctx, unfinished)
 	switch {
@@ -129,11 +129,11 @@ func (a *Array) Working(ctx context.Context) error {
 	return nil
 }
 
-// states are those of the elements that are in one of these.
+// states returns the states of the elements that are in one of the given states.
 func (a *Array) states(ctx context.Context, of string) (states []string, err error) {
 	out, said, err := a.call(ctx, "squeue", "", "--noheader", "--array", "--jobs="+a.job, "--states="+of, "--format=%T")
 	if err != nil {
-		if strings.Contains(said.reason(), "Invalid job id") { // one that is over is forgotten at some time
+		if strings.Contains(said.reason(), "Invalid job id") { // squeue forgets a finished job after a while
 			return nil, nil
 		}
 		return nil, said.or(err)
@@ -141,7 +141,7 @@ func (a *Array) states(ctx context.Context, of string) (states []string, err err
 	return strings.Fields(out), nil
 }
 
-// lastWords are the last line that is psbench's own of the first element that has said one.
+// lastWords returns psbench's last line from the first element that has one.
 func (a *Array) lastWords() string {
 	for _, path := range a.logs() {
 		text, err := os.ReadFile(path) // #nosec G304 -- in the user's folder
@@ -159,19 +159,19 @@ func (a *Array) lastWords() string {
 }
 
 func (a *Array) logs() []string {
-	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // a pattern that is right
+	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // the pattern is valid
 	return all
 }
 
-// Cancel ends what is left of the array, if it was submitted, and waits for that. What elements have printed is removed
-// unless keep.
+// Cancel ends the rest of a submitted array and waits for that. It removes the output of the elements unless keep
+// is set.
 func (a *Array) Cancel(ctx context.Context, keep bool) error {
 	if a.job == "" {
 		return nil
 	}
-	_, said, err := a.call(ctx, "scancel", "", a.job) // an error of one that is over
-	// One that is lost with its node is completing until Slurm gives the node up, so that is not waited for where
-	// nobody has anything left to do.
+	_, said, err := a.call(ctx, "scancel", "", a.job) // fails for a finished job
+	// An element that is lost with its node stays in state COMPLETING until Slurm gives the node up. Cancel does
+	// not wait for it, since nothing is left to do.
 	of := unfinished
 	if ctx.Err() != nil {
 		of += ",COMPLETING"

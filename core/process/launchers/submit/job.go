@@ -18,29 +18,29 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Job is a command that srun has a task of on each node, of which the first is the side of a delivery.
+// Job is a command that srun runs as one task on each node. The first task is the sender of a delivery.
 type Job struct {
 	Slurm
 	Command []string // the program and its arguments
 	Environ []string
-	// Stdout gets what the first task prints, Stderr what all say, and Folder the files.
+	// Stdout gets the output of the first task, Stderr the messages of all, and Folder the files.
 	Stdout, Stderr io.Writer
 	Folder         string
-	// Tell is told in words how the job is.
+	// Tell is called with news about the job.
 	Tell func(string)
-	// Timeout is how long nothing may come from the node of the first task.
+	// Timeout limits the silence of the first task's node.
 	Timeout time.Duration
 }
 
-// How long a job is waited for.
+// Limits for the end of a job.
 const (
-	interruptGrace = time.Minute      // until it has ended in order, once it was told to
-	endGrace       = 10 * time.Second // until srun has ended, once the command did or srun was told to
-	// silentGrace is endGrace for a job that Slurm was told to end: srun waits for nodes that are lost.
+	interruptGrace = time.Minute      // to end in order after an interrupt
+	endGrace       = 10 * time.Second // until srun ends, after the command ended or srun was stopped
+	// silentGrace is endGrace for a job that Slurm was asked to end: srun waits for lost nodes.
 	silentGrace = time.Second
 )
 
-// ErrSilent is of a job from whose first node nothing comes.
+// ErrSilent means that nothing comes from the job's first node.
 var ErrSilent = errors.New("its first node gives no sign")
 
 // following is a Job while srun runs.
@@ -57,8 +57,8 @@ type following struct {
 	delivered error
 }
 
-// Run runs the job to its end and returns the exit status of its first task. When ctx ends, the job gets
-// a minute to end in order. However Run returns, the job is over, or Slurm was told to end it.
+// Run runs the job to its end and returns the exit status of its first task. When ctx ends, the job has a minute to
+// end in order. When Run returns, the job is over, or Slurm was asked to end it.
 func (j *Job) Run(ctx context.Context) (status int, err error) {
 	program, err := exec.LookPath("srun")
 	if err != nil {
@@ -68,7 +68,7 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 		received: make(chan struct{}), delivered: delivery.ErrCut}
 	cmd := exec.Command(program, j.srun(j.Command)...) // #nosec G204 -- the user's
 	cmd.Env = j.Environ
-	// Of its own group, since a terminal's Ctrl-C is for psbench; and a psbench that dies takes its job along.
+	// It has a group of its own because a terminal's Ctrl-C is for psbench. If psbench dies, the job ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if f.stdin, err = cmd.StdinPipe(); err != nil {
 		return 0, err
@@ -81,7 +81,7 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 	readers.Go(func() { f.listen(stderr) })
 	started, ended := make(chan error, 1), make(chan struct{})
 	readers.Go(func() {
-		runtime.LockOSThread() // the kernel sends the parent-death signal when the thread ends that forked
+		runtime.LockOSThread() // the parent-death signal comes when the forking thread ends
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -113,15 +113,15 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 		quote.Word(where.Nodes), f.words.reason())
 }
 
-// follow returns when srun has ended, with where the first task ran, if it did. The error says why it was
-// told to end.
+// follow returns when srun has ended. where says where the first task ran, if it did; the error says why srun was
+// stopped.
 func (f *following) follow(ctx context.Context, ended <-chan struct{}) (where *delivery.Start, why error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var waits *queue
-	var late <-chan time.Time // when srun is told to end, or to end at once
+	var late <-chan time.Time // when to stop srun, or to kill it
 	last, grace := syscall.SIGTERM, endGrace
-	silent := 0 // seconds in which nothing came; those in which psbench was stopped do not count
+	silent := 0 // seconds without news, not counting those in which psbench was stopped
 	interrupted, received := ctx.Done(), f.received
 	for {
 		select {
@@ -147,18 +147,18 @@ func (f *following) follow(ctx context.Context, ended <-chan struct{}) (where *d
 			received, late = nil, time.After(endGrace)
 		case <-interrupted:
 			interrupted, why = nil, context.Cause(ctx)
-			_ = f.stdin.Close() // which the first task takes for an interrupt
+			_ = f.stdin.Close() // an interrupt for the first task
 			if late = time.After(interruptGrace); where == nil {
 				late = time.After(0)
 			}
 		case <-late:
-			_ = f.cmd.Process.Signal(last) // an error says that it has ended
+			_ = f.cmd.Process.Signal(last) // fails if srun has ended
 			last, late = syscall.SIGKILL, time.After(grace)
 		}
 	}
 }
 
-// cancel tells Slurm to end a job. If that fails, srun is told all the same.
+// cancel asks Slurm to end a job. If that fails, srun is stopped all the same.
 func (f *following) cancel(ctx context.Context, job string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), silentGrace)
 	defer stop()
@@ -179,11 +179,11 @@ func (f *following) receive(from io.Reader) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// listen passes on what the tasks say, and keeps what Slurm does.
+// listen passes on the messages of the tasks and keeps those of Slurm.
 func (f *following) listen(from io.Reader) {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for {
-		line, err := lines.ReadSlice('\n') // of a longer line a piece
+		line, err := lines.ReadSlice('\n') // a piece of a longer line
 		text, slurm := complaint(strings.TrimSpace(string(line)))
 		switch {
 		case slurm && f.words.take(text):

@@ -13,25 +13,25 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// words are what Slurm says of a job.
+// words are Slurm's messages about a job.
 type words struct {
 	job string // that waits, "" as long as none does
 	all []string
 }
 
-// mostWords bounds what is kept of them, lines.
+// mostWords limits the kept lines.
 const mostWords = 4
 
 var (
 	queuedJob = regexp.MustCompile(`^job (\d+) queued and waiting for resources$`)
-	// help is what follows a complaint of an option.
+	// help matches the line after a complaint about an option.
 	help = regexp.MustCompile(`^Try "s[a-z]+ --help" for more information$`)
-	// usual are lines that say nothing of why a job ended.
+	// usual matches lines that do not say why a job ended.
 	usual = regexp.MustCompile(help.String() +
 		`|^job \d+ |Exited with exit code|^Job step aborted: |^forcing job termination|^launch/slurm: |^cluster configuration lacks support for cpu binding$`)
 )
 
-// take keeps a line, and says whether it is that the job waits.
+// take keeps a line and reports whether it says that the job waits.
 func (w *words) take(line string) (waits bool) {
 	if found := queuedJob.FindStringSubmatch(line); found != nil && w.job == "" {
 		w.job = found[1]
@@ -43,12 +43,12 @@ func (w *words) take(line string) (waits bool) {
 	return false
 }
 
-// reason is why there is no result.
+// reason says why there is no result.
 func (w *words) reason() string {
 	return cmp.Or(quote.Message(strings.Join(w.all, "; ")), "srun has ended without a word")
 }
 
-// queue tells why a job waits.
+// queue reports why a job waits.
 type queue struct {
 	job   string
 	tell  func(string)
@@ -56,13 +56,13 @@ type queue struct {
 	told  string
 }
 
-// How often squeue is asked, which asks the daemon of the whole cluster, and how long it may take.
+// squeue asks the daemon of the whole cluster: how often to call it, and how long it may take.
 const (
 	askEvery = 5 * time.Second
 	askTime  = 5 * time.Second
 )
 
-// look tells why the job waits, if that has changed. Of a nil queue nobody wants to know.
+// look reports why the job waits, if that has changed. On a nil queue it does nothing.
 func (q *queue) look(ctx context.Context) {
 	if q == nil || time.Since(q.asked) < askEvery {
 		return

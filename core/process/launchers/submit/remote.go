@@ -18,13 +18,13 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// First arguments that say what a process of a submitted job is; the command line follows.
+// First arguments that mark a process of a submitted job; its command line follows.
 const (
 	TaskArgument    = "__task"    // a task of a Job
 	ElementArgument = "__element" // an element of an Array
 )
 
-// Command returns the command line of this process for a job, whose first argument is one of the above.
+// Command returns this process's command line for a job. first is one of the arguments above.
 func Command(first string, args []string) ([]string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -33,19 +33,19 @@ func Command(first string, args []string) ([]string, error) {
 	return slices.Concat([]string{program, first}, args), nil
 }
 
-// Remote is the first task of a Job. It delivers what it prints and leaves to the psbench that submitted the job.
-// A nil Remote is any other process, whose files stay where it writes them.
+// Remote is the first task of a Job. It delivers its output and files to the psbench that submitted the job. A nil
+// Remote is any other process, whose files stay where it writes them.
 type Remote struct {
-	// Stdout takes what the task prints.
+	// Stdout takes the output of the task.
 	Stdout *delivery.Sender
 
-	hangUp  func()       // ends the watch over the psbench that submitted the job
+	hangUp  func()       // stops watching the psbench that submitted the job
 	folder  string       // of the files to deliver, "" as long as there are none
 	scratch func() error // removes it
 }
 
-// NewRemote begins a delivery to stdout. The end of standard input is the end of the psbench that submitted the job;
-// it interrupts the task.
+// NewRemote starts a delivery to stdout. The end of standard input means that the psbench that submitted the job
+// has ended; it interrupts the task.
 func NewRemote(stdout io.Writer, about delivery.Start, signals chan<- os.Signal) (*Remote, error) {
 	sender, err := delivery.NewSender(stdout, about)
 	if err != nil {
@@ -54,14 +54,14 @@ func NewRemote(stdout io.Writer, about delivery.Start, signals chan<- os.Signal)
 	return &Remote{Stdout: sender, hangUp: onEnd(0, func() {
 		select {
 		case signals <- os.Interrupt:
-		default: // one is there
+		default: // one is pending
 		}
 	})}, nil
 }
 
-// onEnd calls ended when the pipe of a descriptor has ended, unless stop was called.
+// onEnd calls ended when the pipe of a descriptor ends, unless stop was called.
 func onEnd(fd int, ended func()) (stop func()) {
-	_ = unix.SetNonblock(fd, true) // so that reading can be ended
+	_ = unix.SetNonblock(fd, true) // so that reading can be interrupted
 	pipe := os.NewFile(uintptr(fd), "stdin")
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -75,10 +75,10 @@ func onEnd(fd int, ended func()) (stop func()) {
 	}
 }
 
-// toStdout as the value of --json has the result on standard output.
+// toStdout as the value of --json puts the result on standard output.
 const toStdout = "-"
 
-// Redirect returns options by which the files of a run are written where At says.
+// Redirect returns options with which the files of a run are written to the paths of At.
 func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	var err error
 	for flag, path := range map[string]*string{delivery.OutFlag: &opts.Out, delivery.JSONFlag: &opts.JSON,
@@ -90,7 +90,7 @@ func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	return opts, err
 }
 
-// At is where to write the file or folder that a flag names: in a folder to deliver, or at path if nothing is
+// At returns where to write the file or folder of a flag: in a folder to be delivered, or at path if nothing is
 // delivered.
 func (r *Remote) At(flag, path string) (string, error) {
 	if r == nil || path == "" {
@@ -110,8 +110,8 @@ func (r *Remote) At(flag, path string) (string, error) {
 	return ours, os.MkdirAll(r.folder, 0o700)
 }
 
-// End delivers the files and the exit status of the task, and returns the status. That is failed if the delivery fails,
-// for reasons that it reports to fail.
+// End delivers the files and the exit status of the task, and returns the status. If the delivery fails, it reports
+// the reasons to fail and returns failed.
 func (r *Remote) End(ctx context.Context, status, failed int, fail func(error)) int {
 	defer interrupt.Hold(ctx)()
 	r.hangUp()

@@ -1,4 +1,4 @@
-// Package submit has Slurm run psbench on nodes of its cluster, and follows the job from where it was submitted.
+// Package submit makes Slurm run psbench on nodes of its cluster, and follows the job from where it was submitted.
 package submit
 
 import (
@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Slurm is what a job is asked for.
+// Slurm describes the resources of a job.
 type Slurm struct {
 	Nodes                    int
 	Partition, Account, Time string   // "" leaves it to Slurm
-	Args                     []string // more of srun, or sbatch, which come last and so win
+	Args                     []string // further arguments of srun or sbatch, which come last and so win
 }
 
-// name is that of the jobs.
+// name is the name of the jobs.
 const name = "psbench"
 
-// options are those of srun and sbatch alike. A job has its nodes to itself, with all that they have: what is
-// measured beside others, or on one of the cores, is something else.
+// options returns the common options of srun and sbatch. A job has its nodes to itself, with all their cores: other
+// jobs, or a single core, would change what is measured.
 func (s Slurm) options(nodes int) []string {
 	args := []string{"--job-name=" + name, fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", "--exclusive",
 		"--mem=0", "--export=ALL"}
@@ -30,22 +30,22 @@ func (s Slurm) options(nodes int) []string {
 	return args
 }
 
-// srun are its arguments. The first task alone has its standard input and output, whose end and whose lines are
-// for who follows the job. Each says itself why it ends, so none is killed for another's failure, and pins its
-// processes itself.
+// srun returns the arguments of srun. Only the first task has its standard input and output, which the follower of
+// the job uses. Each task reports its own end, so none is killed for another's failure, and each pins its own
+// processes.
 func (s Slurm) srun(command []string) []string {
 	args := append(s.options(s.Nodes), "--mpi=pmi2", "--cpu-bind=none", "--kill-on-bad-exit=0", "--input=0",
 		"--output=0", "--error=all")
 	return append(append(args, s.Args...), command...)
 }
 
-// complaint is what a line says of what went wrong, if Slurm says it.
+// complaint returns the message of a line if Slurm complains in it.
 func complaint(line string) (text string, ok bool) {
 	if help.MatchString(line) {
 		return line, true
 	}
 	who, text, ok := strings.Cut(line, ": ")
-	who = path.Base(who) // of its options srun complains by the path that it was called by
+	who = path.Base(who) // srun names itself by its path when it complains about options
 	if !ok || who != "srun" && who != "sbatch" && who != "scancel" && who != "squeue" &&
 		!strings.HasPrefix(who, "slurmstepd") {
 		return "", false

@@ -1,5 +1,4 @@
-// Package pmitest is the launcher's side of PMI-1, for tests: it answers as Slurm and Hydra do, and wrongly
-// where a test wants that.
+// Package pmitest is a PMI-1 launcher for tests. It answers like Slurm and Hydra, or wrongly if a test wants that.
 package pmitest
 
 import (
@@ -18,7 +17,7 @@ import (
 // Server is the launcher of a job of Size tasks.
 type Server struct {
 	Size int
-	// Answer, if there is one, takes the place of the server's own: ok says whether it does.
+	// Answer, if set, can replace the server's answers; ok says whether it does.
 	Answer func(rank int, request string) (answer string, ok bool)
 
 	mu       sync.Mutex
@@ -28,14 +27,14 @@ type Server struct {
 	finished int
 }
 
-// Finished is how many tasks have said that they are done.
+// Finished returns how many tasks have said that they are done.
 func (s *Server) Finished() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.finished
 }
 
-// File is a connection for a task, to be inherited.
+// File returns a connection that a task can inherit.
 func (s *Server) File(t testing.TB, rank int) *os.File {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -54,7 +53,7 @@ func (s *Server) File(t testing.TB, rank int) *os.File {
 	return file
 }
 
-// Dial is a connection for a task of this process.
+// Dial returns a connection for a task in this process.
 func (s *Server) Dial(t testing.TB, rank int) net.Conn {
 	t.Helper()
 	file := s.File(t, rank)
@@ -83,7 +82,7 @@ func (s *Server) serve(conn net.Conn, rank int) {
 	}
 }
 
-// own is the answer to a request, "" for one that comes later.
+// own returns the answer to a request, "" if the answer comes later.
 func (s *Server) own(conn net.Conn, request string) string {
 	words := map[string]string{}
 	for field := range strings.FieldsSeq(request) {
@@ -122,7 +121,7 @@ func (s *Server) own(conn net.Conn, request string) string {
 	return ""
 }
 
-// barrier holds the answers of all tasks back until the last one is there.
+// barrier delays the answers of all tasks until the last one has come.
 func (s *Server) barrier(conn net.Conn) string {
 	const out = "cmd=barrier_out\n"
 	if s.waiting = append(s.waiting, conn); len(s.waiting) < s.Size {
