@@ -177,7 +177,7 @@ func outside(t *testing.T, a *apart, flags string) (count int) {
 func TestSharedMemoryNeedsOneClock(t *testing.T) {
 	e := resolved(t, strings.Fields(farApart+" --transport shm")...)
 	_, err := run.Run(context.Background(), e, run.Options{Options: newApart().options(), Progress: run.Silent})
-	if err == nil || !strings.Contains(err.Error(), " ahead of that of trainer0, but what shm joins needs one clock") {
+	if err == nil || !strings.Contains(err.Error(), " ahead of the clock of trainer0, but what shm joins needs one clock") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func TestGroupsOfBackends(t *testing.T) {
 		{"nccl on one card", "2", 1, []string{"--backend", "nccl"}, onCard, not + onCard + refused},
 		{"three trainers on two cards", "3", 2, []string{"--backend", "nccl"}, host, not + host + refused + apart},
 		{"one trainer", "1", 2, []string{"--backend", "nccl"}, onCard,
-			not + onCard + ": one trainer has nobody to reduce with"},
+			not + onCard + ": one trainer has no peer to reduce with"},
 		{"nccl over tcp", "2", 2, []string{"--backend", "nccl", "--transport", "tcp"},
 			"psbench's own, in host memory over tcp",
 			not + "psbench's own, in host memory over tcp: ranks of NCCL meet in memory that all of them map" + apart +

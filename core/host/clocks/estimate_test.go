@@ -11,22 +11,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// simulated is a clock whose offset is a line with a wander on it: a triangle that goes up and down as steeply as
-// it may.
+// simulated is a clock whose offset is a line plus a wander: a triangle that rises and falls as steeply as allowed.
 type simulated struct {
 	offset, drift float64
 	wander        float64 // how steeply
 	period        float64 // of the triangle, in ns
 }
 
-// at is how far it is ahead when this clock reads ns.
+// at returns how far it is ahead when this clock reads ns.
 func (s simulated) at(ns float64) float64 {
 	x := math.Mod(ns, s.period)
 	return s.offset + s.drift*ns + s.wander*min(x, s.period-x)
 }
 
-// The truth is within the bound, at every moment between the end of the first exchange and the end, whatever delays
-// there are and however the clocks drift, as long as they drift by no more than they may.
+// The truth stays within the bound from the end of the first exchange on, for all delays, as long as the clocks
+// drift by no more than allowed.
 func TestTruthIsWithinTheBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		real := func(name string, least, most float64) float64 { return rapid.Float64Range(least, most).Draw(t, name) }
@@ -57,7 +56,7 @@ func TestTruthIsWithinTheBound(t *testing.T) {
 	})
 }
 
-// The bound is about half of the best round trip, and what drift may do in a pause.
+// The bound is about half of the best round trip, plus what drift can do in a pause.
 func TestBoundIsTight(t *testing.T) {
 	var exchanges []Exchange
 	for i := range int64(10) {
@@ -104,7 +103,7 @@ func TestBoundBetweenExchanges(t *testing.T) {
 	}
 }
 
-// A clock that drifts by more than clocks should is found out, and its bound is wider.
+// A clock that drifts more than assumed is detected, and its bound is wider.
 func TestAClockThatIsSlewed(t *testing.T) {
 	exchange := func(at, ahead int64) Exchange {
 		return Exchange{SentNS: at, RemoteNS: at + 50 + ahead, ReceivedNS: at + 100}
@@ -128,7 +127,7 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 }
 
-// A clock is read until it is settled, and an answer that fails does no harm where others came.
+// A clock is read until it is settled, and a failed answer does no harm if others succeed.
 func TestReadAndSettle(t *testing.T) {
 	asked := 0
 	c := New(func(context.Context) (int64, error) {

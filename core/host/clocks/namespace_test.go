@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// asOther makes the test binary answer each line that it reads with what its clock reads.
+// asOther makes the test binary answer each line of input with the reading of its clock.
 const asOther = "PSBENCH_TEST_CLOCK_OF_ANOTHER"
 
 func TestMain(m *testing.M) {
@@ -27,8 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// other is a process in a time namespace whose clock is so far ahead of that of this one. Each answer takes
-// as long as lag says.
+// other starts a process in a time namespace whose clock is ahead of this one. Each answer is delayed by lag.
 func other(t *testing.T, ahead time.Duration, lag func()) Ask {
 	t.Helper()
 	// #nosec G204 -- the test itself
@@ -73,8 +72,8 @@ func other(t *testing.T, ahead time.Duration, lag func()) Ask {
 	return ask
 }
 
-// The clock of another namespace is found, within the bound that is given for it, from moment to moment and
-// after it was settled. What is known of it is by how much the kernel moved it.
+// The estimate of another namespace's clock stays within its bound, before and after it is settled. The true offset
+// is what the kernel was told to add.
 func TestClockOfAnotherNamespace(t *testing.T) {
 	for _, ahead := range []time.Duration{time.Hour, 7 * time.Second} {
 		t.Run(fmt.Sprint(ahead), func(t *testing.T) {

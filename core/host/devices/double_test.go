@@ -64,7 +64,7 @@ func TestDouble(t *testing.T) {
 	}
 }
 
-// No context is made where nobody asks for free memory, and but on the devices that are used.
+// A context is made only if free memory is asked for, and only on devices that are used.
 func TestContextsAreOfDevicesThatAreUsed(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
 	t.Setenv("PSBENCH_DOUBLE_TRACE", "1")
@@ -81,7 +81,7 @@ func TestContextsAreOfDevicesThatAreUsed(t *testing.T) {
 	}
 }
 
-// A device reaches the memory of those that the driver says, which need not reach its own.
+// Peers of a device are those that the driver reports; its own memory need not be among them.
 func TestPeers(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
 	t.Setenv("PSBENCH_DOUBLE_PEERS", "0:1,0:2,1:0,1:1")

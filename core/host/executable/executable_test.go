@@ -137,7 +137,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A group is the user's own where it is his primary one and nobody else is in it.
+// A group is private if it is the user's primary group and has no other member.
 func TestAlone(t *testing.T) {
 	const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:100::/:/bin/sh\neve:x:1002:1010::/:/bin/sh\ntom:x:1003:1010::/:/bin/sh\n"
 	const groups = "root:x:0:\nusers:x:100:\nann:x:1000:ann\nwheel:x:10:ann,bob\nopen:x:2000:bob\ntwo:x:1010:\nbroken\n"

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// psbench records the limit of memory that it enforces: under a limit of which nothing is used, as much is left
-// as the facts of the machine say. What limits another cgroup is neither recorded nor enforced.
+// psbench records the memory limit that it enforces: if none of it is used, the room equals the recorded limit.
+// Limits of other cgroups are neither recorded nor enforced.
 func TestRecordedIsEnforced(t *testing.T) {
 	const (
 		unified = "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"

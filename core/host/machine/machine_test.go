@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What the kernel does not tell is absent, and nothing else is.
+// A value that the kernel does not report is absent; all others are present.
 func TestWithoutFiles(t *testing.T) {
 	for missing, absent := range map[string]func(*Facts){
 		"proc/self/status":    func(f *Facts) { f.Affinity, f.Governor, f.Caches = "", "", nil },
@@ -168,7 +168,7 @@ func TestParseKiB(t *testing.T) {
 	}
 }
 
-// Whatever the files say, numbers are what they can be and nothing fails.
+// Whatever the files contain, values stay in range and nothing fails.
 func FuzzRead(f *testing.F) {
 	f.Add("Cpus_allowed_list:\t2-3,8\n", "0::/a/b\n1:cpu:/x\n", "150000 100000\n", "48K\n", "3.70 1\n")
 	f.Add("Cpus_allowed_list:\t0\n", "4:memory:/\n", "9223372036854771712\n", "32M\n", "NaN\n")

@@ -126,8 +126,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Others and steal are told of above 5 % of the machine's CPU time, of which what may be
-// imagined is taken off.
+// Others and steal cause a warning above 5 % of the machine's CPU time, after their uncertainty is subtracted.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
 		others, steal time.Duration // of 40 s
@@ -162,7 +161,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What throttled a run is told of the measured pass alone, from a twentieth of it on.
+// Throttling causes a warning only for the measured pass, from 5 % of it on.
 func TestThrottling(t *testing.T) {
 	for name, c := range map[string]struct {
 		quota, heat time.Duration // of 10 s
@@ -192,7 +191,7 @@ func TestThrottling(t *testing.T) {
 	}
 }
 
-// What the system does not tell is absent, and nothing else is.
+// A value that the system does not report is absent; all others are present.
 func TestWithoutFiles(t *testing.T) {
 	full := Interval{}
 	for name, c := range map[string]struct {
@@ -237,8 +236,7 @@ func TestWithoutFiles(t *testing.T) {
 	}
 }
 
-// The system's own files say what this process did, and one that it started and waited for,
-// whose times they cut to ticks.
+// The system's own files describe this process and a child that it waited for, whose times are rounded to ticks.
 func TestOfThisProcess(t *testing.T) {
 	m := NewMeter(func() []Process { return []Process{{Name: "test", PID: os.Getpid()}} })
 	m.Begin(Measured)

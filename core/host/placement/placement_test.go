@@ -144,7 +144,7 @@ type run struct {
 	trainers  int
 }
 
-// draw draws one that can be planned. Of hosts that are alike some have devices.
+// draw draws a case that can be planned. Identical hosts may still differ in devices.
 func draw(t *rapid.T) run {
 	count := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 	r := run{
@@ -240,7 +240,7 @@ func TestServersAreBesideTheirTrainers(t *testing.T) {
 	})
 }
 
-// No core has two trainers or servers, all have equally many, and companions have those of theirs.
+// No core has two trainers or servers, all have equally many cores, and companions share those of their processes.
 func TestPinsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := draw(t)

@@ -69,7 +69,7 @@ func TestCheckSites(t *testing.T) {
 			""},
 		"over TCP": {"tcp", map[string]cluster.Site{"server3": node}, ""},
 		"clocks": {"shm", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}},
-			"the clock of server3 is 1s ahead of that of trainer0, but what shm joins needs one clock"},
+			"the clock of server3 is 1s ahead of the clock of trainer0, but what shm joins needs one clock"},
 		"clocks over TCP": {"tcp", map[string]cluster.Site{"server3": {Host: cluster.CoreHost, Clock: ahead}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

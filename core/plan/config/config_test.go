@@ -165,7 +165,7 @@ func value(exp *Experiment, key string) result.Value {
 	return result.Value{}
 }
 
-// sameFabric compares fabrics, of which there is one of each name.
+// sameFabric compares fabrics, which are unique by name.
 var sameFabric = cmp.Comparer(func(a, b *fabric.Fabric) bool { return a == b })
 
 // The options offer what placement knows, with its defaults.

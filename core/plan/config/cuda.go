@@ -146,7 +146,7 @@ func (r *resolver) nameGroup() {
 func (r *resolver) noNCCL() string {
 	switch {
 	case r.NCUDATrainer == 1:
-		return "one trainer has nobody to reduce with"
+		return "one trainer has no peer to reduce with"
 	case len(r.exp.CUDA.Devices.Devices) < r.NCUDATrainer:
 		return "NCCL refuses two ranks of one card"
 	case !r.exp.Fabric.Maps() || !r.exp.Fabric.OnOneHost():

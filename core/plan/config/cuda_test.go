@@ -200,7 +200,7 @@ func TestCUDARanks(t *testing.T) {
 			"psbench's own, in host memory over shm", ""},
 		{"nccl of one trainer", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --backend nccl", "0",
 			"psbench's own, in host memory over shm",
-			"one trainer has nobody to reduce with"},
+			"one trainer has no peer to reduce with"},
 		{"nccl that no hook uses", "--ntrainer 0 --nserver 0 --ncudatrainer 1 --ncudaserver 1 --backend nccl", "0 0",
 			"", ""},
 		{"tables on the CPU", "--trainer hybrid --ntrainer 0 --nserver 8 --ncudatrainer 1", "0 0 0 0 0 0 0 0 0", "",
@@ -246,8 +246,7 @@ func TestCUDARanks(t *testing.T) {
 	}
 }
 
-// The seed is recorded as the ranks have it, and pinned where somebody gave it: a run again has the
-// same.
+// The seed is recorded as the ranks have it, and pinned if it was given: another run has the same.
 func TestCUDASeedIsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		flags, origin string

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A trainer's defaults count where nobody gave a value, and say so.
+// A trainer's defaults apply to values that were not given, and their origin says so.
 func TestTrainerDefaults(t *testing.T) {
 	inFolder(t, map[string]string{"run.json": `{"epochs": 7}`})
 	exp := mustResolve(t, []string{"PSBENCH_NTRAINER=5"},

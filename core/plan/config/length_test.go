@@ -151,8 +151,8 @@ func TestLengthErrors(t *testing.T) {
 	}
 }
 
-// Defaults of a trainer are no length that somebody gave: a user's takes their place, and epochs
-// among them may become more.
+// A trainer's default length does not count as given: the user's length replaces it, and default epochs may be
+// raised.
 func TestLengthOfATrainersDefaults(t *testing.T) {
 	inFolder(t, map[string]string{
 		"registry.json": `{"trainer_map": {"t": {"plugin": "builtin", "description": "d", "defaults": {"seconds": 4, "warmup": 3}}}}`,

@@ -17,7 +17,7 @@ import (
 
 const schemaFolder = "../../../schemas"
 
-// schemas are those of the files that users write, by file name.
+// schemas are the schemas of the files that users write, by file name.
 func schemas() map[string]*jsonschema.Schema {
 	return map[string]*jsonschema.Schema{
 		"registry.schema.json": titled("A registry of psbench plugins", golden.Tagged().Reflect(&registry.File{})),

@@ -111,7 +111,7 @@ func TestAddAndRemove(t *testing.T) {
 		t.Error(diff, err)
 	}
 
-	// What somebody wrote into an entry stays; keys that are gone go.
+	// Edits of an entry stay; keys that the plugin no longer has are removed.
 	text, _ := os.ReadFile(path)
 	text = bytes.Replace(text, []byte(`"one": {`), []byte(`"one": {"description": "mine",`), 1)
 	if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -190,7 +190,7 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
-// Whoever adds at the same time loses nothing of what others add.
+// Concurrent additions do not lose entries.
 func TestAddAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.json")
 	var wg sync.WaitGroup

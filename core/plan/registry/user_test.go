@@ -32,8 +32,7 @@ func TestUserFile(t *testing.T) {
 
 var sum = strings.Repeat("0a", 32)
 
-// Whatever is wrong with an entry, the rest of the registry can be used; whoever uses that
-// entry hears what is wrong.
+// A broken entry does not affect the rest of the registry; using the entry reports the fault.
 func TestABrokenEntryHarmsNoOther(t *testing.T) {
 	good := `"plugins": {"good": {"command": ["/good"], "sha256": "` + sum +
 		`"}, BAD}, "server_map": {"fine": {"plugin": "good"}, MINE}`
@@ -114,7 +113,7 @@ func TestIncludesOfARegistryWithAnOddPath(t *testing.T) {
 	}
 }
 
-// The name of psbench itself is taken, which is told even where no key names that plugin.
+// psbench's own name is taken, which is reported even if no key names that plugin.
 func TestBuiltinInTheUsersRegistry(t *testing.T) {
 	path := write(t, "registry.json", `{"plugins": {"builtin": {"command": ["/bad"], "sha256": "`+sum+`"}}}`)
 	reg, err := Load(psbench.Registry, path)

@@ -356,7 +356,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Who does not know the secret is not heard, and holds nobody up.
+// A stranger without the secret is refused and delays no one.
 func TestStrangers(t *testing.T) {
 	agent := serve(t, patience)
 	if _, err := Dial(t.Context(), "node1", "node2", agent.address, identityOf(t, theirs), time.Second); err == nil ||

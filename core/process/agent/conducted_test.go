@@ -33,8 +33,8 @@ func called(t *testing.T, s *served) *Host {
 	return hosts[0]
 }
 
-// While the core holds an agent, runs of its own come and go: what is left of each ends with its connection, and the
-// next one waits for that.
+// While the core holds an agent, its conducted runs come and go: the rest of each run ends with its connection, and
+// the next run waits for that.
 func TestConductedRuns(t *testing.T) {
 	agent := serve(t, patience)
 	core := dial(t, agent, patience)
@@ -88,7 +88,7 @@ func TestConductedRuns(t *testing.T) {
 	}
 }
 
-// Who waits for the end of another run does so no longer than the agent gives signs.
+// Waiting for the end of another run lasts no longer than the agent gives signs of life.
 func TestLostBeforeARunBegins(t *testing.T) {
 	agent := serve(t, patience)
 	core, h := dial(t, agent, patience), called(t, agent)
@@ -121,7 +121,7 @@ func TestLostBeforeARunBegins(t *testing.T) {
 	}
 }
 
-// Who is asked for a sign and gives none is lost, whoever has noticed.
+// An agent that gives no sign of life when asked is lost, even if the core has not noticed.
 func TestAbsent(t *testing.T) {
 	first, second := serve(t, patience), serve(t, patience)
 	hosts := []*Host{dial(t, first, patience), dial(t, second, patience)}
@@ -134,7 +134,7 @@ func TestAbsent(t *testing.T) {
 	_ = Leave(hosts, false)
 }
 
-// What is no call is refused, and not told: there is a secret in it.
+// An invalid call is refused without quoting it, since it has a secret.
 func TestCallsThatAreNone(t *testing.T) {
 	for _, text := range []string{"a secret", `{"secret": "YSBzZWNyZXQ="}`, `{"hosts": [{"host": "node1"}]}`, "{"} {
 		t.Run(text, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// freeAddress is one that nobody listens on, a moment ago at least.
+// freeAddress is an address on which nothing listened a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,7 +120,7 @@ func TestWhoIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-// Who has another secret is not heard, and does not hear the core.
+// A task with another secret is refused and learns nothing from the core.
 func TestAnotherSecretDoesNotJoin(t *testing.T) {
 	all := joinAll(t, time.Second, []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}, ours, theirs)
 	told := regexp.MustCompile(
@@ -133,7 +133,7 @@ func TestAnotherSecretDoesNotJoin(t *testing.T) {
 	}
 }
 
-// Who could not join says what it met, and not that in the end nobody was there or no time was left.
+// A failed join reports its most telling error, and not a final refusal or timeout.
 func TestTellsMore(t *testing.T) {
 	refused, stranger := fmt.Errorf("dial: %w", syscall.ECONNREFUSED), errors.New("the peer does not know the secret")
 	for i, test := range []struct {

@@ -91,8 +91,7 @@ func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fa
 	return New(time.Minute, members, o), s, members
 }
 
-// Each process is told who it is, where it is and in which run, and nothing else than was
-// asked for.
+// Each process learns its name, its place and its run, and gets only the requested part.
 func TestConfigure(t *testing.T) {
 	sites := map[string]Site{"trainer0": {Directory: "/a"}, "trainer1": {Directory: "/b", Listen: "::1"}}
 	c, s, members := clusterOf(Options{}, sites, "trainer0", "trainer1")
@@ -199,7 +198,7 @@ func TestLifeAfterAFailure(t *testing.T) {
 	}
 }
 
-// What a process tells of in the last moment of a run is no smaller a failure.
+// A failure reported in the last moment of a run still fails the run.
 func TestFailureThatIsToldLate(t *testing.T) {
 	c, s, _ := clusterOf(Options{}, nil, "trainer0")
 	salvaged := false
@@ -248,7 +247,7 @@ func TestCheckLinks(t *testing.T) {
 	here, elsewhere := Site{Host: CoreHost}, Site{Host: "node7"}
 	ahead := Site{Host: CoreHost, Clock: clocks.Known(clocks.Of(time.Hour))}
 	const hosts = "trainer0 runs on the core's host and server1 on node7, but transport"
-	const clocks = "the clock of server1 is 1h0m0s ahead of that of trainer0, but what shm joins needs one clock"
+	const clocks = "the clock of server1 is 1h0m0s ahead of the clock of trainer0, but what shm joins needs one clock"
 	for _, c := range []struct {
 		transport string
 		site      Site
@@ -287,7 +286,7 @@ func TestAtCore(t *testing.T) {
 	}
 }
 
-// Those of a host share its cores, and those of others do not.
+// Processes of one host share its cores; processes of other hosts do not.
 func TestShare(t *testing.T) {
 	a, b, c := at("a", Site{Host: "node7", Cores: 12}), at("b", Site{Host: "node7", Cores: 12}), at("c",
 		Site{Host: CoreHost, Cores: 3})

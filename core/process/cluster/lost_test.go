@@ -28,7 +28,7 @@ func (l *lost) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (
 	return nil, status.Error(codes.Canceled, "grpc: the client connection is closing")
 }
 
-// A process that is lost while its parts close is what is told, unless there is a failure to tell of already.
+// A process that is lost while its parts close is reported, unless the run has already failed.
 func TestLostWhileClosing(t *testing.T) {
 	for i, c := range []struct {
 		failure error

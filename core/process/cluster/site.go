@@ -71,7 +71,7 @@ func RequireClock[M member](what string, x, y M) error {
 	}
 	x0, y0 := mine.Estimate(), other.Estimate()
 	apart := time.Duration(y0.OffsetNS - x0.OffsetNS)
-	return fmt.Errorf("the clock of %s is %v ahead of that of %s, but %s needs one clock", b.Name, apart, a.Name, what)
+	return fmt.Errorf("the clock of %s is %v ahead of the clock of %s, but %s needs one clock", b.Name, apart, a.Name, what)
 }
 
 // AtCore returns the processes on the core's host, which together use that host's memory. Only the processes of

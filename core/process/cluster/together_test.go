@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Trainers of a host push as one, but for those of their server's; links and what each is told follow.
+// Trainers of a host push as one, except on their server's host; links and the trainers' groups match.
 func TestTogether(t *testing.T) {
 	server := at("server9", Site{Host: "node0"})
 	for _, c := range []struct {

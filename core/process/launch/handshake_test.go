@@ -31,7 +31,7 @@ func certificate(t *testing.T) string {
 	return base64.RawStdEncoding.EncodeToString(cert)
 }
 
-// go-plugin takes a sixth word of that length for a certificate.
+// go-plugin treats a sixth word of this length as a certificate.
 func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	l := launcher(t)
 	liar := program(t, `echo "1|2000|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
@@ -43,7 +43,7 @@ func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
-// Whatever a plugin prints as its handshake, it is refused in psbench's own words.
+// Any invalid handshake is refused in psbench's own words.
 func TestHandshakesThatCannotBeUsed(t *testing.T) {
 	version := strconv.Itoa(int(host.Handshake.ProtocolVersion))
 	const none = "plugin p did not start: it is not a psbench plugin: it ended without a handshake"
@@ -75,8 +75,7 @@ func TestHandshakesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A plugin says in its handshake where it listens. Whatever it says, the core connects
-// to Unix sockets in the run's folder alone.
+// A plugin's handshake says where it listens. The core connects only to Unix sockets in the run's folder.
 func TestACoreCallsItsFolderOnly(t *testing.T) {
 	var calls atomic.Int32
 	listen := func(network, address string) string {

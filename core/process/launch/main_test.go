@@ -37,8 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// parts are those of the plugin. The one that is called "plugin twice" declares a key
-// twice.
+// parts are the parts of the plugin. The process "plugin twice" declares a key twice.
 func parts() []sdk.Part {
 	out := []sdk.Part{sdk.NewData("actor", script{}, newActor)}
 	if os.Args[2] == "plugin twice" {
@@ -64,7 +63,7 @@ func beCore() {
 	for i := range 4 {
 		go func() { _, _ = l.Start(context.Background(), Spec{Name: fmt.Sprintf("data%d", i)}) }()
 	}
-	// A program that does not end by itself.
+	// A program that never ends on its own.
 	deaf := registry.Plugin{Name: "deaf", Command: []string{"sleep", "1000"}}
 	go func() { _, _ = l.Start(context.Background(), Spec{Name: "deaf", Plugin: deaf}) }()
 	select {}

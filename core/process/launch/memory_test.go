@@ -38,7 +38,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Who has enough is not disturbed: arguments, environment and what was hashed stay as they are.
+// A plugin with enough memory is not affected: arguments, environment and the hashed file stay the same.
 func TestBoundedProcessesRun(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -79,8 +79,8 @@ func TestMemoryWithoutACgroup(t *testing.T) {
 	}
 }
 
-// Why a process died the kernel's count says where there is a cgroup, and else the account of its
-// runtime. A word in what it said says nothing.
+// With a cgroup, the kernel's count says why a process died; otherwise the runtime's message does. A similar word
+// elsewhere in the output does not count.
 func TestWantOfMemory(t *testing.T) {
 	failed := syscall.WaitStatus(2 << 8)
 	for _, c := range []struct {

@@ -27,8 +27,7 @@ func (h *heard) all() []string {
 	return slices.Clone(h.lines)
 }
 
-// What a process prints is told line by line and kept; of a panic the log has all, and
-// nobody is told.
+// Output is passed on line by line and kept. A panic goes only to the log.
 func TestOutput(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "logs", "run")
 	for name, c := range map[string]struct{ settings, told, logged string }{

@@ -108,7 +108,7 @@ func TestNothingThatPluginsStartOutlivesTheCore(t *testing.T) {
 	requireEmptied(t, base, 0)
 }
 
-// Groups, of which each dies at a stroke, beat a program that forks all the time.
+// Killing whole groups beats a program that forks all the time.
 func TestForkingPluginIsEnded(t *testing.T) {
 	l, f := launcher(t), newFamily(t)
 	p := started(t, l, "trainer0")
@@ -259,8 +259,8 @@ func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 	}
 }
 
-// A process that ends before its handshake is told as its status has it, however late
-// its end is noticed after the end of its output.
+// A process that ends before its handshake is reported by its exit status, however late its end is noticed after
+// the end of its output.
 func TestDeathsBeforeTheHandshake(t *testing.T) {
 	l := launcher(t)
 	const starts = 32
@@ -279,7 +279,7 @@ func TestDeathsBeforeTheHandshake(t *testing.T) {
 	}
 }
 
-// Who is dying already was not killed by whoever kills it then.
+// A process that is already dying does not count as killed.
 func TestKilledIsWhoWasAlive(t *testing.T) {
 	for command, alive := range map[string]bool{"exec sleep 1000": true, "exit 3": false} {
 		dying := exec.Command("sh", "-c", command)

@@ -16,8 +16,8 @@ import (
 // Host is a host of a file of hosts.
 type Host struct {
 	Name    string // or an address
-	User    string // that ssh logs in as, "" for that of its configuration
-	Program string // the path of psbench there, "" for that of this one
+	User    string // for ssh; "" for the one in its configuration
+	Program string // the path of psbench there; "" for the path here
 }
 
 // Target is the host as an argument of ssh.

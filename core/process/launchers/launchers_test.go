@@ -40,7 +40,7 @@ func recorded(t testing.TB) map[string]*txtar.Archive {
 	return archives
 }
 
-// system is that of an archive: variables, name, and files.
+// system returns the system of an archive: variables, name and files.
 func system(a *txtar.Archive) System {
 	files := map[string]string{}
 	for _, f := range a.Files {
@@ -104,7 +104,7 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// The order of variables is irrelevant, and those of others change nothing.
+// The order of variables does not matter, and unrelated variables change nothing.
 func TestOnlyKnownVariablesCount(t *testing.T) {
 	archives := recorded(t)
 	names := slices.Sorted(maps.Keys(archives))
@@ -119,8 +119,7 @@ func TestOnlyKnownVariablesCount(t *testing.T) {
 	})
 }
 
-// However few of its variables are left, and whatever they are, a task of several is none that runs alone
-// unless nothing of what makes it a task is left.
+// A task of several never runs alone while any variable that makes it a task is left.
 func TestPartsOfEnvironments(t *testing.T) {
 	archives := recorded(t)
 	// What each launcher is known by: without these it is not there.

@@ -54,7 +54,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// Tasks that cannot find each other, or that share a host, are told what to type.
+// Tasks that cannot find each other, or that share a host, get an error that says what to type.
 func TestWhatToType(t *testing.T) {
 	const mpirun = "OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 "
 	for environ, want := range map[string]string{

@@ -64,7 +64,7 @@ func TestBeatsOfAChild(t *testing.T) {
 	}
 }
 
-// Who has no pipe, or a file that is none, tells nobody.
+// Without a pipe, or with an invalid file, no beats are sent.
 func TestNoBeatPipe(t *testing.T) {
 	for _, value := range []string{"", "0", "3", "4", "x"} {
 		t.Run(value, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestNoBeatPipe(t *testing.T) {
 	}
 }
 
-// A reader who does not read keeps nobody waiting.
+// A reader that does not read delays no one.
 func TestNobodyReads(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -42,7 +42,7 @@ func (t *teller) Recv() (*proto.Event, error) {
 	return event, nil
 }
 
-// A process is asked for iterations only if somebody follows it, who is told in order.
+// A process is asked for iterations only if there is a follower, which gets them in order.
 func TestFollower(t *testing.T) {
 	for _, followed := range []bool{true, false} {
 		t.Run(fmt.Sprint(followed), func(t *testing.T) {

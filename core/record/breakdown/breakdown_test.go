@@ -16,7 +16,7 @@ import (
 // series of a ddp trainer, and the time that is in none of them.
 type lane struct{ data, forward, backward, exposed, optimizer, rest int64 }
 
-// series are those of a ddp trainer that runs lanes from a time on, in epochs of so many.
+// series records a ddp trainer that runs lanes from a time on, in epochs of this many iterations.
 func series(r *result.Result, rank int, fromNS int64, epoch int, lanes []lane) {
 	add := func(typ, name string, i int, startNS, ns int64) int64 {
 		key := sdk.Key{A: int64(i / epoch), B: int64(i % epoch)}
@@ -110,8 +110,8 @@ func drawLane(t *rapid.T) lane {
 		ns.Draw(t, "optimizer"), ns.Draw(t, "rest")}
 }
 
-// The parts and the rest are the whole time; nobody waits longer than it is blocked; in every
-// iteration one is last.
+// The parts and the rest add up to the whole time; no trainer waits longer than it is blocked; in every iteration
+// one trainer is last.
 func TestBreakdownLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers, epoch := rapid.IntRange(2, 4).Draw(t, "trainers"), rapid.IntRange(1, 3).Draw(t,

@@ -23,7 +23,8 @@ func onHosts(r *result.Result, bounds map[string]int64, hosts ...string) {
 	}
 }
 
-// Who was last, and who waited, is told only as far as the clocks of the hosts tell it; those of one host do.
+// The last trainer, and the waiting, are known only if the clocks of the hosts tell; within one host they always
+// do.
 func TestWaitingBetweenHosts(t *testing.T) {
 	run := func() *result.Result {
 		r := &result.Result{Connected: [][]int{{0, 1, 2}}}

@@ -110,8 +110,8 @@ func TestOddKeys(t *testing.T) {
 	}
 }
 
-// The parts of an exchange are never negative and add up to it, whatever was stamped; those of an
-// iteration add up to the time, and a reduction that is seen is within the exposed communication.
+// The parts of an exchange are never negative and add up to it, whatever was stamped. The exchanges of an iteration
+// add up to the time, and a visible reduction is within the exposed communication.
 func TestPartsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers := rapid.IntRange(1, 4).Draw(t, "trainers")

@@ -65,8 +65,8 @@ func TestAHookThatCallsItsLinkLate(t *testing.T) {
 	}
 }
 
-// What a hook does on the trainer's goroutine is in the backward pass as it was stamped, and hook in where the
-// time goes. Beside a backward pass it takes nobody's time.
+// Work of a hook on the trainer's goroutine is in the stamped backward pass, and counts as hook time. Work beside a
+// backward pass delays no trainer.
 func TestAHookThatBlocksBackward(t *testing.T) {
 	r := world(0, 0, 2)
 	r.Connected = [][]int{{0, 1}}
@@ -103,8 +103,8 @@ func TestAHookWithSeveralBuckets(t *testing.T) {
 	}
 }
 
-// Of a bucket, what passed until its hook called a link is the hook's, whether the hook measures its future
-// from its own call on or from that of the link. Who called last is who the others wait for.
+// The time until a hook called a link is the hook's, whether its future starts with its own call or with the
+// link's. The others wait for the hook that called last.
 func TestExchangesOfALateHook(t *testing.T) {
 	for name, from := range map[string]int64{"from the call of the hook": 100, "from the call of the link": 120} {
 		t.Run(name, func(t *testing.T) {

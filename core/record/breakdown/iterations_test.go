@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Each iteration is that of the slowest trainer of its set, and what is between epochs is in none.
+// Each iteration lasts as long as on the slowest trainer of its set; time between epochs is in no iteration.
 func TestIterations(t *testing.T) {
 	r := &result.Result{Connected: [][]int{{0, 1}, {2}}}
 	series(r, 0, 1000, 2, []lane{{data: 1, forward: 9}, {forward: 20}, {forward: 5}})

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A folder of which any file is cut off or differs in a bit is refused, wherever that is.
+// A folder is refused if any file is cut off or differs in one bit.
 func TestDamageIsTold(t *testing.T) {
 	dir := written(t, example())
 	columns, err := filepath.Glob(filepath.Join(dir, npy.Folder, "*.npy"))
@@ -74,7 +74,7 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
-// Whatever stands in the files of a folder, it is refused or has no more samples than they do.
+// Whatever its files contain, a folder is refused or has no more samples than they do.
 func FuzzRead(f *testing.F) {
 	dir, err := os.MkdirTemp("", "psbench-fuzz-")
 	if err != nil {

@@ -124,7 +124,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// What a run left at any moment says that it is not complete, and why as far as it is known.
+// At any moment the folder of a run says that it is not complete, and why if that is known.
 func TestIncomplete(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	f, err := Create(dir)

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Results of every version are read for good. These files were written by the psbench of their
-// time and are never written anew: schema2.json.gz and schema3 by the same run.
+// psbench always reads results of every version. These files were written by the psbench of their time and are
+// never rewritten: schema2.json.gz and schema3 by the same run.
 const (
 	golden1 = "../result/testdata/schema1.json.gz"
 	golden2 = "testdata/schema2.json.gz"

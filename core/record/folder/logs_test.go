@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Logs are the ends of files within the folder: not what a link leads to, nor a pipe, which nobody waits for.
+// Logs returns the ends of regular files within the folder, and neither follows links nor waits for pipes.
 func TestLogs(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	logs := filepath.Join(dir, logsName)

@@ -89,7 +89,7 @@ func head(t *testing.T, dir string) string {
 	return string(data)
 }
 
-// place is where a number stands in a line of an indented document, and the keys before it.
+// place is the place of a number in a line of an indented document, with the keys before it.
 type place struct {
 	path     string
 	from, to int
@@ -129,8 +129,8 @@ func seal(t *testing.T, dir, text string) {
 	}
 }
 
-// No number of result.json can be changed, its checksum with it, without being told: what is printed
-// stays, or the folder is refused in a sentence that names the number.
+// No number of result.json can be changed unnoticed, even with its checksum: either the printed numbers stay, or
+// the folder is refused in a sentence that names the number.
 func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 	dir := written(t, recorded())
 	want, err := shown(dir)
@@ -171,7 +171,7 @@ func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 	}
 }
 
-// Columns of what cannot have been recorded are refused, and not computed with.
+// Columns with impossible values are refused and not used.
 func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*result.Result){
 		"row 1 of column work has":                           func(r *result.Result) { r.Works[1].EndNS = math.MinInt64 },
@@ -195,8 +195,8 @@ func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 	}
 }
 
-// What is made of other numbers is made again: without the column of all numbers, a head that says
-// something else of throughput, evaluation, noise or the cost of checks changes nothing.
+// Derived numbers are derived again: without the column of all numbers, a head with other values for throughput,
+// evaluation, noise or the cost of checks changes nothing.
 func TestWhatFollowsIsComputedAgain(t *testing.T) {
 	dir := written(t, recorded())
 	want, err := shown(dir)

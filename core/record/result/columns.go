@@ -11,9 +11,9 @@ import (
 // measurement before.
 type columns struct {
 	seriesHead
-	KeyA       []int64 `json:"key_a" jsonschema_description:"differences of the first numbers of the keys, that of the first one to 0"`
-	KeyB       []int64 `json:"key_b" jsonschema_description:"the same of the second numbers"`
-	StartNS    []int64 `json:"start_ns" jsonschema_description:"differences of the starts, that of the first one to started_ns"`
+	KeyA       []int64 `json:"key_a" jsonschema_description:"first numbers of the keys as differences to the one before; the first difference is to 0"`
+	KeyB       []int64 `json:"key_b" jsonschema_description:"the same for the second numbers"`
+	StartNS    []int64 `json:"start_ns" jsonschema_description:"starts as differences to the one before; the first difference is to started_ns"`
 	DurationNS []int64 `json:"duration_ns"`
 }
 
@@ -65,8 +65,8 @@ func parseColumns(text []byte) (s *Series, at int64, err error) {
 // gaugeColumns is a Gauge in JSON, as columns is a Series.
 type gaugeColumns struct {
 	gaugeHead
-	KeyA  []int64   `json:"key_a" jsonschema_description:"differences of the first numbers of the keys, that of the first one to 0"`
-	KeyB  []int64   `json:"key_b" jsonschema_description:"the same of the second numbers"`
+	KeyA  []int64   `json:"key_a" jsonschema_description:"first numbers of the keys as differences to the one before; the first difference is to 0"`
+	KeyB  []int64   `json:"key_b" jsonschema_description:"the same for the second numbers"`
 	Value []float64 `json:"value"`
 }
 

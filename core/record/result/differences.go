@@ -16,7 +16,7 @@ import (
 // Difference is something in which two runs differ, in words.
 type Difference struct {
 	Name     string
-	Old, New string // "none" of what there is not, "unknown" of what the system did not tell
+	Old, New string // "none" if absent, "unknown" if the system did not report it
 }
 
 // Values that vary between runs on one machine count as different from these thresholds on.

@@ -39,7 +39,7 @@ func TestWriteKeepsModeAndUmask(t *testing.T) {
 	}
 }
 
-// umask is that of this process, which setting it would show, too, but for all goroutines.
+// umask returns this process's umask without setting it, which would affect all goroutines.
 func umask(t *testing.T) os.FileMode {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

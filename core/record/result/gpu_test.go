@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withNvidiaSmi puts a program of that name, a shell script, alone on the path; without
-// a script there is none.
+// withNvidiaSmi puts a shell script of that name alone on the path, or nothing without a script.
 func withNvidiaSmi(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -54,7 +54,7 @@ func TestDocumentedFile(t *testing.T) {
 	}
 }
 
-// printedMedians are those of a table with a column for each rank.
+// printedMedians parses a table with a column for each rank.
 func printedMedians(t *testing.T, table string) map[string]string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()

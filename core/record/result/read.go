@@ -80,7 +80,7 @@ func parseSeries(data []byte) (*Result, error) {
 	var f struct {
 		file
 		Losses [][]number `json:"losses"`
-		Series []struct{} `json:"series"` // of which head has none
+		Series []struct{} `json:"series"` // head has none
 		Gauges []struct{} `json:"gauges"` // likewise
 	}
 	if err := jsonfile.Decode("", head, &f); err != nil {
@@ -229,7 +229,7 @@ func parseSamples(data []byte) (*Result, error) {
 	var f struct {
 		file
 		Losses  [][]number `json:"losses"`
-		Samples []struct{} `json:"samples"` // of which head has none
+		Samples []struct{} `json:"samples"` // head has none
 	}
 	if err := jsonfile.Decode("", head, &f); err != nil {
 		return nil, err

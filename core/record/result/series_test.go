@@ -21,8 +21,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// golden1 is a result of schema 1, of a run of 400 short iterations of 2 trainers. It is
-// never written again: files like it are read for good.
+// golden1 is a result of schema 1, from a run of 400 short iterations of 2 trainers. It is never rewritten: psbench
+// must always read such files.
 const golden1 = "testdata/schema1.json.gz"
 
 func readGolden1(t *testing.T) *Result {
@@ -34,8 +34,7 @@ func readGolden1(t *testing.T) *Result {
 	return r
 }
 
-// What is read of a file of schema 1 is what stands in it, as is seen without any code of
-// psbench.
+// Reading a file of schema 1 gives its content, checked here without psbench's code.
 func TestSchema1IsRead(t *testing.T) {
 	f, err := os.Open(golden1)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// An asynchronous server's work on two buckets that began in the time of either trainer is nobody's.
+// An asynchronous server's work on two buckets that fits both trainers is attributed to neither.
 func TestNoArrowWhereItMayBeEither(t *testing.T) {
 	r := world(2, 1, 1)
 	r.Connected = [][]int{{0}, {1}}

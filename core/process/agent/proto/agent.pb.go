@@ -26,7 +26,7 @@ const (
 
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Core          string                 `protobuf:"bytes,1,opt,name=core,proto3" json:"core,omitempty"` // the host of who asks
+	Core          string                 `protobuf:"bytes,1,opt,name=core,proto3" json:"core,omitempty"` // the caller's host
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

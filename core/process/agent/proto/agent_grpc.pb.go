@@ -39,11 +39,11 @@ const (
 type AgentClient interface {
 	// Describe says what the host is.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
-	// Open begins a run, of which an agent has one at a time.
+	// Open begins a run. An agent has one run at a time.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenReply, error)
 	// Start starts a process of the run and waits until it can be called, by a connection of its own.
 	Start(ctx context.Context, in *StartRequest, opts ...grpc.CallOption) (*StartReply, error)
-	// Follow tells what the processes of the run print, and that they ended, until all is told.
+	// Follow sends the output of the run's processes, and their ends, until all is sent.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 	// Explain says what a process printed last and how it ended.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainReply, error)
@@ -170,11 +170,11 @@ func (c *agentClient) Leave(ctx context.Context, in *LeaveRequest, opts ...grpc.
 type AgentServer interface {
 	// Describe says what the host is.
 	Describe(context.Context, *DescribeRequest) (*DescribeReply, error)
-	// Open begins a run, of which an agent has one at a time.
+	// Open begins a run. An agent has one run at a time.
 	Open(context.Context, *OpenRequest) (*OpenReply, error)
 	// Start starts a process of the run and waits until it can be called, by a connection of its own.
 	Start(context.Context, *StartRequest) (*StartReply, error)
-	// Follow tells what the processes of the run print, and that they ended, until all is told.
+	// Follow sends the output of the run's processes, and their ends, until all is sent.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[Event]) error
 	// Explain says what a process printed last and how it ended.
 	Explain(context.Context, *ExplainRequest) (*ExplainReply, error)

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// sshDouble is a program that takes the command line of ssh and runs the command here. What an agent needs to know
-// of its host is in variables.
+// sshDouble is a program that accepts ssh's command line and runs the command here. Variables say what an agent
+// would know of its host.
 const sshDouble = `#!/bin/sh
 echo "$@" >> "$DOUBLE/lines"
 while [ $# -gt 2 ]; do shift; done
@@ -43,7 +43,7 @@ echo a warning >&2
 HOST=$1 exec sh -c "$2"
 `
 
-// double is an agent that does nothing but come, and leave when the core is gone. Of that it leaves a file.
+// double is an agent that only answers, and leaves when the core is gone. It records that in a file.
 func double() error {
 	host, folder := os.Getenv("HOST"), os.Getenv("DOUBLE")
 	if host == "refuses" {
@@ -111,7 +111,7 @@ func meet(ctx context.Context, t *testing.T, timeout time.Duration,
 
 const patience = time.Minute
 
-// All agents come, know the secret, which is on no command line, and leave when they are told so.
+// All agents answer, know the secret, which is on no command line, and leave when asked.
 func TestMeeting(t *testing.T) {
 	tasks, sessions, folder, err := meet(t.Context(), t, patience, "good", "better")
 	if err != nil {
@@ -151,7 +151,7 @@ func TestMeeting(t *testing.T) {
 	}
 }
 
-// Of what goes wrong the host is told, with what ssh or the agent said last, and who has come already leaves.
+// Errors name the host and the last message of ssh or the agent; agents that have answered leave.
 func TestNoMeeting(t *testing.T) {
 	for hosts, want := range map[string]string{
 		"good,refuses":                 "no agent on refuses (rank 2): ssh has ended (exit status 1): no room here",

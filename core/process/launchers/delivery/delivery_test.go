@@ -45,7 +45,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// All that is sent comes, whatever bytes it has and however large it is, and what was there before is told apart.
+// Everything that is sent arrives, whatever its bytes and size, and earlier output is kept apart.
 func TestAllComes(t *testing.T) {
 	sent := t.TempDir()
 	files := map[string]string{"json/r.json": "{}\n", "out/empty": "",

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What comes gets the paths that its user names. What has not come leaves these alone.
+// Files that arrive get the user's paths. Paths of missing files stay untouched.
 func TestInbox(t *testing.T) {
 	dir := t.TempDir()
 	out, result, logs := filepath.Join(dir, "run"), filepath.Join(dir, "r.json"), filepath.Join(dir, "logs")

@@ -99,7 +99,7 @@ func TestDisagreements(t *testing.T) {
 	}
 }
 
-// Of two tasks with one rank the one whose words are lost says so, and rank 0 says who is missing.
+// If two tasks have one rank, the task whose entry was lost reports it, and rank 0 names the missing rank.
 func TestDuplicateRanks(t *testing.T) {
 	tasks := four()
 	tasks[2].Rank = 3
@@ -114,7 +114,7 @@ func TestDuplicateRanks(t *testing.T) {
 	}
 }
 
-// Who waits in vain says that it has come.
+// A task that times out says that it has come.
 func TestMissingTask(t *testing.T) {
 	_, errs := call(t, 4, 200*time.Millisecond, four()[:3]...)
 	for i, err := range errs {
@@ -127,7 +127,7 @@ func TestMissingTask(t *testing.T) {
 	}
 }
 
-// So it is of each of the barriers.
+// The same holds for each barrier.
 func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
 	me := four()[0]
 	for name, wait := range map[string]func(*pmi.Client) error{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What Slurm says is told from what tasks say, and why there is no job from what is usual.
+// Slurm's messages are separated from those of tasks, and reasons for a failure from usual messages.
 func TestWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines       []string
