@@ -58,7 +58,7 @@ func TestListTellsOfContradictions(t *testing.T) {
 	}
 	status, stdout, stderr := psbenchMain(t, "list", "server", "--registry", file)
 	want :=
-		fmt.Sprintf("psbench: warning: server hanging of plugin test serves gradients, but %s says tables: leave it out of the file, or build the plugin anew\n", file)
+		fmt.Sprintf("psbench: warning: server hanging of plugin test serves gradients, but %s says tables: leave it out of the file, or rebuild the plugin\n", file)
 	if status != 0 || stderr != want || !strings.Contains(stdout, "| hanging ") {
 		t.Errorf("list ends with %d, warns %q, want %q, and prints\n%s", status, stderr, want, stdout)
 	}

@@ -86,8 +86,8 @@ func TestHostsWithDuplicateRanks(t *testing.T) {
 		}
 		return nil
 	})
-	if want := "psbench: of the 3 tasks that rank 0 on "; !strings.HasPrefix(errs[0], want) ||
-		!strings.HasSuffix(errs[0], "nothing has come from rank 2\n") {
+	if want := "psbench: rank 0 on "; !strings.HasPrefix(errs[0], want) ||
+		!strings.HasSuffix(errs[0], " counts 3 tasks, but nothing has come from rank 2\n") {
 		t.Errorf("rank 0 says %q", errs[0])
 	}
 	if said := errs[1] + errs[2]; !strings.HasPrefix(said, "psbench: two tasks are rank 1: process ") ||

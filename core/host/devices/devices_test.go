@@ -57,11 +57,11 @@ func TestProbe(t *testing.T) {
 			asks + `ended with signal: killed, saying "the driver fell over": look at the driver, as by nvidia-smi`},
 		{"silence", "hang", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
 		{"no end of words", "flood", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
-		{"words", "hello\x1b", asks + `says "hello\x1b", which is no list of them: look at what the driver prints`},
-		{"nothing", "{}", asks + `says "{}", which is no list of them: look at what the driver prints`},
+		{"words", "hello\x1b", asks + `says "hello\x1b", which is no list of devices: look at what the driver prints`},
+		{"nothing", "{}", asks + `says "{}", which is no list of devices: look at what the driver prints`},
 		{"no device", `{"list": {"driver": 1, "mps": {"used": false, "known": ""}, "devices": []}}`,
 			asks +
-				`says "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is no list of them: look at what the driver prints`},
+				`says "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is no list of devices: look at what the driver prints`},
 		{"a peer that is none", strings.Replace(twoCards, "[1]", "[2]", 1), ""},
 		{"another ordinal", strings.Replace(twoCards, `"ordinal": 1`, `"ordinal": 2`, 1), ""},
 		{"more than is known", strings.Replace(twoCards, `"driver"`, `"drivers"`, 1), ""},
@@ -82,7 +82,7 @@ func TestProbe(t *testing.T) {
 			case err == nil:
 				t.Errorf("got %v", list)
 			case c.want == "":
-				if !strings.Contains(err.Error(), "which is no list of them") {
+				if !strings.Contains(err.Error(), "which is no list of devices") {
 					t.Errorf("got %v", err)
 				}
 			case err.Error() != c.want:

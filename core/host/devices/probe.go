@@ -71,7 +71,7 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 		return a.List, nil
 	default:
 		return nil,
-			fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of them: look at what the driver prints",
+			fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of devices: look at what the driver prints",
 				quote.String(strings.TrimSpace(string(out))))
 	}
 }

@@ -64,7 +64,7 @@ func (r *resolver) checkAggregate(context.Context) error {
 		return fmt.Errorf("%s but server %s is not elementwise: it takes the gradients of each trainer, not their sum",
 			name, server.Key)
 	case !server.Adds:
-		return fmt.Errorf("%s but server %s does not say that it adds gradients up (sdk.Adding): it may do with a sum something else than with its parts",
+		return fmt.Errorf("%s but server %s does not say that it adds gradients up (sdk.Adding): it may treat a sum differently from its parts",
 			name, server.Key)
 	case !r.exp.Auto && !f.Aggregates():
 		return fmt.Errorf("%s but transport %s cannot: it needs %s, on which the trainers of a host share memory",

@@ -44,7 +44,7 @@ func TestAggregateNeedsAServerThatAdds(t *testing.T) {
 		exp: &Experiment{Auto: true, Parts: map[sdk.Kind]Part{
 			sdk.KindServer: {Key: "median", Elementwise: true},
 		}}}
-	const want = " is host but server median does not say that it adds gradients up (sdk.Adding): it may do with a sum something else than with its parts"
+	const want = " is host but server median does not say that it adds gradients up (sdk.Adding): it may treat a sum differently from its parts"
 	if err := r.checkAggregate(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
@@ -52,7 +52,7 @@ func TestAggregateNeedsAServerThatAdds(t *testing.T) {
 		sdk.Part{Kind: sdk.KindServer, Key: "s", Serves: sdk.ServiceGradients, Adds: true})
 	if err == nil ||
 		err.Error() !=
-			"server s of plugin p is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding" {
+			"server s of plugin p is declared to add, which only an elementwise server can: rebuild the plugin, with sdk.Adding" {
 		t.Errorf("the error is %v", err)
 	}
 }

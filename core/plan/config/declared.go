@@ -64,34 +64,34 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", part, err)
 	}
-	const remedy = "leave it out of the file, or build the plugin anew"
+	const remedy = "leave it out of the file, or rebuild the plugin"
 	switch {
 	case item.Kind == sdk.KindServer && item.Serves != "" && item.Serves != d.Serves:
 		return fmt.Errorf("%s serves %s, but %s says %s: %s", part, d.Serves, item.File, item.Serves, remedy)
 	case (d.Asynchronous || d.Quorum != "") &&
 		(d.Kind != sdk.KindServer || d.Serves == sdk.ServiceTables || d.Timing != 0):
-		return fmt.Errorf("%s is declared as asynchronous, but only a server of whole gradients can be: build the plugin anew, with sdk.Asynchronous", part)
+		return fmt.Errorf("%s is declared as asynchronous, but only a server of whole gradients can be: rebuild the plugin, with sdk.Asynchronous", part)
 	case d.Adds && d.Timing == 0:
 		return fmt.Errorf(
-			"%s is declared to add, which only an elementwise server can: build the plugin anew, with sdk.Adding", part)
+			"%s is declared to add, which only an elementwise server can: rebuild the plugin, with sdk.Adding", part)
 	case d.CheckAnswers() != nil:
 		return fmt.Errorf("%s declares that it answers %w", part, d.CheckAnswers())
 	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):
 		return fmt.Errorf("%s speaks the protocol of docs/protocol.md, whose servers take whole gradients: it must serve %s and have no timing",
 			part, sdk.ServiceGradients)
 	case d.Targets != "" && d.Kind != sdk.KindCriterion:
-		return fmt.Errorf("%s is declared to take %s as targets, which only a criterion can: build the plugin anew",
+		return fmt.Errorf("%s is declared to take %s as targets, which only a criterion can: rebuild the plugin",
 			part, quote.String(string(d.Targets)))
 	case d.Targets != "" && !slices.Contains(sdk.TargetKinds, d.Targets):
 		return fmt.Errorf(
-			"%s is declared to take %s as targets, which must be one of %s: update psbench, or build the plugin anew",
+			"%s is declared to take %s as targets, which must be one of %s: update psbench, or rebuild the plugin",
 			part, quote.String(string(d.Targets)), sdk.TargetKinds)
 	case d.Protocol && d.Kind == sdk.KindTrainer:
 		return fmt.Errorf(
 			"%s speaks the protocol of docs/protocol.md, which has no trainers: write them in Go", part)
 	case item.Asynchronous != nil && d.Quorum != "":
 		return fmt.Errorf(
-			"%s is asynchronous or not by its setting %s, but %s says that it %s: leave it out of the file",
+			"%s is asynchronous depending on its setting %s, but %s says that it %s: leave it out of the file",
 			part, d.Quorum, item.File, waits[*item.Asynchronous])
 	case item.Asynchronous != nil && *item.Asynchronous != d.Asynchronous:
 		return fmt.Errorf("%s %s, but %s says that it %s: %s", part, waits[d.Asynchronous], item.File,

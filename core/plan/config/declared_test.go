@@ -47,7 +47,7 @@ func TestAsynchronousIsChecked(t *testing.T) {
 	yes, no := true, false
 	whole := sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients}
 	declared := func(p sdk.Part) sdk.Part { p.Asynchronous = true; return p }
-	const impossible = "server s of plugin p is declared as asynchronous, but only a server of whole gradients can be: build the plugin anew, with sdk.Asynchronous"
+	const impossible = "server s of plugin p is declared as asynchronous, but only a server of whole gradients can be: rebuild the plugin, with sdk.Asynchronous"
 	for i, c := range []struct {
 		said *bool
 		part sdk.Part
@@ -58,12 +58,12 @@ func TestAsynchronousIsChecked(t *testing.T) {
 		{&no, whole, ""},
 		{&yes, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceParameters}), ""},
 		{&yes, whole,
-			"server s of plugin p is not asynchronous, but FILE says that it is asynchronous: leave it out of the file, or build the plugin anew"},
+			"server s of plugin p is not asynchronous, but FILE says that it is asynchronous: leave it out of the file, or rebuild the plugin"},
 		{&no, declared(whole),
-			"server s of plugin p is asynchronous, but FILE says that it is not asynchronous: leave it out of the file, or build the plugin anew"},
+			"server s of plugin p is asynchronous, but FILE says that it is not asynchronous: leave it out of the file, or rebuild the plugin"},
 		{nil, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"}, ""},
 		{&no, sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Quorum: "size"},
-			"server s of plugin p is asynchronous or not by its setting size, but FILE says that it is not asynchronous: leave it out of the file"},
+			"server s of plugin p is asynchronous depending on its setting size, but FILE says that it is not asynchronous: leave it out of the file"},
 		{nil, sdk.Part{Kind: sdk.KindHook, Quorum: "size"}, strings.Replace(impossible, "server s", "hook s", 1)},
 		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceTables}), impossible},
 		{nil, declared(sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients, Timing: sdk.OnArrival}),
@@ -152,13 +152,13 @@ func TestRegistryAndPluginAgree(t *testing.T) {
 		"nothing said":  {"", "", "", "whisper", ""},
 		"the same said": {`, "serves": "tables"`, `, "needs": "tables"`, `, "links": ["group"]`, "whisper", ""},
 		"server": {`, "serves": "gradients"`, "", "", "whisper",
-			"server shelf of plugin builtin serves tables, but FILE says gradients: leave it out of the file, or build the plugin anew"},
+			"server shelf of plugin builtin serves tables, but FILE says gradients: leave it out of the file, or rebuild the plugin"},
 		"trainer": {"", `, "needs": "parameters"`, "", "whisper",
-			"trainer reader of plugin builtin needs tables, but FILE says parameters: leave it out of the file, or build the plugin anew"},
+			"trainer reader of plugin builtin needs tables, but FILE says parameters: leave it out of the file, or rebuild the plugin"},
 		"hook": {"", "", `, "links": ["server", "group"]`, "whisper",
-			"hook whisper of plugin builtin uses the links group, but FILE says the links server, group: leave it out of the file, or build the plugin anew"},
+			"hook whisper of plugin builtin uses the links group, but FILE says the links server, group: leave it out of the file, or rebuild the plugin"},
 		"silent hook": {"", "", `, "links": []`, "whisper",
-			"hook whisper of plugin builtin uses the links group, but FILE says no links: leave it out of the file, or build the plugin anew"},
+			"hook whisper of plugin builtin uses the links group, but FILE says no links: leave it out of the file, or rebuild the plugin"},
 		"unknown link": {"", "", "", "odd",
 			`hook odd of plugin builtin has the link "phone", which must be server, group or default`},
 	} {

@@ -207,10 +207,10 @@ func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 	case len(shared) == 0:
 		return own, nil
 	case len(shared) < total:
-		return nil, fmt.Errorf("plugin %s has the %s %s, which is a name of one of psbench's own: give it another key",
+		return nil, fmt.Errorf("plugin %s has the %s %s, which is also a name of one of psbench's own: give it another key",
 			p.Name, shared[0].Kind, quote.String(shared[0].Key))
 	case len(own) == 0:
-		return nil, fmt.Errorf("plugin %s has no parts but psbench's own", p.Name)
+		return nil, fmt.Errorf("plugin %s has only psbench's own parts", p.Name)
 	}
 	p.Includes = []string{Builtin}
 	return own, nil

@@ -118,7 +118,7 @@ func lock(ctx context.Context, folder string) (unlock func(), err error) {
 			return func() { _ = f.Close() }, nil
 		case !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(late):
 			_ = f.Close()
-			return nil, fmt.Errorf("folder %s cannot be locked, another psbench may change it: %w", quote.Word(folder),
+			return nil, fmt.Errorf("folder %s cannot be locked, another psbench may be changing it: %w", quote.Word(folder),
 				err)
 		}
 		select {

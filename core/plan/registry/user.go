@@ -127,7 +127,7 @@ func (u *userFile) entry(m kindMap, key string) (entry, error) {
 func (r *Registry) addUser(path string) error {
 	u, err := readUser(path)
 	if err != nil {
-		return fmt.Errorf("the registry of your plugins cannot be used, --no-user-registry leaves it out: %w", err)
+		return fmt.Errorf("your plugin registry cannot be used, --no-user-registry ignores it: %w", err)
 	}
 	r.takeUser(u)
 	return nil
@@ -170,7 +170,7 @@ func (r *Registry) takeUser(u *userFile) {
 
 func (r *Registry) addUserPlugin(path, name string, p Program) error {
 	if p.SHA256 == "" {
-		return fmt.Errorf("plugin %s of %s has no sha256, which it must have there: psbench plugin add writes it",
+		return fmt.Errorf("plugin %s of %s has no sha256, which your registry requires: psbench plugin add writes it",
 			quote.String(name), quote.Word(path))
 	}
 	if err := r.addPlugin(path, name, p); err != nil {

@@ -86,7 +86,7 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("rank %d on %s has told the core at %s who it is, but got no answer: %w", me.Rank,
+		return fmt.Errorf("rank %d on %s has reached the core at %s but got no answer: %w", me.Rank,
 			quote.Word(me.Host), quote.Word(core), err)
 	case text != goOn+"\n":
 		return ErrFailed

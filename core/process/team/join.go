@@ -66,7 +66,7 @@ func (r Rendezvous) Unused(f *launchers.Finding) error {
 		return fmt.Errorf("--%s is given, but %s decides which hosts there are (%s): leave one out", HostsFlag,
 			f.Decides(), f.Why)
 	case given && f.Speaks():
-		return fmt.Errorf("--%s is given, but by %s the tasks find each other without it: leave it out", flag,
+		return fmt.Errorf("--%s is given, but with %s the tasks find each other without it: leave it out", flag,
 			f.Launcher)
 	case given && !f.Place.Several():
 		return fmt.Errorf("--%s is given, but this process runs alone (%s): leave it out, or start psbench as several tasks, as mpirun does",

@@ -12,7 +12,7 @@ import (
 func Check(tasks []Task, missing []string) error {
 	first := tasks[0]
 	if len(missing) > 0 {
-		return fmt.Errorf("of the %d tasks that %s counts, nothing has come from rank %s", first.Size, first.name(),
+		return fmt.Errorf("%s counts %d tasks, but nothing has come from rank %s", first.name(), first.Size,
 			strings.Join(missing, ", "))
 	}
 	type seat struct {

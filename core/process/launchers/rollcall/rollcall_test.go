@@ -81,7 +81,7 @@ func TestDisagreements(t *testing.T) {
 		"another size": {func(t []Task) { t[1].Size = 2 },
 			"rank 1 on node1 counts 2 tasks, but rank 0 on node1 counts 4", 0},
 		"a larger size": {func(t []Task) { t[0].Size = 6 },
-			"of the 6 tasks that rank 0 on node1 counts, nothing has come from rank 4, 5", 0},
+			"rank 0 on node1 counts 6 tasks, but nothing has come from rank 4, 5", 0},
 		"one seat": {func(t []Task) { t[1].Local = 0 },
 			"rank 0 on node1 and rank 1 on node1 both are local rank 0 there", 0},
 	} {
@@ -104,7 +104,7 @@ func TestDuplicateRanks(t *testing.T) {
 	tasks := four()
 	tasks[2].Rank = 3
 	_, errs := call(t, 4, 10*time.Second, tasks...)
-	if errs[0] == nil || errs[0].Error() != "of the 4 tasks that rank 0 on node1 counts, nothing has come from rank 2" {
+	if errs[0] == nil || errs[0].Error() != "rank 0 on node1 counts 4 tasks, but nothing has come from rank 2" {
 		t.Errorf("rank 0 says %v", errs[0])
 	}
 	said := errors.Join(errs[2], errs[3])
