@@ -64,13 +64,13 @@ func job(r *reader) (*Place, string, error) {
 		why += ", whose pods have no names for each other, so that each works alone"
 	case subdomain == "" && !core:
 		why += fmt.Sprintf(
-			", which have a secret to meet by, %s; how many there are is not told: its manifest can by %s",
+			", which have a secret to meet by, %s; their number is unknown: the manifest can set it by %s",
 			option.SecretVariable, option.TasksVariable)
 	case subdomain == "":
-		why += fmt.Sprintf(", which are to meet at %s; how many there are is not told: its manifest can by %s",
+		why += fmt.Sprintf(", which are to meet at %s; their number is unknown: the manifest can set it by %s",
 			option.CoreVariable, option.TasksVariable)
 	default:
-		why += fmt.Sprintf(", whose pods have names in %s; how many there are is not told: its manifest can by %s",
+		why += fmt.Sprintf(", whose pods have names in %s; their number is unknown: the manifest can set it by %s",
 			quote.Word(subdomain), option.TasksVariable)
 	}
 	return p, why, nil
@@ -91,7 +91,7 @@ func (r *reader) tasks() (int, error) {
 func (r *reader) task(size int) (int, error) {
 	task, err := r.number(option.TaskVariable)
 	if err == nil && task >= 0 && size < 0 {
-		err = fmt.Errorf("%s is %d but %s, which says of how many, is not set",
+		err = fmt.Errorf("%s is %d but %s, which says how many there are, is not set",
 			option.TaskVariable, task, option.TasksVariable)
 	}
 	return task, err

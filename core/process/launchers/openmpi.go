@@ -24,7 +24,7 @@ func openMPI(r *reader) (*Place, string, error) {
 	case !sized && !ranked:
 		n, err := r.needed("PMIX_RANK", "PRTE_LAUNCHED")
 		return &Place{Rank: max(n, 0), Local: -1, Host: r.Host, From: Sources{Rank: "PMIX_RANK"}},
-			"a process of prterun, which does not tell how many there are", err
+			"a process of prterun, which does not report the number of tasks", err
 	}
 	p, err := r.place(size, rank, local)
 	if err != nil {

@@ -60,7 +60,7 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	case !sized || !ranked || !met:
 		return nil, fmt.Sprintf("%s, %s and %s are not all set", rank, size, master), nil
 	case !pod && !core && !secret:
-		return nil, fmt.Sprintf("%s, %s and %s are set, but outside a pod and without %s they may be left of others",
+		return nil, fmt.Sprintf("%s, %s and %s are set, but outside a pod and without %s they may be left over from others",
 			rank, size, master, option.SecretVariable), nil
 	}
 	p, err := r.place(size, rank, "LOCAL_RANK")
@@ -78,5 +78,5 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	if err := p.check(); err != nil {
 		return nil, err.Error(), nil
 	}
-	return p, "a task that has what torch.distributed meets by", nil
+	return p, "a task with the variables of torch.distributed", nil
 }
