@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Guard returns an error if a user other than the owner and root could change a file: by writing it, or by
+// Guard returns an error if a user other than this one and root could change a file: by writing it, or by
 // replacing it through a writable folder above it. The path must be absolute and without symbolic links. For a
 // Python module, Guard also checks the compiled file.
 func Guard(path string) error {

@@ -44,7 +44,7 @@ func accessList(path string) ([]byte, error) {
 	return raw[:n], nil
 }
 
-// listWritable reports whether a list lets users other than the owner and root write. group is the file's group.
+// listWritable reports whether a list lets users other than this one and root write. group is the file's group.
 func listWritable(raw []byte, group int) (bool, error) {
 	if len(raw) < headerSize || (len(raw)-headerSize)%entrySize != 0 || binary.LittleEndian.Uint32(raw) != listVersion {
 		return false, errors.New("psbench does not know its version")
