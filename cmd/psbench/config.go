@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench/core/plan/config"
+	"github.com/psbench/psbench/core/show/listing"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -45,9 +44,9 @@ docs/launchers.md explains it.`,
 				printf(a.stderr, "psbench: warning: %s\n", warning)
 			}
 			if format == "json" {
-				return a.printConfigJSON(exp)
+				return encodeJSON(a.stdout, config.File(exp.Values))
 			}
-			return a.printConfig(exp)
+			return a.print(func(p *screen.Page) error { return listing.Values(p, exp.Values) })
 		},
 	}
 	a.addFlags(cmd)
@@ -58,41 +57,4 @@ docs/launchers.md explains it.`,
 	_ = cmd.RegisterFlagCompletionFunc("format",
 		cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func (a *app) printConfig(exp *config.Experiment) error {
-	var rows [][]string
-	for _, v := range exp.Values {
-		rows = append(rows, []string{v.Key, cell(v.Value), v.Origin})
-	}
-	return a.print(func(p *screen.Page) error {
-		return p.Grid([]screen.Column{screen.Left("key"), screen.Left("value"), screen.Left("origin")}, rows, false)
-	})
-}
-
-// printConfigJSON prints a file for --config.
-func (a *app) printConfigJSON(exp *config.Experiment) error {
-	enc := json.NewEncoder(a.stdout)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(config.File(exp.Values))
-}
-
-// cell writes a value for a table: text as it is, anything else as JSON.
-func cell(v any) string {
-	if v == nil || v == "" {
-		return ""
-	}
-	if s, ok := v.(string); ok {
-		return quote.Word(s)
-	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	const widest = 60
-	if text := []rune(string(data)); len(text) > widest {
-		return string(text[:widest-3]) + "..."
-	}
-	return string(data)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/psbench/psbench/core/process/launchers/pmi/pmitest"
+	"github.com/psbench/psbench/core/show/listing"
 )
 
 // tasksOf runs psbench config --hosts as tasks of a launcher that speaks PMI: what each says.
@@ -49,7 +50,7 @@ func nothing(int) []string { return nil }
 // The first task shows all.
 func TestHostsShowsAllTasks(t *testing.T) {
 	out, errs := tasksOf(t, 3, 3, nothing, "--format", "json")
-	var document hostsJSON
+	var document listing.HostsDocument
 	if err := json.Unmarshal([]byte(out[0]), &document); err != nil {
 		t.Fatal(err, errs)
 	}

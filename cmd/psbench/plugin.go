@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/show/listing"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -60,43 +61,14 @@ func (a *app) pluginListCommand() *cobra.Command {
 					printf(a.stderr, "psbench: warning: %v\n", err)
 				}
 			}
-			return a.print(func(p *screen.Page) error { return listPlugins(p, reg) })
+			return a.print(func(p *screen.Page) error {
+				listing.Plugins(p, reg)
+				return nil
+			})
 		},
 	}
 	a.addFlags(cmd, "registry", "no_user_registry")
 	return cmd
-}
-
-func listPlugins(p *screen.Page, reg *registry.Registry) error {
-	first := true
-	for _, plugin := range reg.Plugins() {
-		if plugin.Name == registry.Builtin || plugin.Fault != nil {
-			continue
-		}
-		if !first {
-			p.Line(0, "")
-		}
-		first = false
-		identity(p, plugin)
-		field(p, "keys", strings.Join(keysOf(reg, plugin), ", "))
-	}
-	if first {
-		p.Text("No plugin is registered beside psbench's own.")
-	}
-	return nil
-}
-
-// keysOf names the parts of a plugin, each by kind and key.
-func keysOf(reg *registry.Registry, plugin registry.Plugin) []string {
-	var keys []string
-	for _, kind := range registry.Kinds {
-		for _, item := range reg.Items(kind) {
-			if item.Plugin.Name == plugin.Name {
-				keys = append(keys, string(kind)+" "+item.Key)
-			}
-		}
-	}
-	return keys
 }
 
 func (a *app) pluginRemoveCommand() *cobra.Command {

@@ -2,20 +2,16 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/psbench/psbench"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
+	"github.com/psbench/psbench/core/show/listing"
 	"github.com/psbench/psbench/internal/interrupt"
-	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/plugins"
-	"github.com/psbench/psbench/sdk"
 )
 
 func (a *app) pluginAddCommand() *cobra.Command {
@@ -50,7 +46,10 @@ changed; to add it again accepts a change.`,
 			if err != nil {
 				return err
 			}
-			return a.print(func(p *screen.Page) error { return added(p, args[0], plugin, parts) })
+			return a.print(func(p *screen.Page) error {
+				listing.Added(p, args[0], plugin, parts)
+				return nil
+			})
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
@@ -65,50 +64,4 @@ func (a *app) userRegistry() (string, error) {
 		return "", errors.New("there is no folder for your registry: set HOME or XDG_CONFIG_HOME to an absolute path")
 	}
 	return path, nil
-}
-
-// added says what was registered. A link is shown with where it leads, which is what runs.
-func added(p *screen.Page, given string, plugin registry.Plugin, parts []sdk.Part) error {
-	identity(p, plugin)
-	if absolute, err := filepath.Abs(given); err == nil && absolute != plugin.Command[0] {
-		field(p, "given as", quote.Word(given)+", which leads there")
-	}
-	keys := make([]string, len(parts))
-	for i, part := range parts {
-		keys[i] = string(part.Kind) + " " + part.Key
-	}
-	field(p, "keys", strings.Join(keys, ", "))
-	return nil
-}
-
-// identity says what a plugin is: what runs, and by what it is known again.
-func identity(p *screen.Page, plugin registry.Plugin) {
-	field(p, "plugin", plugin.Name)
-	field(p, "command", quoted(plugin.Command))
-	field(p, "sha256", plugin.SHA256)
-	for _, path := range plugin.FilePaths() {
-		field(p, "beside", quote.Word(path))
-		field(p, "sha256", plugin.Files[path])
-	}
-	field(p, "contract", plugin.Contract)
-	field(p, "includes", strings.Join(plugin.Includes, ", "))
-	if plugin.File != "" {
-		field(p, "registry", quote.Word(plugin.File))
-	}
-}
-
-// field writes one labelled line, none without a text.
-func field(p *screen.Page, label, text string) {
-	if text != "" {
-		p.Line(10, fmt.Sprintf("%-9s %s", label, text))
-	}
-}
-
-// quoted is a command as a line.
-func quoted(command []string) string {
-	words := make([]string, len(command))
-	for i, word := range command {
-		words[i] = quote.Word(word)
-	}
-	return strings.Join(words, " ")
 }

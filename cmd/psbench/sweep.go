@@ -18,10 +18,12 @@ import (
 	"github.com/psbench/psbench/core/plan/cuda"
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/team"
+	"github.com/psbench/psbench/core/show/listing"
 	"github.com/psbench/psbench/core/study/sweep"
 	"github.com/psbench/psbench/core/study/words"
 	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/quote"
+	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/internal/simd"
 )
 
@@ -174,7 +176,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 		return err
 	}
 	if f.dryRun {
-		return a.printPlan(p, spec, f.out)
+		return a.print(func(page *screen.Page) error { return listing.Plan(page, p, spec, f.out) })
 	}
 	text, err := spec.Text()
 	if err != nil {

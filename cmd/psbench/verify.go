@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/measure/verify"
 	"github.com/psbench/psbench/core/plan/config"
-	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/process/launchers/delivery"
 	"github.com/psbench/psbench/core/record/result"
@@ -170,7 +167,8 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 		switch {
 		case part:
 			chosen.Kinds = append(chosen.Kinds, kind)
-			if wrong := known(cmd.Context(), reg, kind, f.Value.String()); err == nil && wrong != nil {
+			wrong := config.CheckProvided(cmd.Context(), reg, kind, f.Value.String(), catalogue)
+			if err == nil && wrong != nil {
 				err = fmt.Errorf("--%s: %w", f.Name, wrong)
 			}
 		case f.Name == "set": // of the parts that are chosen
@@ -183,23 +181,6 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 		return exp, err
 	}
 	return chosen, err
-}
-
-// known reports that a part is none that its plugin has.
-func known(ctx context.Context, reg *registry.Registry, kind sdk.Kind, key string) error {
-	item, err := reg.Lookup(kind, key)
-	if err != nil {
-		return err
-	}
-	parts, err := catalogue(ctx, item.Plugin)
-	if err != nil {
-		return fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name, kind, item.Key,
-			err)
-	}
-	if !slices.ContainsFunc(parts, func(p sdk.Part) bool { return p.Kind == kind && p.Key == item.Key }) {
-		return fmt.Errorf("plugin %s has no %s %s, though %s says so", item.Plugin.Name, kind, item.Key, item.File)
-	}
-	return nil
 }
 
 // substitutable are the kinds of parts that verify takes, by flag.

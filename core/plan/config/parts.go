@@ -24,13 +24,7 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 		return sdk.Part{}, fmt.Errorf("plugin %s, of %s %s, cannot be asked for its parts: %w", item.Plugin.Name,
 			item.Kind, item.Key, err)
 	}
-	for _, d := range parts {
-		if d.Kind == item.Kind && d.Key == item.Key {
-			return d, nil
-		}
-	}
-	return sdk.Part{}, fmt.Errorf("plugin %s does not provide %s %s, though %s says so",
-		item.Plugin.Name, item.Kind, item.Key, item.File)
+	return partOf(item, parts)
 }
 
 // bounded returns a plugin with the user's memory limit. psbench's own parts have no limit.

@@ -1,9 +1,7 @@
-package main
+package listing
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -14,22 +12,20 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// printPlan says what would run, what would not and why, how long that takes, and whether it can
-// prove anything.
-func (a *app) printPlan(p *sweep.Plan, spec *sweep.Spec, out string) error {
-	return a.print(func(page *screen.Page) error {
-		if spec.Question != "" {
-			page.Text(quote.Message(spec.Question) + "\n")
-		}
-		if err := page.Grid(planColumns(p), planRows(p), false); err != nil {
-			return err
-		}
-		for _, line := range slices.Concat(countLines(p), hostLines(p), skippedLines(p), timeLines(p), proofLines(p),
-			warningLines(p), differenceLines(p, out)) {
-			page.Line(2, line)
-		}
-		return nil
-	})
+// Plan writes the cells of a sweep's plan, its hosts, the reasons of skipped cells, how long it takes, and whether its
+// runs can prove anything. It compares the plan with the sweep in dir, if there is one.
+func Plan(page *screen.Page, p *sweep.Plan, spec *sweep.Spec, dir string) error {
+	if spec.Question != "" {
+		page.Text(quote.Message(spec.Question) + "\n")
+	}
+	if err := page.Grid(planColumns(p), planRows(p), false); err != nil {
+		return err
+	}
+	for _, line := range slices.Concat(countLines(p), hostLines(p), skippedLines(p), timeLines(p), proofLines(p),
+		warningLines(p), differenceLines(p, dir)) {
+		page.Line(2, line)
+	}
+	return nil
 }
 
 func planColumns(p *sweep.Plan) []screen.Column {
@@ -82,7 +78,7 @@ func countLines(p *sweep.Plan) []string {
 	return []string{line + "."}
 }
 
-// hostLines say over which hosts runs go, if over several.
+// hostLines names the hosts of every run, if there are several.
 func hostLines(p *sweep.Plan) []string {
 	if len(p.Hosts) == 0 {
 		return nil
@@ -91,7 +87,7 @@ func hostLines(p *sweep.Plan) []string {
 		strings.Join(p.Hosts, ", "))}
 }
 
-// skippedLines are the reasons, each with its cells.
+// skippedLines returns a line for each reason of skipping, with its cells.
 func skippedLines(p *sweep.Plan) []string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -111,7 +107,7 @@ func skippedLines(p *sweep.Plan) []string {
 	return lines
 }
 
-// cellList names cells by their numbers, the first of many.
+// cellList names cells by their numbers; of more than 8 it names the first.
 func cellList(cells []string) string {
 	const most = 8
 	switch {
@@ -152,7 +148,7 @@ func timeLines(p *sweep.Plan) []string {
 	return []string{line + "."}
 }
 
-// about is a time as exactly as it can be told before.
+// about returns a forecast, rounded to a unit that suits it.
 func about(seconds float64) string {
 	const minute, hour, day = 60, 3600, 24 * 3600
 	switch {
@@ -167,7 +163,7 @@ func about(seconds float64) string {
 	}
 }
 
-// proofLines say whether so few runs can prove anything.
+// proofLines warns if so few runs prove little or nothing.
 func proofLines(p *sweep.Plan) []string {
 	comparisons := len(p.Running()) - 1
 	fewest := judge.Fewest(2*comparisons - 1) // with those of the winner with each other cell
@@ -195,7 +191,7 @@ func warningLines(p *sweep.Plan) []string {
 	return lines
 }
 
-// differenceLines say what the folder's sweep has otherwise.
+// differenceLines returns how the sweep in dir differs from the plan; without a sweep there it returns none.
 func differenceLines(p *sweep.Plan, dir string) []string {
 	if dir == "" || !sweep.IsSweep(dir) {
 		return nil
@@ -209,11 +205,4 @@ func differenceLines(p *sweep.Plan, dir string) []string {
 		lines = append(lines, fmt.Sprintf("other than the sweep in %s: %s", quote.Word(dir), line))
 	}
 	return lines
-}
-
-func encodeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
