@@ -1,0 +1,31 @@
+package registry
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A key, or an alias, may be of several kinds.
+func TestNamedFindsItemsOfAllKinds(t *testing.T) {
+	r, err := Load([]byte(`{
+		"server_map": {"one": {"plugin": "builtin", "description": "a"}},
+		"data_map": {"two": {"plugin": "builtin", "description": "b", "aliases": ["one"]}}
+	}`), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{"one": {"one", "two"}, "two": {"two"}, "three": nil} {
+		items, err := r.Named(name)
+		var got []string
+		for _, item := range items {
+			got = append(got, item.Key)
+		}
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%s names %v, %v:\n%s", name, got, err, d)
+		}
+	}
+	if d := cmp.Diff([]string{"one", "two"}, r.AllNames()); d != "" {
+		t.Error(d)
+	}
+}
