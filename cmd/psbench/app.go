@@ -22,6 +22,7 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/process/team"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/core/study/verdict"
 	"github.com/psbench/psbench/internal/interrupt"
 	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
@@ -88,7 +89,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		a.fail(err)
 	}
 	var usage usageError
-	var undecided undecidedError
+	var undecided verdict.UndecidedError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage

@@ -3,14 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/plan/registry"
-	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/verdict"
 	"github.com/psbench/psbench/core/study/words"
@@ -78,7 +75,11 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 			return usageError{fmt.Errorf("--metric: %w", err)}
 		}
 	}
-	c, err := a.comparison(cmd, old, fresh, o)
+	q := verdict.Question{Old: old, New: fresh, Axis: o.axis, Metric: o.metric, SessionNoise: o.sessionNoise.share}
+	if !cmd.Flags().Changed("session-noise") {
+		q.NoiseFile = verdict.NoiseFile(a.environ)
+	}
+	c, err := q.Ask(o.mostFailed.loader())
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 	if !o.failAbove.given {
 		return nil
 	}
-	return failAbove(c, o.failAbove)
+	return c.FailAbove(o.failAbove.share, o.failAbove.String())
 }
 
 // sides parts the arguments; fresh is empty where a sweep is compared within itself.
@@ -119,80 +120,3 @@ func present(paths []string) error {
 	}
 	return nil
 }
-
-func (a *app) comparison(cmd *cobra.Command, old, fresh []string, o comparing) (*verdict.Comparison, error) {
-	before, err := o.mostFailed.loader().Load(old)
-	if err != nil {
-		return nil, err
-	}
-	if fresh == nil {
-		metric, err := model.MetricFor(o.metric, before)
-		if err != nil {
-			return nil, err
-		}
-		return verdict.Along(before, o.axis, metric)
-	}
-	after, err := o.mostFailed.loader().Load(fresh)
-	if err != nil {
-		return nil, err
-	}
-	metric, err := model.MetricFor(o.metric, before, after)
-	if err != nil {
-		return nil, err
-	}
-	apart := verdict.Apart{
-		Floor:   judge.Floor{Change: o.sessionNoise.share},
-		Against: "what may change between sessions, by --session-noise; psbench noise --sessions measures it",
-	}
-	if !cmd.Flags().Changed("session-noise") {
-		measured, ok, err := a.measuredNoise(metric.Name, before, after)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			apart = measured
-		}
-	}
-	return verdict.Compare(before, after, metric, apart)
-}
-
-// measuredNoise is what psbench noise measured between sessions on the machine of both studies.
-func (a *app) measuredNoise(metric string, studies ...*model.Study) (apart verdict.Apart, ok bool, err error) {
-	path := noiseFile(a.environ)
-	if _, err := os.Stat(path); err != nil {
-		return apart, false, nil // nobody measured it
-	}
-	n, err := verdict.ReadNoise(path)
-	if err != nil {
-		return apart, false, err
-	}
-	apart, ok = n.Apart(metric, studies...)
-	return apart, ok, nil
-}
-
-// noiseFile is where psbench noise leaves what it measured for compare: beside the user's registry.
-// It is "" for a user without a home.
-func noiseFile(environ []string) string {
-	user := registry.UserFile(environ)
-	if user == "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(user), noiseName)
-}
-
-// failAbove is the error that --fail-above asks for, nil if no cell is that much worse.
-func failAbove(c *verdict.Comparison, above percentage) error {
-	proven, open := c.Fails(above.share)
-	switch {
-	case len(proven) > 0:
-		return fmt.Errorf("%s is proven worse by more than %s in %d of %d: %s",
-			c.Metric.Name, above.String(), len(proven), len(c.Rows)+len(c.Lost), strings.Join(proven, ", "))
-	case len(open) > 0:
-		return undecidedError{fmt.Errorf("whether %s is worse by more than %s cannot be told of %d of %d: %s",
-			c.Metric.Name, above.String(), len(open), len(c.Rows)+len(c.Lost), strings.Join(open, ", "))}
-	}
-	return nil
-}
-
-// undecidedError is a question that the runs do not answer.
-type undecidedError struct{ error }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/show/progress"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
@@ -29,9 +28,6 @@ type noiseFlags struct {
 	out, metric    string
 	quiet          bool
 }
-
-// noiseName is the file of what was measured.
-const noiseName = "noise.json"
 
 // mostSessions bounds --sessions.
 const mostSessions = 1000
@@ -115,22 +111,14 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 	return a.keepNoise(n, f.out, len(p.Hosts) == 0)
 }
 
-// session measures one, unless it was measured before, and adds it to n.
+// session measures session i, unless it was measured before, and adds it to n.
 func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir string, i int, f *noiseFlags) error {
-	folder := filepath.Join(dir, fmt.Sprintf("session-%d", i+1))
-	if i > 0 && !sweep.IsSweep(folder) {
-		select {
-		case <-time.After(f.pause):
-		case <-ctx.Done():
-			return monitor.ErrInterrupted
-		}
-	}
-	p.Seed = uint64(i)                              // #nosec G115 -- not negative
-	if err := os.MkdirAll(dir, 0o777); err != nil { // #nosec G301 -- the user's umask
-		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
+	s := conduct.Sessions{Dir: dir, Plan: p, Pause: f.pause}
+	if err := s.Wait(ctx, i); err != nil {
+		return err
 	}
 	told := progress.New(a.stderr, a.terminal(a.stderr), f.quiet)
-	o := conduct.Options{
+	s.Options = conduct.Options{
 		Environ: sweep.WithoutOptions(a.environ),
 		Tell: func(news conduct.News) {
 			if news.State == journal.Running {
@@ -139,37 +127,34 @@ func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir 
 		},
 		Ending: func() func() { return interrupt.Bounded(ctx) },
 	}
-	err := o.Over(a.team)
+	err := s.Over(a.team)
 	if err == nil {
-		err = conduct.Run(ctx, folder, p, o)
+		err = s.Run(ctx, i)
 	}
 	told.Done()
 	if err != nil {
 		return err
 	}
-	s, err := model.Load([]string{folder})
+	measured, err := model.Load([]string{s.Folder(i)})
 	if err != nil {
 		return err
 	}
-	return n.Add(s)
+	return n.Add(measured)
 }
 
-// keepNoise leaves what was measured in the folder that keeps the runs, if any, and, where it says what
-// changes between sessions of runs on this host alone, for compare.
+// keepNoise leaves what was measured in the folder that keeps the runs, if any. If it is of several sessions on this host
+// alone, it leaves it for psbench compare, too.
 func (a *app) keepNoise(n *verdict.Noise, dir string, alone bool) error {
 	if dir != "" {
-		if err := n.Write(filepath.Join(dir, noiseName)); err != nil {
+		if err := n.Write(filepath.Join(dir, verdict.NoiseName)); err != nil {
 			return err
 		}
 	}
-	path := noiseFile(a.environ)
+	path := verdict.NoiseFile(a.environ)
 	if len(n.Sessions) < 2 || path == "" || !alone {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- as that of the user's registry
-		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(filepath.Dir(path)), draft.Cause(err))
-	}
-	if err := n.Write(path); err != nil {
+	if err := n.Keep(path); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(a.stdout, "psbench compare takes this from %s\n", quote.Word(path))

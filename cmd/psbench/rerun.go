@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,14 +61,9 @@ func readRecorded(path string) (*result.Result, error) {
 	return old, err
 }
 
-// recorded is the layer of values of the run at a path.
-func recorded(path string, values []result.Value) config.Layer {
-	return config.Layer{Origin: quote.Word(path), Values: config.File(values)}
-}
-
-// withOutput is psbench without the variables of options but those that say what becomes of output.
+// withOutput returns psbench without the variables of options, except those of output.
 func (a *app) withOutput() *app {
-	return &app{stdout: a.stdout, stderr: a.stderr, environ: outputVariables(a.environ)}
+	return &app{stdout: a.stdout, stderr: a.stderr, environ: config.OutputEnviron(a.environ)}
 }
 
 // mergeRerun reads the configuration that is to be run again, before that on several hosts.
@@ -83,7 +76,7 @@ func (a *app) mergeRerun(cmd *cobra.Command, args []string) (*config.Config, *re
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.withOutput().merge(cmd, recorded(args[0], old.Config))
+	return a.withOutput().merge(cmd, config.RecordedLayer(args[0], old.Config))
 }
 
 func (a *app) rerun(cmd *cobra.Command, path string) error {
@@ -92,61 +85,25 @@ func (a *app) rerun(cmd *cobra.Command, path string) error {
 		return err
 	}
 	values := old.Config
-	if a.team != nil { // where a transport that was left to psbench may be another
-		values = slices.DeleteFunc(slices.Clone(values),
-			func(v result.Value) bool { return v.Key == config.Transport && config.Derived(v) })
+	if a.team != nil {
+		values = config.WithoutDerivedTransport(values)
 	}
 	only := a.withOutput()
-	exp, opts, err := only.resolve(cmd, recorded(path, values))
+	exp, opts, err := only.resolve(cmd, config.RecordedLayer(path, values))
 	if err != nil {
 		return err
 	}
 	return a.runExperiment(cmd.Context(), exp, opts, func(w io.Writer, width int, r *result.Result) error {
-		found := slices.DeleteFunc(result.Differences(old, r), func(d result.Difference) bool {
-			variable, is := strings.CutPrefix(d.Name, "variable ")
-			_, known := optionOf(variable)
-			return is && known // which the configuration has, and told nothing here
-		})
-		found = append(found, renamed("configuration ", config.Differences(old.Config, r.Config))...)
-		found = append(found, only.newDefaults(cmd, old, recorded(path, config.Given(old.Config)))...)
+		found := append(config.RunDifferences(old, r), only.newDefaults(cmd, path, old)...)
 		return report.Rerun(w, path, old, r, found, width)
 	})
 }
 
-// newDefaults are the defaults that differ from those of an older run, which was repeated with
-// its own. The layer has what is no default.
-func (a *app) newDefaults(cmd *cobra.Command, old *result.Result, given config.Layer) []result.Difference {
-	now, _, err := a.resolve(cmd, given)
-	if err != nil { // as they do not go with what is given
+// newDefaults returns the defaults that differ from those of the older run at path, which was repeated with its own.
+func (a *app) newDefaults(cmd *cobra.Command, path string, old *result.Result) []result.Difference {
+	now, _, err := a.resolve(cmd, config.RecordedLayer(path, config.Given(old.Config)))
+	if err != nil { // today's defaults do not go with what was given
 		return []result.Difference{{Name: "defaults", Old: "as recorded", New: err.Error()}}
 	}
-	changed := slices.DeleteFunc(config.Differences(old.Config, now.Values), func(d result.Difference) bool {
-		return d.Old == "none" || d.New == "none" // no default then, or not known until a run decides it
-	})
-	return renamed("default of ", changed)
-}
-
-// renamed puts a prefix before the names of differences.
-func renamed(prefix string, differences []result.Difference) []result.Difference {
-	for i := range differences {
-		differences[i].Name = prefix + differences[i].Name
-	}
-	return differences
-}
-
-// outputVariables are the variables of an environment without those of psbench's options, but for
-// the options of output.
-func outputVariables(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		o, known := optionOf(name)
-		return known && o.Group != "output"
-	})
-}
-
-// optionOf is the option that a variable of the environment gives.
-func optionOf(variable string) (option.Option, bool) {
-	key, ours := strings.CutPrefix(variable, option.EnvPrefix)
-	o, known := option.Of(strings.ToLower(key))
-	return o, ours && known
+	return config.DefaultDifferences(old.Config, now.Values)
 }

@@ -1,0 +1,80 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/psbench/psbench/core/study/judge"
+	"github.com/psbench/psbench/core/study/model"
+)
+
+// Question is a comparison of recorded runs that a user asks for.
+type Question struct {
+	// Old and New are paths of runs or sweeps. Without New, Old is one sweep, which is compared along Axis.
+	Old, New []string
+	Axis     string
+	Metric   string // "" for the metric of the sweeps
+	// SessionNoise is the share that may change between sessions of runs that were measured apart.
+	SessionNoise float64
+	// NoiseFile has what psbench noise measured. It wins over SessionNoise if it is there and of the machine of all
+	// runs; "" ignores it.
+	NoiseFile string
+}
+
+// Ask loads the runs of a question and compares them.
+func (q Question) Ask(l *model.Loader) (*Comparison, error) {
+	before, err := l.Load(q.Old)
+	if err != nil {
+		return nil, err
+	}
+	if q.New == nil {
+		metric, err := model.MetricFor(q.Metric, before)
+		if err != nil {
+			return nil, err
+		}
+		return Along(before, q.Axis, metric)
+	}
+	after, err := l.Load(q.New)
+	if err != nil {
+		return nil, err
+	}
+	metric, err := model.MetricFor(q.Metric, before, after)
+	if err != nil {
+		return nil, err
+	}
+	apart, err := q.apart(metric.Name, before, after)
+	if err != nil {
+		return nil, err
+	}
+	return Compare(before, after, metric, apart)
+}
+
+// apart returns the floor of runs that were measured apart: the measured one, or else that of SessionNoise.
+func (q Question) apart(metric string, studies ...*model.Study) (Apart, error) {
+	measured, ok, err := measuredNoise(q.NoiseFile, metric, studies...)
+	if err != nil || ok {
+		return measured, err
+	}
+	return Apart{
+		Floor:   judge.Floor{Change: q.SessionNoise},
+		Against: "what may change between sessions, by --session-noise; psbench noise --sessions measures it",
+	}, nil
+}
+
+// UndecidedError says that the runs do not answer a question.
+type UndecidedError struct{ error }
+
+// FailAbove returns an error if a cell is proven worse by more than share, and an UndecidedError if the runs do not
+// tell. The text of share is limit.
+func (c *Comparison) FailAbove(share float64, limit string) error {
+	proven, open := c.Fails(share)
+	switch {
+	case len(proven) > 0:
+		return fmt.Errorf("%s is proven worse by more than %s in %d of %d: %s",
+			c.Metric.Name, limit, len(proven), len(c.Rows)+len(c.Lost), strings.Join(proven, ", "))
+	case len(open) > 0:
+		return UndecidedError{fmt.Errorf("whether %s is worse by more than %s cannot be told of %d of %d: %s",
+			c.Metric.Name, limit, len(open), len(c.Rows)+len(c.Lost), strings.Join(open, ", "))}
+	}
+	return nil
+}
