@@ -36,7 +36,7 @@ const (
 	exitUsage   = 2   // the command line itself cannot be understood
 	exitUnknown = 3   // compare --fail-above cannot tell
 	exitSignal  = 130 // interrupted, as a shell has it
-	exitPipe    = 141 // nobody reads standard output any more, as a shell has it
+	exitPipe    = 141 // the reader of standard output has left, as a shell has it
 )
 
 // app is one invocation of psbench.
@@ -44,19 +44,19 @@ type app struct {
 	stdout, stderr io.Writer
 	environ        []string
 	args           []string       // the command line
-	submitted      bool           // psbench has submitted the job that this is a task of
+	submitted      bool           // this is a task of a job that psbench submitted
 	remote         *submit.Remote // nil elsewhere
-	beats          *os.File       // to tell by how far a run is, nil where nobody asks
-	called         string         // of the agents that whoever conducts this run holds, "" elsewhere
+	beats          *os.File       // takes the progress of a run; nil without a reader
+	called         string         // how this run calls the agents of its conductor; "" elsewhere
 	cuda           cuda.Finder
 	team           *team.Team // nil on one host
-	lone           string     // a warning: what tells of other tasks, though this process runs alone
+	lone           string     // a warning of signs of other tasks, though this process runs alone
 }
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
 
-// statusError is the exit status of a command that ran elsewhere, and said why.
+// statusError is the exit status of a command that ran elsewhere and printed its own error.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -76,14 +76,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return int(elsewhere)
 	case err == nil && out.err == nil:
 		return 0
-	case ctx.Err() != nil && !errors.Is(err, monitor.ErrInterrupted): // that one may say more
+	case ctx.Err() != nil && !errors.Is(err, monitor.ErrInterrupted): // ErrInterrupted may carry details
 		err = monitor.ErrInterrupted
 	case err == nil:
 		err = out.err
 	}
 	var output outputError
 	if errors.As(err, &output) && errors.Is(err, syscall.EPIPE) {
-		return exitPipe // who left wants no words
+		return exitPipe // a reader that left reads no error either
 	}
 	if !errors.As(err, new(team.ToldError)) {
 		a.fail(err)
@@ -106,10 +106,10 @@ func (a *app) fail(err error) {
 	_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(err.Error()))
 }
 
-// quit ends psbench wherever it is. What it started notices that and ends, too.
+// quit ends psbench at once, wherever it is. The processes that it started notice that and end, too.
 func (a *app) quit() {
 	said := make(chan struct{})
-	go func() { // a stopped terminal takes no words, and this goroutine ends with psbench
+	go func() { // a stopped terminal blocks the write; this goroutine ends with psbench
 		a.fail(monitor.ErrInterrupted)
 		close(said)
 	}()
@@ -188,7 +188,7 @@ func (a *app) addFlags(cmd *cobra.Command, keys ...string) {
 	a.addCompletion(cmd)
 }
 
-// noArguments takes what is no flag for a slip in a command's name.
+// noArguments refuses arguments. It takes one for a misspelt command.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -208,7 +208,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		spelling.Hint(args[0], names, "commands", cmd.CommandPath()+" --help shows all"))
 }
 
-// helpArguments refuses help on a command that there is not.
+// helpArguments refuses help on an unknown command.
 func helpArguments(cmd *cobra.Command, args []string) error {
 	topic, rest, err := cmd.Root().Find(args)
 	if err != nil {
@@ -217,12 +217,12 @@ func helpArguments(cmd *cobra.Command, args []string) error {
 	return noArguments(topic, rest)
 }
 
-// flagTypes are the values that flags of the types of pflag take.
+// flagTypes describes the values that a flag takes, by the type of its pflag.Value.
 var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits",
 	"float64": "a number of at most 1.8e308", "hosts": "the name of a file",
 	percentType: "a percentage from 0% to 1000%, e.g. 5%", partType: "a percentage from 0% to 100%, e.g. 10%"}
 
-// flagError says what a flag takes, and names the flag that is nearest to an unknown one.
+// flagError names the values that a flag takes, or the flag nearest to an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -244,7 +244,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("unknown flag --%s; %s --help lists the flags", quote.Text(name), cmd.CommandPath())
 }
 
-// merge reads the configuration of a command.
+// merge reads the layers of a command's configuration, and its registry.
 func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, *registry.Registry, error) {
 	if _, err := simd.Chosen(); err != nil {
 		return nil, nil, err
@@ -258,7 +258,7 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	return c, reg, err
 }
 
-// resolve is the experiment that a command's layers describe.
+// resolve returns the experiment that a command's layers describe.
 func (a *app) resolve(cmd *cobra.Command, extra ...config.Layer) (*config.Experiment, option.Options, error) {
 	c, reg, err := a.merge(cmd, extra...)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// autoTransport leaves the transport to psbench, and serverPlaceFlag is --place of run, which is another flag here.
+// autoTransport leaves the transport to psbench. serverPlaceFlag is --place of run, a name that comm uses otherwise.
 const (
 	autoTransport   = "auto"
 	serverPlaceFlag = "server-place"
@@ -35,7 +35,7 @@ type commFlags struct {
 	sizes, least, most, transport, place, servers, expect, format string
 	factor                                                        int
 	fresh, warm, sparse, noLimits                                 bool
-	plan                                                          micro.Plan // the flags that need no reading
+	plan                                                          micro.Plan // flags that need no parsing
 }
 
 func (a *app) commCommand() *cobra.Command {
@@ -109,8 +109,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// commPlan is what the command line asks for. What cannot be understood is a
-// usage error; nothing is started.
+// commPlan returns the plan of the command line. It starts nothing, and fails with a usage error if a flag is wrong.
 func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.Plan, option.Options, error) {
 	var none option.Options
 	plan, err := f.read(cmd, args)
@@ -135,7 +134,7 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	return plan, opts, nil
 }
 
-// read understands the flags that are no options of a run.
+// read parses the flags that are no options of a run.
 func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error) {
 	p := f.plan
 	for _, pair := range [][2]string{{"rounds", "seconds"}, {"sizes", "min"}, {"sizes", "max"}, {"sizes", "factor"}} {
@@ -185,7 +184,7 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	return &p, err
 }
 
-// fabrics are the transports that take turns, none if that is left to psbench.
+// fabrics returns the transports that take turns, none if psbench chooses.
 func (f *commFlags) fabrics() (all []*fabric.Fabric, err error) {
 	if f.transport == autoTransport {
 		return nil, nil
@@ -204,7 +203,7 @@ func (f *commFlags) fabrics() (all []*fabric.Fabric, err error) {
 	return all, nil
 }
 
-// defaultOperations are those that the parts given are measured by.
+// defaultOperations returns the operations that measure the given parts.
 func defaultOperations(cmd *cobra.Command) []string {
 	switch given := cmd.Flags().Changed; {
 	case given("ddp-hook") && given("server"):
@@ -246,8 +245,7 @@ func (f *commFlags) readSizes(cmd *cobra.Command) ([]int, error) {
 	return micro.SizesBetween(bounds[0], bounds[1], f.factor)
 }
 
-// choose reads the names of what a noun stands for. Each must be one of the
-// choices and there once.
+// choose parses names. Each must be one of the choices, and be given once. Errors call it by the noun.
 func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 	var chosen []T
 	for _, name := range names {

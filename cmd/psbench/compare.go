@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// comparing is what the flags of compare say.
+// comparing has the values of the flags of compare.
 type comparing struct {
 	metric, axis string
 	failAbove    percentage
@@ -92,7 +92,7 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 	return c.FailAbove(o.failAbove.share, o.failAbove.String())
 }
 
-// sides parts the arguments; fresh is empty where a sweep is compared within itself.
+// sides parts the arguments into both sides; fresh is nil if one sweep is compared within itself.
 func sides(args []string, dash int) (old, fresh []string, err error) {
 	switch {
 	case dash >= 0 && (dash == 0 || dash == len(args)):
@@ -107,7 +107,7 @@ func sides(args []string, dash int) (old, fresh []string, err error) {
 	return nil, nil, usagef("compare takes OLD and NEW, OLD... -- NEW..., or one sweep, but %s given", given(args))
 }
 
-// present refuses paths at which nothing is: a verdict on the rest would not be what was asked for.
+// present refuses paths that do not exist: a verdict on the rest would answer another question.
 func present(paths []string) error {
 	for _, path := range paths {
 		_, err := os.Stat(path)

@@ -21,7 +21,7 @@ func (a *app) addCompletion(cmd *cobra.Command) {
 		o, ok := options[f.Name]
 		if !ok || o.Type == option.Bool || o.Group == "files" || o.Key == "json" || o.Key == "out" ||
 			o.Key == "filestore" {
-			return // which leaves the names of files to the shell
+			return // the shell completes names of files
 		}
 		_ = cmd.RegisterFlagCompletionFunc(f.Name,
 			func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -43,7 +43,7 @@ func (a *app) completions(cmd *cobra.Command, o option.Option, begun string) ([]
 	}
 }
 
-// names are what the option for a kind takes, with descriptions.
+// names returns the values of the option for a kind, with descriptions.
 func (a *app) names(cmd *cobra.Command, kind sdk.Kind) []string {
 	c, reg, err := a.merge(cmd)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *app) names(cmd *cobra.Command, kind sdk.Kind) []string {
 	return names
 }
 
-// settingNames are the settings of the chosen parts that begin so, as --set takes them.
+// settingNames returns the settings of the chosen parts that begin with begun, as --set takes them.
 func (a *app) settingNames(cmd *cobra.Command, begun string) []string {
 	c, reg, err := a.merge(cmd)
 	if err != nil {

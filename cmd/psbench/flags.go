@@ -58,17 +58,17 @@ func (f *numberFlag) Set(text string) error {
 	return err
 }
 
-// percentType is the type of flags that are percentages.
+// percentType is the type of flags whose values are percentages.
 const percentType = "PERCENT"
 
-// partType is that of parts of a whole.
+// partType is the type of flags whose values are parts of a whole, 100% at most.
 const partType = "PART"
 
 // percentage is a flag such as 5%.
 type percentage struct {
 	share float64
 	given bool
-	part  bool // of a whole, so that it is 100% at most
+	part  bool // of a whole: 100% at most
 }
 
 func (p *percentage) String() string {
@@ -99,7 +99,7 @@ func (p *percentage) Set(text string) error {
 	return nil
 }
 
-// mostFailedFlag is the flag of the commands that say which cells win.
+// mostFailedFlag is a flag of all commands that name a winning cell.
 const mostFailedFlag = "most-failed"
 
 // mostFailed is the share of failed runs above which a cell cannot win.
@@ -111,5 +111,5 @@ func (m *mostFailed) add(cmd *cobra.Command) {
 	cmd.Flags().Var(&m.percentage, mostFailedFlag, "a cell cannot win if more than this `PERCENT` of its runs failed")
 }
 
-// loader loads studies that are judged by it.
+// loader returns a loader of studies that are judged by this share.
 func (m *mostFailed) loader() *model.Loader { return &model.Loader{MostFailed: &m.share} }

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// help prints what a command is, its subcommands and its flags by group.
+// help prints the description of a command, its subcommands, and its flags by group.
 func help(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	p := &screen.Page{Width: widthOf(w)}
@@ -44,8 +44,8 @@ func help(cmd *cobra.Command, _ []string) {
 	_, _ = p.WriteTo(w) // a failure is noted by w
 }
 
-// usages are the lines of flags. Where the text of one begins with its placeholder, which stands
-// before it already, it is not said twice: "--out FOLDER   of the sweep".
+// usages returns the lines of flags. The placeholder of a flag stands before its text, so a text that begins with it
+// loses it: "--out FOLDER   of the sweep".
 func usages(flags *pflag.FlagSet, width int) string {
 	var out strings.Builder
 	for line := range strings.Lines(flags.FlagUsagesWrapped(width)) {
@@ -62,7 +62,7 @@ func usages(flags *pflag.FlagSet, width int) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// metricsTopic is a topic of help and no command: psbench help metrics.
+// metricsTopic is a help topic, not a command: psbench help metrics.
 func metricsTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "metrics", Short: "What the rows of the tables are (psbench help metrics)"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -74,8 +74,7 @@ func metricsTopic() *cobra.Command {
 	return topic
 }
 
-// flagsOf are the flags of a command that are in a group of options, or those
-// in none.
+// flagsOf returns the flags of a command that are in a group of options; the group "" has those that are in none.
 func flagsOf(cmd *cobra.Command, group string) *pflag.FlagSet {
 	groups := map[string]string{}
 	for _, o := range option.All() {
@@ -96,7 +95,7 @@ func flagsOf(cmd *cobra.Command, group string) *pflag.FlagSet {
 	return set
 }
 
-// printf writes to the terminal, where a failure can be reported no better.
+// printf writes to the terminal. It drops a failure, which it could report nowhere else.
 func printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // lines joins the lines of an example.

@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// hostsFlag is --hosts, after which a file may follow, with or without an equals sign.
+// hostsFlag is --hosts. A file may follow it, with or without an equals sign.
 type hostsFlag struct {
 	given bool
 	file  string
 }
 
-// noHostsFile is the value of a --hosts without one. No file has this name.
+// noHostsFile is the value of a --hosts without a file. No file has this name.
 const noHostsFile = "/"
 
 func (h *hostsFlag) String() string { return "" }
@@ -47,8 +47,8 @@ func (h *hostsFlag) arguments(cmd *cobra.Command, args []string) error {
 	return noArguments(cmd, args)
 }
 
-// hosts shows which launcher has started this process, and with which other tasks. The first task prints for all. Another
-// task prints only a failure that the first cannot know.
+// hosts shows which launcher has started this process, and with which other tasks. The first task prints for all.
+// Another task prints only a failure that the first cannot know.
 func (a *app) hosts(cmd *cobra.Command, file, format string) error {
 	m, err := a.member(cmd, nil, a.mergeOwn)
 	if err != nil {

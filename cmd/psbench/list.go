@@ -110,7 +110,7 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	})
 }
 
-// devicesArgument of list asks for the GPUs, in the place of a kind.
+// devicesArgument is the argument of list for the GPUs, in the place of a kind.
 const devicesArgument = "devices"
 
 // listDevices shows the GPUs of this machine. It fails with the reason if there are none.

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// outcome is the result of a measurement of either kind, a run or comm.
+// outcome is the result of a run or of psbench comm.
 type outcome interface {
 	comparable
 	folder.Result
@@ -20,18 +20,17 @@ type outcome interface {
 	Fail(err error)
 }
 
-// measurement is one that is yet to be carried out.
+// measurement is a run, or a psbench comm, that has not begun.
 type measurement[R outcome] struct {
-	pending R // its result until there is one
-	// run carries it out; a result beside an error is what there is of it, and it may
-	// have none.
+	pending R // stands for the result until there is one
+	// run measures. With an error it returns a partial result, or none.
 	run func(ctx context.Context, p *progress.Progress, o cluster.Options) (R, error)
 	// write writes its tables for a screen of width columns, 0 for none.
 	write func(w io.Writer, width int, r R) error
 }
 
-// carryOut carries a measurement out and reports its result as opts.JSON, opts.Stats and
-// opts.Quiet say. What a failed one still has is reported too.
+// carryOut measures and writes the result as opts.JSON, opts.Stats and opts.Quiet say. It writes a partial result of a
+// failed measurement, too.
 func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) error {
 	res, err := measure(ctx, a, opts, m)
 	var none R
@@ -45,8 +44,7 @@ func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m mea
 	return err
 }
 
-// measure leaves the result where --json says. That comes before the tables: who reads
-// those may leave or stop.
+// measure writes the result to --json and --out. The tables come later, since their reader may leave or stop.
 func measure[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) (R, error) {
 	var none R
 	defer interrupt.Hold(ctx)()
@@ -86,7 +84,7 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 	return res, err
 }
 
-// outputOf is what becomes of what plugins print.
+// outputOf says where the output of plugins goes.
 func outputOf(told *progress.Progress, opts option.Options, out *outFolder) launch.Output {
 	o := launch.Output{Folder: opts.LogDir}
 	if o.Folder == "" {

@@ -66,7 +66,7 @@ stopped. docs/statistics.md explains the numbers.`,
 	return cmd
 }
 
-// check refuses what cannot be measured.
+// check refuses values that cannot be measured.
 func (f *noiseFlags) check() error {
 	switch {
 	case f.sessions < 1 || f.sessions > mostSessions:
@@ -142,8 +142,8 @@ func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir 
 	return n.Add(measured)
 }
 
-// keepNoise leaves what was measured in the folder that keeps the runs, if any. If it is of several sessions on this host
-// alone, it leaves it for psbench compare, too.
+// keepNoise writes the noise to the folder that keeps the runs, if any. It also keeps the noise of several sessions on
+// this host alone for psbench compare.
 func (a *app) keepNoise(n *verdict.Noise, dir string, alone bool) error {
 	if dir != "" {
 		if err := n.Write(filepath.Join(dir, verdict.NoiseName)); err != nil {

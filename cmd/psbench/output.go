@@ -22,8 +22,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// output is standard output. It keeps its first error, so that what did not get out
-// cannot pass for success.
+// output is standard output. It keeps its first error, so that psbench cannot end with success after a lost write.
 type output struct {
 	w   io.Writer
 	err error
@@ -53,8 +52,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd())) // #nosec G115 -- a file descriptor
 }
 
-// terminal is the terminal that w writes to and that can show a line anew, or nil. Users who
-// set NO_COLOR, to whatever, get no styles (https://no-color.org).
+// terminal returns the terminal that w writes to, nil if there is none or it cannot rewrite a line. It has no styles if
+// NO_COLOR is set to any value (https://no-color.org).
 func (a *app) terminal(w io.Writer) *progress.Terminal {
 	if !isTerminal(w) || a.variable("TERM") == "dumb" {
 		return nil
@@ -63,7 +62,7 @@ func (a *app) terminal(w io.Writer) *progress.Terminal {
 		Styled: a.variable("NO_COLOR") == ""}
 }
 
-// variable is a variable of the environment, or "".
+// variable returns a variable of the environment, or "".
 func (a *app) variable(name string) (value string) {
 	for _, v := range a.environ {
 		if key, text, _ := strings.Cut(v, "="); key == name {
@@ -73,13 +72,13 @@ func (a *app) variable(name string) (value string) {
 	return value
 }
 
-// widthOf is how many columns the terminal has that w writes to, 0 where it is none.
+// widthOf returns the columns of the terminal that w writes to, 0 if it is no terminal.
 func widthOf(w io.Writer) int {
 	width, _ := sizeOf(w)
 	return width
 }
 
-// heightOf is how many lines it has.
+// heightOf returns the lines of that terminal.
 func heightOf(w io.Writer) int {
 	_, height := sizeOf(w)
 	return height
@@ -100,7 +99,7 @@ func sizeOf(w io.Writer) (width, height int) {
 	return width, height
 }
 
-// print lays text out for standard output.
+// print writes a page to standard output, as wide as its terminal. It writes nothing if fill fails.
 func (a *app) print(fill func(*screen.Page) error) error {
 	page := &screen.Page{Width: widthOf(a.stdout)}
 	if err := fill(page); err != nil {
@@ -118,10 +117,10 @@ func encodeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// toStdout as the value of --json has the result alone on standard output.
+// toStdout is the value of --json that puts the result, and nothing else, on standard output.
 const toStdout = "-"
 
-// tables is where people read: standard output, unless the result goes there.
+// tables returns the writer for people: standard output, or standard error if the result goes to standard output.
 func (a *app) tables(opts option.Options) io.Writer {
 	if opts.JSON == toStdout {
 		return a.stderr
@@ -129,8 +128,7 @@ func (a *app) tables(opts option.Options) io.Writer {
 	return a.stdout
 }
 
-// announce leaves r, the result of a run that begins or that measured nothing, where --json
-// says.
+// announce writes r to --json. It is the result of a run that begins, or that measured nothing.
 func announce(path string, r any) error {
 	if path == "" || path == toStdout {
 		return nil
@@ -141,9 +139,9 @@ func announce(path string, r any) error {
 	return nil
 }
 
-// leaveFailure leaves r, the result of a run that measured nothing, where --json says.
+// leaveFailure writes r, the result of a run that measured nothing, to --json.
 func (a *app) leaveFailure(ctx context.Context, path string, r any) {
-	// The error of the run is what the user has to know, not one of these.
+	// Drop these errors: the user has to know the error of the run.
 	if path == toStdout {
 		_ = a.save(ctx, path, r)
 	} else {
@@ -151,7 +149,7 @@ func (a *app) leaveFailure(ctx context.Context, path string, r any) {
 	}
 }
 
-// save leaves r where --json says.
+// save writes r to --json.
 func (a *app) save(ctx context.Context, path string, r any) error {
 	moved := func() { interrupt.Headway(ctx) }
 	switch {
@@ -159,13 +157,13 @@ func (a *app) save(ctx context.Context, path string, r any) error {
 		return nil
 	case path == toStdout:
 		return result.WriteTo(a.stdout, r, moved)
-	case !result.Direct(path): // a disk may take long for all that it holds back, but does not stop
+	case !result.Direct(path): // a disk may take long to write its cache, but makes progress
 		defer interrupt.Bounded(ctx)()
 	}
 	return result.Write(path, r, moved)
 }
 
-// nameAfter is the name of a file that is made of what lies at a path, in the current folder.
+// nameAfter names a file in the current folder after the path that it is made of.
 func nameAfter(path, fallback, ending string) string {
 	at, err := filepath.Abs(path)
 	if path == "-" || err != nil || filepath.Base(at) == "/" {
@@ -174,7 +172,7 @@ func nameAfter(path, fallback, ending string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json") + ending
 }
 
-// checkOutput refuses an empty --output, which would be taken for none: a script's variable may be empty.
+// checkOutput refuses an empty --output, as from an unset variable of a script. It would count as not given.
 func checkOutput(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("output"); f.Changed && f.Value.String() == "" {
 		return usagef("--output is empty but must name a file, or be - for standard output")
@@ -182,13 +180,13 @@ func checkOutput(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// outFolder is the folder that --out names, or nil without one.
+// outFolder is the folder of --out, nil without that flag.
 type outFolder struct {
 	*folder.Folder
 	ctx context.Context
 }
 
-// begin makes the folder that --out names.
+// begin makes the folder of --out.
 func begin(ctx context.Context, dir string) (*outFolder, error) {
 	if dir == "" {
 		return nil, nil
@@ -201,7 +199,7 @@ func begin(ctx context.Context, dir string) (*outFolder, error) {
 	return &outFolder{f, ctx}, nil
 }
 
-// logs is where what processes print goes.
+// logs returns the folder for the output of processes.
 func (o *outFolder) logs() string {
 	if o == nil {
 		return ""
@@ -209,19 +207,19 @@ func (o *outFolder) logs() string {
 	return o.Logs()
 }
 
-// fail notes why nothing was measured. That is what the user has to know, not what may go wrong here.
+// fail notes why nothing was measured. It drops its own errors: the user has to know err.
 func (o *outFolder) fail(err error) {
 	if o != nil {
 		_ = o.Fail(err.Error())
 	}
 }
 
-// leave leaves r, or the reason why it cannot.
+// leave writes r, or the reason why it cannot.
 func (o *outFolder) leave(r folder.Result) error {
 	if o == nil {
 		return nil
 	}
-	defer interrupt.Bounded(o.ctx)() // a disk may take long for all that it holds back, but does not stop
+	defer interrupt.Bounded(o.ctx)() // a disk may take long to write its cache, but makes progress
 	err := o.Write(r)
 	if err != nil {
 		o.fail(err)

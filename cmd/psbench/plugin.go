@@ -35,7 +35,7 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 	return cmd
 }
 
-// atDash is what stands before -- on the command line, and what after it.
+// atDash parts the arguments at --.
 func atDash(cmd *cobra.Command, args []string) (before, after []string) {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		return args[:dash], args[dash:]
@@ -102,7 +102,7 @@ func (a *app) pluginRemoveCommand() *cobra.Command {
 	}
 }
 
-// userPlugins are the names of the plugins of the user's registry, for the first argument.
+// userPlugins completes the first argument: the names of the plugins of the user's registry.
 func (a *app) userPlugins(cmd *cobra.Command, args []string) (names []string) {
 	_, reg, err := a.merge(cmd)
 	if err != nil || len(args) > 0 {

@@ -49,7 +49,7 @@ next change waited for. Ctrl-C ends it all.`,
 				return err
 			}
 			defer release()
-			// What it waits for ends by itself or by the end of its context.
+			// Every step ends by itself or with its context.
 			ctx := cmd.Context()
 			defer interrupt.Hold(ctx)()
 			defer interrupt.Bounded(ctx)()
@@ -70,7 +70,7 @@ type development struct {
 	turns                  int
 }
 
-// turn builds the plugin, accepts what came of it, and runs it.
+// turn builds the plugin, accepts its new checksum, and runs it.
 func (d *development) turn(ctx context.Context) {
 	doing := "building"
 	if develop.IsScript(d.program) {
@@ -84,7 +84,7 @@ func (d *development) turn(ctx context.Context) {
 	err := d.once(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return // that it was ended is no news
+		return // the user ended it
 	case err != nil:
 		d.say("%s", quote.Lines(err.Error()))
 	}
@@ -99,7 +99,7 @@ func (d *development) once(ctx context.Context) error {
 	if _, _, err := registry.Add(ctx, d.registry, psbench.Registry, addition); err != nil {
 		return err
 	}
-	// A run that fails has said why.
+	// A failed run has printed its error.
 	_ = develop.Psbench(ctx, append([]string{os.Args[0], "run"}, d.flags...), os.Stdout, os.Stderr)
 	return nil
 }

@@ -129,7 +129,7 @@ func parseLanguage(name string) (scaffold.Language, error) {
 	return "", usagef("--lang is %s but must be %s", quote.String(name), strings.Join(languages(), " or "))
 }
 
-// unused says whether a plugin and a key of that name would be the first.
+// unused refuses a name that a part of the kind, or a plugin, has already.
 func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
 	for _, item := range reg.Items(kind.Kind) {
 		if item.Key == name || slices.Contains(item.Aliases, name) {
@@ -145,8 +145,8 @@ func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
 	return nil
 }
 
-// builtWith is the psbench that a project is built with: the clone that was asked for, the
-// version that this psbench is, or the clone that holds it.
+// builtWith returns the psbench that a project is built with: the clone of --psbench, or the released version of this
+// psbench, or the clone around it.
 func builtWith(clone string) (scaffold.Module, error) {
 	if clone != "" {
 		return scaffold.CloneAt(clone)

@@ -55,7 +55,7 @@ given together become one page.`,
 	return cmd
 }
 
-// report writes the page of what lies at paths.
+// report writes the page of the runs or the sweep at paths.
 func (a *app) report(paths []string, output string, f studyFlags) error {
 	if err := (words.Options{Metric: f.metric, Target: f.target}).Check(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	failed, cells := 0, 0
 	for _, c := range d.Cells {
 		failed += len(c.Failed)
-		if !c.Again { // it is the baseline once more
+		if !c.Again { // that cell repeats the baseline
 			cells++
 		}
 	}
@@ -106,15 +106,15 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	return err
 }
 
-// unread says which of the runs that were given together are not on the page.
+// unread returns warnings of given runs that are not on the page.
 func unread(s *model.Study) []string {
-	if s.Folder != "" { // a sweep's warnings are of its plan, and on the page
+	if s.Folder != "" { // the page has a sweep's warnings, which are of its plan
 		return nil
 	}
 	return s.Warnings
 }
 
-// reportName is the file of a page that none is named for.
+// reportName returns the default file of a page.
 func reportName(paths []string) string {
 	if len(paths) > 1 {
 		return "report.html"

@@ -37,7 +37,7 @@ count only where they say what is printed, and where output goes.`,
 	return cmd
 }
 
-// outputKeys are the options that say what is printed, and where output goes.
+// outputKeys returns the options of output: what psbench prints, and where it writes.
 func outputKeys() (keys []string) {
 	for _, o := range option.All() {
 		if o.Group == "output" {
@@ -47,7 +47,7 @@ func outputKeys() (keys []string) {
 	return keys
 }
 
-// readRecorded is a run that can be run again.
+// readRecorded reads a run, and refuses one that cannot be run again.
 func readRecorded(path string) (*result.Result, error) {
 	if folder.IsComm(path) {
 		return nil, fmt.Errorf(
@@ -66,7 +66,7 @@ func (a *app) withOutput() *app {
 	return &app{stdout: a.stdout, stderr: a.stderr, environ: config.OutputEnviron(a.environ)}
 }
 
-// mergeRerun reads the configuration that is to be run again, before that on several hosts.
+// mergeRerun reads the configuration of a rerun on several hosts.
 func (a *app) mergeRerun(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error) {
 	if args[0] == "-" {
 		return nil, nil,

@@ -23,7 +23,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// startedNS is when the process started.
+// startedNS is the time at which the process started, by comm.Now.
 var startedNS = comm.Now()
 
 func (a *app) runCommand() *cobra.Command {
@@ -72,7 +72,7 @@ func (a *app) printPlacement(exp *config.Experiment) error {
 	return a.print(func(p *screen.Page) error { return environment.Placement(p, layout) })
 }
 
-// runExperiment runs it and writes its tables, and below them what else there is to say.
+// runExperiment runs an experiment and writes its tables, and then calls below to write more.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer,
 	int, *result.Result) error) error {
 	if a.lone != "" {
@@ -91,7 +91,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			case a.beats != nil:
 				defer monitor.SendBeats(a.beats, time.Second, p.Beat)()
 			case page == nil && opts.Quiet:
-				o.Progress = run.Silent // so that nobody is asked either
+				o.Progress = run.Silent // asks no process for its progress
 			}
 			page.Follow(p)
 			return run.Run(ctx, exp, o)

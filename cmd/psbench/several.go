@@ -17,16 +17,17 @@ import (
 	"github.com/psbench/psbench/core/process/team"
 )
 
-// merger reads the configuration of a command with these arguments.
+// merger reads the configuration of a command from its flags and arguments.
 type merger func(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error)
 
-// mergeOwn is for commands whose configuration is in no argument.
+// mergeOwn is the merger of commands whose arguments hold no configuration.
 func (a *app) mergeOwn(cmd *cobra.Command, _ []string) (*config.Config, *registry.Registry, error) {
 	return a.merge(cmd)
 }
 
-// onSeveralHosts has a command run on several hosts: on all on which a launcher has started psbench, a task on each,
-// the first of which is the core and the others are its agents; or on those of a file, where ssh starts agents.
+// onSeveralHosts returns the command as one that can run on several hosts. Either a launcher has started a task of
+// psbench on each: then the first task is the core, and the others are its agents. Or a file lists the hosts: then ssh
+// starts the agents.
 func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 	run := cmd.RunE
 	var r team.Rendezvous
@@ -80,9 +81,9 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 	return cmd
 }
 
-// runsOnSeveralHosts is onSeveralHosts for a command whose runs are processes of psbench. Over the hosts of a file each
-// of them goes by itself. On those on which a launcher has started psbench the others are agents for as long as the
-// command lasts, which its runs call one after the other. Those that --share a sweep have a host each for themselves.
+// runsOnSeveralHosts is onSeveralHosts for a command whose runs are processes of psbench. With a file of hosts each run
+// starts its own agents. Under a launcher the other tasks are agents for the whole command, and its runs call them one
+// after the other. With --share each host runs by itself.
 func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	var r team.Rendezvous
@@ -115,7 +116,7 @@ func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		m.Finding, m.Rendezvous, m.OnCUDA = f, r, true // some cells may be
+		m.Finding, m.Rendezvous, m.OnCUDA = f, r, true // some cells may use CUDA
 		return m.Run(cmd.Context(), func(t *team.Team) error {
 			a.team = t
 			return run(cmd, args)
@@ -124,7 +125,7 @@ func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// found is the launcher that has started this process, where what the user gives is of use to it.
+// found returns the launcher of this process. It refuses flags that mean nothing to that launcher.
 func (a *app) found(r team.Rendezvous) (*launchers.Finding, error) {
 	f := launchers.Look(team.System(a.environ, r.HostsFile))
 	if f.Err != nil {
@@ -136,7 +137,7 @@ func (a *app) found(r team.Rendezvous) (*launchers.Finding, error) {
 	return f, nil
 }
 
-// member is this process as a task of a command.
+// member returns this process as a task of a command.
 func (a *app) member(cmd *cobra.Command, args []string, merge merger) (*team.Member, error) {
 	c, reg, err := merge(cmd, args)
 	if err != nil {
@@ -149,7 +150,7 @@ func (a *app) member(cmd *cobra.Command, args []string, merge merger) (*team.Mem
 	}, nil
 }
 
-// addRendezvous gives a command the flags by which its tasks find each other.
+// addRendezvous adds the flags by which the tasks of a command find each other.
 func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.HostsFile, team.HostsFlag, "",
@@ -161,7 +162,7 @@ func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
 		"where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+option.CoreVariable)
 }
 
-// checkGiven refuses flags that are given empty, as by a variable of a script that is not set.
+// checkGiven refuses flags with an empty value, as from an unset variable of a script.
 func checkGiven(flags *pflag.FlagSet) error {
 	for _, name := range []string{team.HostsFlag, team.SecretFileFlag, team.CoreFlag} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
@@ -185,12 +186,12 @@ who and where it is, and starts, guards and ends the processes of its host as th
 core asks. It ends with its standard input. There is nothing to call by hand:
 docs/launchers.md has how runs come to several hosts.`,
 		Args:   noArguments,
-		Hidden: true, // from who looks for something to call
+		Hidden: true, // users have no reason to call it
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.agent(cmd.Context(), cmd) },
 	}
 }
 
-// agent is the life of one that ssh has started.
+// agent runs the agent that ssh has started, until the core leaves.
 func (a *app) agent(ctx context.Context, cmd *cobra.Command) error {
 	i, gone, err := ssh.Accept(ctx, os.Stdin)
 	if err != nil {

@@ -104,7 +104,7 @@ func readResult(path string) (*result.Result, error) {
 	return folder.Read(path)
 }
 
-// given names arguments that are not one.
+// given names the arguments of a command that takes exactly one, with their verb.
 func given(args []string) string {
 	if len(args) == 0 {
 		return "none is"
@@ -112,7 +112,7 @@ func given(args []string) string {
 	return quote.Message(strings.Join(args, " and ")) + " are"
 }
 
-// studyFlags are the flags of what shows many runs.
+// studyFlags are the flags of commands that show many runs.
 type studyFlags struct {
 	metric, target string
 	mostFailed     mostFailed
@@ -139,17 +139,17 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 		})
 }
 
-// isStudy says whether paths are a sweep, or several runs.
+// isStudy reports whether paths are a sweep or several runs.
 func isStudy(paths []string) bool { return len(paths) > 1 || sweep.IsSweep(paths[0]) }
 
-// check refuses flags that mean nothing for what is shown.
+// check refuses flags that mean nothing for these paths.
 func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	many := isStudy(paths)
 	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "stats": false} {
 		switch {
 		case !flags.Changed(name) || ofMany == many:
 		case ofMany && missing(paths[0]):
-			return nil // which is what there is to say
+			return nil // the missing path is the better error
 		case ofMany:
 			return usagef("--%s is for a sweep or many runs, but only %s given", name,
 				strings.Replace(given(paths), " are", " is", 1))
@@ -160,7 +160,7 @@ func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	return nil
 }
 
-// missing says that nothing is at a path.
+// missing reports whether a path does not exist.
 func missing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist) && path != "-"
@@ -179,11 +179,11 @@ func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag, ful
 		words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout), Full: full})
 }
 
-// picturesFlag says whether psbench show draws: by default on a terminal alone, so that other programs read plain
-// tables.
+// picturesFlag says whether psbench show draws. By default it draws only on a terminal, so that other programs read
+// plain tables.
 type picturesFlag struct{ given, on bool }
 
-// style is how pictures are drawn; false if none are.
+// style returns the style of pictures; it is false if none are drawn.
 func (a *app) style(f picturesFlag) (sketch.Style, bool) {
 	out := a.stdout
 	if o, ok := out.(*output); ok {
@@ -197,7 +197,7 @@ func (a *app) style(f picturesFlag) (sketch.Style, bool) {
 	}, f.on || !f.given && terminal
 }
 
-// showsUTF8 says whether the locale has more than ASCII. Where none is set, nobody knows, and psbench writes UTF-8.
+// showsUTF8 reports whether the locale is UTF-8. Without a locale psbench writes UTF-8.
 func (a *app) showsUTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := strings.ToLower(a.variable(name)); locale != "" {
@@ -215,7 +215,7 @@ func (a *app) drawRun(r *result.Result, f picturesFlag) error {
 	return nil
 }
 
-// drawStudy draws how cells scale.
+// drawStudy draws how the cells scale.
 func (a *app) drawStudy(s *model.Study, metric string, f picturesFlag) error {
 	style, ok := a.style(f)
 	if !ok {

@@ -43,12 +43,12 @@ type sweepFlags struct {
 	answer        studyFlags
 }
 
-// sweepOptions are those of the conducting of a sweep.
+// sweepOptions say how a sweep is conducted.
 type sweepOptions struct {
-	Extend bool        // accept cells, and repeats, that the sweep did not have
-	Retry  bool        // run what has failed once more
-	Share  bool        // beside others
-	Job    *submission // which has nodes share it, nil without one
+	Extend bool        // accept new cells and repeats
+	Retry  bool        // run failed runs once more
+	Share  bool        // work beside other psbenches
+	Job    *submission // whose nodes share the sweep; nil without a job
 	Quiet  bool
 	Live   bool
 	Answer studyFlags
@@ -91,7 +91,7 @@ with --hosts each run goes over all hosts; docs/sweeps.md explains it.`,
 	return cmd
 }
 
-// runKeys are the options that choose the experiment: all but those of its output.
+// runKeys returns the options that choose the experiment: all except those of output.
 func runKeys() (keys []string) {
 	for _, o := range option.All() {
 		if o.Group != "output" {
@@ -125,7 +125,8 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	f.answer.add(cmd)
 }
 
-// places says where the runs are to be: those of an element of a job on its node, whole rounds of them.
+// places says where the runs go: it returns the job that shares them among nodes, nil for none. As an element of such a
+// job, this psbench shares the sweep.
 func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err error) {
 	asked, err := f.job.asked(cmd.Flags())
 	switch {
@@ -166,7 +167,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if !f.dryRun && f.out == "" {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
 	}
-	// A night of runs must not end with a metric that there is not.
+	// Check the metric now, and not after a night of runs.
 	answer := words.Options{Metric: cmp.Or(f.answer.metric, spec.Metric), Target: f.answer.target}
 	if err := answer.Check(); err != nil {
 		return err
@@ -187,7 +188,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 			Answer: f.answer})
 }
 
-// spec is what the file and the flags specify.
+// spec returns the specification of the file and the flags.
 func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error) {
 	spec := sweep.NewSpec()
 	if len(args) > 0 {
@@ -225,7 +226,7 @@ func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error
 	return spec, nil
 }
 
-// plan is what a specification and the flags of a run make of each other.
+// plan makes the plan of a specification, whose cells share the flags of a run, and checks it.
 func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan, error) {
 	if _, err := simd.Chosen(); err != nil {
 		return nil, err
@@ -242,7 +243,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		return nil, err
 	}
 	finder := a.team.Finder(&a.cuda)
-	if across { // a run looks for devices on its hosts
+	if across { // each run looks for devices on its hosts
 		finder = cuda.Elsewhere{Finder: &a.cuda}
 	}
 	m := &sweep.Maker{
@@ -269,8 +270,8 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	return p, p.CheckHosts()
 }
 
-// hostsOf are the hosts over which the runs of a command go, a line each as files of hosts have it, and whether there
-// are some beside this one.
+// hostsOf returns the hosts of the runs of a command, a line each as in a file of hosts. Across says that runs use
+// hosts other than this one.
 func (a *app) hostsOf(cmd *cobra.Command) (lines []string, across bool, err error) {
 	if a.team != nil {
 		return a.team.Names(), true, nil
@@ -282,8 +283,8 @@ func (a *app) hostsOf(cmd *cobra.Command) (lines []string, across bool, err erro
 	return team.Listed(file, a.environ)
 }
 
-// try begins an experiment, of which nobody is to see more than why that fails. One whose CUDA ranks cannot be on
-// this host is not tried.
+// try begins an experiment in silence, and returns why that fails. It does not try one whose CUDA ranks cannot be on
+// this host.
 func (a *app) try(ctx context.Context, exp *config.Experiment) error {
 	if exp.CUDA != nil && !exp.CUDA.Here() {
 		return nil

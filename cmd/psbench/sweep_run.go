@@ -15,11 +15,10 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// sweepStep is called wherever psbench may be killed while it runs a sweep. Tests alone set it.
+// sweepStep is called at every point at which a kill may interrupt a sweep. Only tests set it.
 var sweepStep func(point string)
 
-// conductSweep runs a plan in the folder of the sweep, or goes on with it; spec is the text of what
-// the plan was made of.
+// conductSweep runs a plan in the folder of the sweep, or goes on with it. spec is the text of its specification.
 func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec []byte, o sweepOptions) error {
 	defer interrupt.Hold(ctx)()
 	told := progress.New(a.stderr, a.terminal(a.stderr), o.Quiet)
@@ -34,7 +33,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		}
 	}
 	environ := sweep.WithoutOptions(a.environ)
-	if o.Share { // each run is this host's, whatever started psbench on several
+	if o.Share { // each run stays on this host, even under a launcher of several
 		environ = append(environ, option.OverrideVariable+"=1")
 	}
 	options := conduct.Options{

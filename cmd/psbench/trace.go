@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostTraced is how many iterations a trace has unless they are chosen.
+// mostTraced is how many iterations a trace has at most unless the user chooses them.
 const mostTraced = 100
 
 // traceFlags are the flags of psbench trace.
@@ -80,7 +80,7 @@ is a folder that --out left, a file that --json left, or the folder of a sweep, 
 	return cmd
 }
 
-// run is where the run is that is traced.
+// run returns the path of the run to trace.
 func (f *traceFlags) run(path string, cell, round bool) (string, error) {
 	if path == "-" || !sweep.IsSweep(path) {
 		for name, given := range map[string]bool{"cell": cell, "round": round} {
@@ -136,10 +136,10 @@ func (a *app) trace(path, output string, chosen span) error {
 	return err
 }
 
-// span is the iterations from up to but without to; none of them are chosen where both are 0.
+// span is a range of iterations, without to. The zero span means that the user chose none.
 type span struct{ from, to int64 }
 
-// iterationRange is A..B, or A.
+// iterationRange matches A..B or A.
 var iterationRange = regexp.MustCompile(`^(\d{1,18})(?:\.\.(\d{1,18}))?$`)
 
 func parseIterations(text string) (it span, err error) {
@@ -151,7 +151,7 @@ func parseIterations(text string) (it span, err error) {
 		return it, usagef("--iterations is %s but must be A..B, as in 10..20, or a single iteration",
 			quote.String(text))
 	}
-	it.from, _ = strconv.ParseInt(parts[1], 10, 64) // of so many digits it is one
+	it.from, _ = strconv.ParseInt(parts[1], 10, 64) // so few digits always fit
 	last, _ := strconv.ParseInt(cmp.Or(parts[2], parts[1]), 10, 64)
 	if it.to = last + 1; it.from > last {
 		return it, usagef("--iterations is %s, but its first iteration must not be after its last one",
@@ -160,7 +160,7 @@ func parseIterations(text string) (it span, err error) {
 	return it, nil
 }
 
-// of are those that are chosen, or else mostTraced of r around the one whose time is the median.
+// of returns the chosen iterations, or else mostTraced of r around the one with the median time.
 func (it span) of(r *result.Result) span {
 	if it != (span{}) {
 		return it
@@ -171,7 +171,7 @@ func (it span) of(r *result.Result) span {
 	return span{from, min(count, from+mostTraced)}
 }
 
-// describe says which they are.
+// describe names the iterations of a span for people.
 func (it span) describe(count int64, around bool) string {
 	switch {
 	case it.to-it.from == count:

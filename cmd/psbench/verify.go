@@ -97,7 +97,7 @@ what came of it as a case.`,
 	return cmd
 }
 
-// casesOn are the cases of these files, on a device that is there.
+// casesOn returns the cases of files for a device. It fails if the device is missing.
 func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]verify.Case, error) {
 	cases, err := loadCases(files)
 	if err != nil || device == "cpu" {
@@ -116,7 +116,7 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	return verify.OnCUDA(cases, options.Backend), nil
 }
 
-// caseOptions are those of the runs of cases, which end with done.
+// caseOptions returns the options of the runs of cases. The caller calls done after the last run.
 func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
 	release := interrupt.Hold(cmd.Context())
 	printed := progress.New(a.stderr, a.terminal(a.stderr), true)
@@ -129,7 +129,7 @@ func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
 	}
 }
 
-// recordCase writes the case of a run to file, whole or not at all. Its name is that of the file.
+// recordCase runs a configuration and writes it as a case to file, whole or not at all. The file names the case.
 func (a *app) recordCase(cmd *cobra.Command, file string) error {
 	e, _, err := a.resolve(cmd)
 	if err != nil {
@@ -154,13 +154,13 @@ func (a *app) recordCase(cmd *cobra.Command, file string) error {
 	return nil
 }
 
-// chosenParts are the parts that the command line chooses.
+// chosenParts returns the parts that the command line chooses.
 func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err error) {
 	_, reg, err := a.merge(cmd)
 	if err != nil {
 		return chosen, err
 	}
-	plain := a.verifyCommand() // chooses nothing
+	plain := a.verifyCommand() // the same command without chosen parts
 	plain.SetContext(cmd.Context())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		kind, part := substitutable[f.Name]
@@ -171,9 +171,9 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 			if err == nil && wrong != nil {
 				err = fmt.Errorf("--%s: %w", f.Name, wrong)
 			}
-		case f.Name == "set": // of the parts that are chosen
+		case f.Name == "set": // belongs to the chosen parts
 		default:
-			_ = plain.Flags().Set(f.Name, f.Value.String()) // as it was set before
+			_ = plain.Flags().Set(f.Name, f.Value.String()) // it was valid on cmd
 		}
 	})
 	chosen.Own = func(l config.Layer) (*config.Experiment, error) {
@@ -183,7 +183,7 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 	return chosen, err
 }
 
-// substitutable are the kinds of parts that verify takes, by flag.
+// substitutable has the kinds of parts that can take the place of the cases' own, by flag.
 var substitutable = map[string]sdk.Kind{
 	"model": sdk.KindModel, "server": sdk.KindServer, "ddp-hook": sdk.KindHook, "trainer": sdk.KindTrainer,
 }

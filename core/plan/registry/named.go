@@ -2,8 +2,8 @@ package registry
 
 import "slices"
 
-// Named returns the items of all kinds that have a key or an alias, in the order of kinds. It returns none for an unknown
-// name. It fails if the user's registry has a broken entry of that name.
+// Named returns the items of all kinds that have a key or an alias, in the order of kinds; an unknown name has none.
+// It fails if the user's registry has a broken entry of that name.
 func (r *Registry) Named(name string) (items []Item, err error) {
 	for _, kind := range Kinds {
 		item, err := r.Lookup(kind, name)

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Hosts writes the launchers in the order in which psbench tries them, the one that decides, and the tasks. Tasks are nil
-// if they cannot be asked.
+// Hosts writes the launchers in the order in which psbench tries them, the one that decides, and the tasks. Tasks are
+// nil if they cannot be asked.
 func Hosts(p *screen.Page, f *launchers.Finding, tasks []rollcall.Task) error {
 	if err := launcherTable(p, f.Views); err != nil {
 		return err

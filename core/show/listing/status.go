@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Status writes the progress of the sweep in dir: the states of its runs, who runs it, the time left, failed runs and the
-// reasons of skipped cells.
+// Status writes the progress of the sweep in dir: the states of its runs, the processes that run it, the time left,
+// failed runs, and the reasons of skipped cells.
 func Status(p *screen.Page, dir string, s *conduct.Status) error {
 	counts := s.Account.Counts()
 	stateLines(p, dir, s, counts)

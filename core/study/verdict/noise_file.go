@@ -26,14 +26,14 @@ func NoiseFile(environ []string) string {
 
 // Keep writes the noise to path for psbench compare, and makes the folder of path.
 func (n *Noise) Keep(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- as the folder of the user's registry
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- as the user's registry
 		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(filepath.Dir(path)), draft.Cause(err))
 	}
 	return n.Write(path)
 }
 
-// measuredNoise returns the floor between sessions that psbench noise left at path. It is not ok without that file, or if
-// it is of another machine than the studies.
+// measuredNoise returns the floor between sessions that psbench noise left at path. It is not ok without that file, or
+// if the file is of another machine than the studies.
 func measuredNoise(path, metric string, studies ...*model.Study) (apart Apart, ok bool, err error) {
 	if path == "" {
 		return apart, false, nil
