@@ -29,16 +29,17 @@ func (a *app) compareCommand() *cobra.Command {
 		Use:   "compare OLD NEW | OLD... -- NEW... | SWEEP",
 		Short: "Say what became faster or slower, and what only seems so",
 		Long: `compare judges runs cell by cell: old and new median, the change with its interval,
-and p. ~ stands where the runs prove no change. OLD and NEW are sweeps, folders that
-run --out left or files that --json left, of any version; -- parts several of each.
-One sweep alone is compared within itself, along --axis.
+and p. A ~ marks a cell for which the runs prove no change. OLD and NEW are sweeps,
+folders that run --out left or files that --json left, of any version; -- parts several
+of each. One sweep alone is compared within itself, along --axis.
 
-Cells of a sweep were measured in one session, in random order, and are judged against
-its A/A cell. What was measured apart is judged against changes between sessions: those
-that psbench noise --sessions measured on this machine, else --session-noise.
+The cells of a sweep were measured in one session, in random order, and are judged
+against its A/A cell. Runs that were measured apart are judged against the changes
+between sessions that psbench noise --sessions measured on this machine, or else against
+--session-noise.
 
 --fail-above exits with status 1 if a cell is proven worse by more than that, and with 3
-if that cannot be told of one. docs/statistics.md explains all numbers.`,
+if the runs of a cell cannot tell. docs/statistics.md explains all numbers.`,
 		Example: lines(
 			"psbench compare old new",
 			"psbench compare --metric time_per_batch old/*.json -- new/*.json",
@@ -50,13 +51,13 @@ if that cannot be told of one. docs/statistics.md explains all numbers.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.metric, "metric", "",
-		"`NAME` of what is compared, by default that of the sweeps, or throughput; of psbench comm comm_time")
+		"`NAME` of the metric; by default that of the sweeps, throughput, or comm_time for psbench comm")
 	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
 	flags.Var(&o.failAbove, "fail-above",
-		"exit with status 1 if a cell is proven worse by more than this, with 3 if that cannot be told")
+		"exit with status 1 if a cell is proven worse by more than this, with 3 if the runs cannot tell")
 	o.mostFailed.add(cmd)
 	flags.Var(&o.sessionNoise, "session-noise",
-		"what changes between sessions, for runs measured apart where psbench noise has not measured it")
+		"change between sessions, for runs that were measured apart; psbench noise measures a better value")
 	_ = cmd.RegisterFlagCompletionFunc("metric",
 		cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

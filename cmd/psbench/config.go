@@ -19,9 +19,9 @@ func (a *app) configCommand() *cobra.Command {
 that each of them and each setting of the chosen parts has, and where it comes
 from. As json it is a file that --config reads.
 
-With --hosts it shows which launcher has started it, as which of how many tasks,
-what each launcher is known by, and where the launcher lets tasks talk to each
-other, all of them. With a FILE of hosts, one a line, as for run, those count, too.
+With --hosts it shows the launcher that has started it, its rank among the tasks,
+and how it recognises each launcher. If the launcher lets tasks talk to each
+other, it shows all tasks. A FILE lists hosts, one a line, as for run.
 docs/launchers.md explains it.`,
 		Example: lines(
 			"psbench config --ntrainer 4",

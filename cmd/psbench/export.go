@@ -24,8 +24,8 @@ number of folders that --out left and files that --json left. csv and jsonl have
 for each run and metric, with all values of the configuration, those of a sweep's axes
 first. markdown has a row for each run, with what differs between them. gobench is the
 format of Go's benchmarks, which benchstat reads, with the direction that is better.
-Of psbench comm it takes folders. Runs that did not come to their end are left out, and
-standard error says so.`,
+For psbench comm it takes folders. Incomplete runs are left out, and standard error says
+so.`,
 		Example: lines(
 			"psbench export sweep >runs.csv",
 			"psbench export --format gobench runs/1 runs/2 | benchstat -",

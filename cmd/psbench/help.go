@@ -64,7 +64,7 @@ func usages(flags *pflag.FlagSet, width int) string {
 
 // metricsTopic is a help topic, not a command: psbench help metrics.
 func metricsTopic() *cobra.Command {
-	topic := &cobra.Command{Use: "metrics", Short: "What the rows of the tables are (psbench help metrics)"}
+	topic := &cobra.Command{Use: "metrics", Short: "Explain the rows of the tables (psbench help metrics)"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		w := cmd.OutOrStdout()
 		p := &screen.Page{Width: widthOf(w)}

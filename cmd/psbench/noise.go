@@ -36,15 +36,15 @@ func (a *app) noiseCommand() *cobra.Command {
 	f := &noiseFlags{}
 	cmd := &cobra.Command{
 		Use:   "noise",
-		Short: "Measure how runs of the same differ on this machine",
-		Long: `noise runs one experiment, which the flags of run choose, twice --runs times, each with
-fresh processes, and says how much the medians of equal runs differ: no smaller change
-should be believed. With --sessions it does so several times with a pause between, and
-says how much sessions differ, which is what compare must know of runs measured apart.
+		Short: "Measure how much equal runs differ on this machine",
+		Long: `noise runs one experiment, which the flags of run choose, on two sides, --runs times each,
+with fresh processes. It shows how much the medians of both sides differ: do not believe
+a smaller change. With --sessions it does so several times with a pause between, and
+shows how much sessions differ. compare needs that for runs that were measured apart.
 
-It leaves what it found in noise.json of the folder --out, and for compare in a file
-beside the user's registry. The same command with the same --out goes on where it
-stopped. docs/statistics.md explains the numbers.`,
+It writes the numbers to noise.json in the folder --out, and for compare to a file beside
+the user's registry. The same command with the same --out goes on where it stopped.
+docs/statistics.md explains the numbers.`,
 		Example: lines(
 			"psbench noise",
 			"psbench noise --sessions 5 --pause 10m --out noise",
@@ -59,7 +59,7 @@ stopped. docs/statistics.md explains the numbers.`,
 	wholeVar(flags, &f.runs, "runs", sweep.DefaultRepeats, "`N` runs on each of the two sides of a session")
 	flags.DurationVar(&f.pause, "pause", time.Minute, "`TIME` between sessions")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` that keeps the runs")
-	flags.StringVar(&f.metric, "metric", model.Throughput, "`NAME` of what is shown; all are kept")
+	flags.StringVar(&f.metric, "metric", model.Throughput, "`NAME` of the metric to show; all metrics are kept")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	_ = cmd.RegisterFlagCompletionFunc("metric",
 		cobra.FixedCompletions(model.MetricNames(), cobra.ShellCompDirectiveNoFileComp))

@@ -23,14 +23,14 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check PATH [KEY] [-- ARGUMENT...]",
 		Short: "Hold a plugin to the contract of its parts",
-		Long: `check makes small runs with each part of the plugin at PATH, or with those named
-KEY, in which psbench's own trainer carries out the points of the contract on it,
-or psbench looks at what it does. It needs no registry; --registry has more parts,
-such as the model that data is for. A --set goes to the parts that have the setting. A
-point that is not tried has a line that says why.
+		Long: `check makes small runs with each part of the plugin at PATH, or with the parts named
+KEY. In them psbench's own trainer tries the points of the contract on the part, or
+psbench watches it. check needs no registry; --registry adds other parts, such as the
+model for the plugin's data. A --set goes to the parts that have the setting. A point
+that is not tried has a line with the reason.
 
-What a hook or a server of gradients declares to answer every element is compared
-with; --expect says it of one that declares nothing.`,
+check compares every element that a hook or a server of gradients answers with the
+answer that it declares; --expect gives the answer of a part that declares none.`,
 		Example: lines(
 			"psbench plugin check ./mine-plugin",
 			"psbench plugin check ./mine-plugin median",
@@ -40,7 +40,7 @@ with; --expect says it of one that declares nothing.`,
 		),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before, _ := atDash(cmd, args); len(before) < 1 || len(before) > 2 {
-				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given; those of the plugin follow --",
+				return usagef("plugin check takes the path of a plugin and perhaps a key, but %d arguments are given; put arguments of the plugin after --",
 					len(before))
 			}
 			return nil

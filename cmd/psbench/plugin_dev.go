@@ -21,13 +21,13 @@ func (a *app) pluginDevCommand() *cobra.Command {
 		Use:   "dev DIR -- FLAGS...",
 		Short: "Build and run a plugin anew whenever its source changes",
 		Long: `dev builds the plugin whose source is in DIR, as go build does, accepts its
-checksum, as psbench plugin add does, and runs psbench with FLAGS; then again
-after each change of the source: what go build reads and embeds, go.mod and
-go.sum, in DIR and the folders below it, but no tests. Of a plugin in Python
-nothing is built, and its source is the .py files there. A change is over when
-the files are the same for 0.2 s. One that comes during a build or a run ends
-that, and the next one begins. What cannot be built or run is told, and the
-next change waited for. Ctrl-C ends it all.`,
+checksum, as psbench plugin add does, and runs psbench with FLAGS. It does so
+again after each change of the source: the files that go build reads and embeds,
+go.mod and go.sum, in DIR and the folders below it, without tests. A plugin in
+Python is not built; its source is the .py files there. A change is over once
+the files are the same for 0.2 s. A change during a build or a run ends it, and
+the next one begins. dev reports a failed build or run and waits for the next
+change. Ctrl-C ends it.`,
 		Example: lines("psbench plugin dev ./median -- --server median --epochs 1"),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if before, _ := atDash(cmd, args); len(before) != 1 {

@@ -21,12 +21,11 @@ func (a *app) reportCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "report DIR|FILE...",
-		Short: "Write a page of a run or a sweep that every browser opens",
-		Long: `report writes one HTML file of what runs left, which a browser opens without a network and
-without anything installed: the answer, the table of the cells, to be sorted, filtered and compared
-with any of them, pictures, and all details of the runs. It takes what show takes: the folder of a
-sweep, folders that --out left, files that --json left, and folders of psbench comm. Those that are
-given together become one page.`,
+		Short: "Write a page of a run or a sweep, for any browser",
+		Long: `report writes one HTML file of recorded runs, which a browser opens without a network. The file has
+the answer, a table of the cells to sort, filter and compare, pictures, and all details of the runs.
+report takes the folder of a sweep, folders that --out left, files that --json left, and folders of
+psbench comm. All that are given become one page.`,
 		Example: lines(
 			"psbench report SWEEP",
 			"psbench report runs/1 -o run.html",

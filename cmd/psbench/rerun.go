@@ -18,12 +18,12 @@ import (
 func (a *app) rerunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rerun RUN",
-		Short: "Run the experiment of a recorded run again, and say what differs",
-		Long: `rerun carries out the configuration that a run recorded, defaults of its time
-included, and prints the result and then what differs from that run: the
-throughput, the machine and what it was busy with, the programs, and values that
-have another default now. RUN is what --out or --json left. PSBENCH_ variables
-count only where they say what is printed, and where output goes.`,
+		Short: "Run a recorded experiment again, and show what differs",
+		Long: `rerun runs the configuration that a run recorded, with the defaults of that time.
+It prints the result, and then the differences from that run: the throughput, the
+machine and its load, the programs, and defaults that have changed since. RUN is a
+folder that --out left or a file that --json left. PSBENCH_ variables have no
+effect, except those of output.`,
 		Example: lines("psbench rerun run.json", "psbench rerun run.json --json again.json --report summary"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -70,7 +70,7 @@ func (a *app) withOutput() *app {
 func (a *app) mergeRerun(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error) {
 	if args[0] == "-" {
 		return nil, nil,
-			usagef("rerun - reads standard input, which there is once, but several hosts run this: give a file that all of them have")
+			usagef("rerun - reads standard input, which only one of the hosts has: give a file that all hosts have")
 	}
 	old, err := readRecorded(args[0])
 	if err != nil {

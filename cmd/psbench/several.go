@@ -96,11 +96,11 @@ func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 		share, _ := cmd.Flags().GetBool("share")
 		switch {
 		case share && r.HostsFile != "":
-			return usagef("--share has this host run whole rounds by itself, but --%s has each run go over several: give one of the two",
+			return usagef("--share runs whole rounds on this host, but --%s runs each over several hosts: give one of the two",
 				team.HostsFlag)
 		case share && r.Flag() != "":
 			return usagef(
-				"--share has this host run whole rounds by itself, so that no task seeks another: leave --%s out",
+				"--share runs whole rounds on this host, so tasks need not find each other: leave --%s out",
 				r.Flag())
 		case share || cmd.Flags().Changed(launcherFlag):
 			return run(cmd, args)
@@ -180,11 +180,11 @@ func (a *app) agentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agent",
 		Short: "Start processes of a run for another host; run --hosts calls it by ssh",
-		Long: `agent is what psbench run --hosts calls on each host, by ssh. It reads from
-standard input what it is for, among that the secret of the run, says in a line
-who and where it is, and starts, guards and ends the processes of its host as the
-core asks. It ends with its standard input. There is nothing to call by hand:
-docs/launchers.md has how runs come to several hosts.`,
+		Long: `psbench run --hosts calls agent on each host by ssh; users do not call it. It reads
+its task and the secret of the run from standard input, prints a line with its
+identity and address, and starts, guards and ends the processes of its host as the
+core asks. It ends with its standard input. docs/launchers.md explains runs over
+several hosts.`,
 		Args:   noArguments,
 		Hidden: true, // users have no reason to call it
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.agent(cmd.Context(), cmd) },

@@ -28,18 +28,17 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR|FILE...",
 		Short: "Print the tables of a run, or the answer of a sweep, from what they left",
-		Long: `show prints what a run printed at its end, from the folder that it left with --out or the
-file that it left with --json: its tables and the answer, as --report and --stats say. The
-tables, throughput and evaluation are computed again from what was recorded.
-Of psbench comm it takes folders. A file may be compressed; - is standard input. Both may be
-of an older psbench.
+		Long: `show prints the tables and the answer of a recorded run again, as --report and --stats say.
+It computes tables, throughput and evaluation anew from the recorded numbers. It takes the
+folder that --out left or the file that --json left; for psbench comm it takes the folder.
+A file may be compressed; - is standard input. Both may be of an older psbench.
 
-Of the folder of a sweep, or of several runs, it prints a table of the cells and the answer: what is
+For the folder of a sweep, or for several runs, it prints a table of the cells and the answer: what is
 proven, which cells are recommended, and what is not proven. --report full adds the details: losses,
 what limits the winner, times of iterations, and all warnings.
 
-On a terminal a picture stands before that: how long the iterations of a run took, or how
-the cells scale over an axis of numbers.`,
+On a terminal it first draws a picture: how long the iterations of a run took, or how the
+cells scale over an axis of numbers.`,
 		Example: lines(
 			"psbench show runs/1",
 			"psbench show run.json",
@@ -120,9 +119,9 @@ type studyFlags struct {
 
 func (f *studyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.metric, "metric", "",
-		"`METRIC` that cells of a sweep, or many runs, are compared by; otherwise that of the sweep, or the throughput")
+		"`METRIC` by which cells of a sweep, or many runs, are compared; by default that of the sweep, or throughput")
 	cmd.Flags().StringVar(&f.target, "target", "",
-		"`METRIC=VALUE` whose price in seconds and bytes is told, e.g. auc=0.80 or held_out_loss=0.3")
+		"`METRIC=VALUE` to reach; the answer has its price in seconds and bytes, e.g. auc=0.80 or held_out_loss=0.3")
 	f.mostFailed.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("metric",
 		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -37,7 +37,7 @@ func (s *submission) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.launcher, launcherFlag, "", "submit this to a `LAUNCHER`, slurm, and follow it to its end")
 	wholeVar(flags, &s.slurm.Nodes, "nodes", 1, "`N` nodes of the job of --launcher")
-	flags.StringVarP(&s.slurm.Partition, "partition", "p", "", "`NAME` of the partition of that job")
+	flags.StringVarP(&s.slurm.Partition, "partition", "p", "", "`NAME` of the partition of the job of --launcher")
 	flags.StringVar(&s.slurm.Account, "account", "", "`NAME` of the account that the job of --launcher is charged to")
 	flags.StringVar(&s.slurm.Time, "time", "", "`TIME` after which Slurm ends the job of --launcher, as in 30:00")
 	flags.StringArrayVar(&s.slurm.Args, "slurm-arg", nil,

@@ -59,12 +59,12 @@ func (a *app) sweepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep [FILE|NAME]",
 		Short: "Run a matrix of experiments and say what it proves",
-		Long: `sweep runs every cell of a matrix, as often as --repeats says, in an order that is
-random within each round. FILE is a specification of axes in JSON; NAME is one of
-psbench's own: ` + strings.Join(sweep.Ready(), ", ") + `. With --axis there need be neither.
-Other flags are what all cells have. Everything is checked before anything runs; the
-same command goes on where it stopped. Under a launcher of several tasks, as srun, and
-with --hosts each run goes over all hosts; docs/sweeps.md explains it.`,
+		Long: `sweep runs every cell of a matrix --repeats times, in an order that is random within each
+round. FILE is a specification of axes in JSON; NAME is one of psbench's own:
+` + strings.Join(sweep.Ready(), ", ") + `. With --axis neither is needed. Other flags
+apply to all cells. sweep checks everything before it runs anything; the same command
+goes on where it stopped. Under a launcher of several tasks, such as srun, and with
+--hosts each run uses all hosts; docs/sweeps.md explains it.`,
 		Example: lines(
 			"psbench sweep servers --dry-run",
 			"psbench sweep --axis server=average,average_batch --axis ntrainer=1..8*2 --out sweep",
@@ -143,7 +143,7 @@ func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err er
 			"--%s has each run go over several hosts, but those of --%s have a node each: give one of the two",
 			team.HostsFlag, launcherFlag)
 	case f.extend:
-		return nil, usagef("--extend changes the plan, which the nodes of --%s must agree on: give one of the two",
+		return nil, usagef("--extend changes the plan, on which the nodes of --%s must agree: give one of the two",
 			launcherFlag)
 	}
 	return &f.job, a.outside()
@@ -162,7 +162,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 		return usagef("--live shows runs, but --dry-run has none: give one of the two")
 	}
 	if f.share && f.extend {
-		return usagef("--extend changes the plan, which those who --share a sweep must agree on: give one of the two")
+		return usagef("--extend changes the plan, on which all psbenches that --share a sweep must agree: give one of the two")
 	}
 	if !f.dryRun && f.out == "" {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")

@@ -19,10 +19,10 @@ import (
 func (a *app) sweepStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status FOLDER",
-		Short: "Say how far a sweep is, what failed and who runs it",
-		Long: `status reads the folder of a sweep and says how many runs are in which state, why some
-failed, which cells are skipped, who runs the sweep and how long that will take. It
-disturbs nobody who does.`,
+		Short: "Show the progress of a sweep, its failures and the processes that run it",
+		Long: `status reads the folder of a sweep. It shows how many runs are in each state, why runs
+failed, which cells are skipped, which processes run the sweep, and the time left. It
+does not disturb those processes.`,
 		Example: lines("psbench sweep status study"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -26,17 +26,17 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE...]",
 		Short: "Compare runs with reference cases",
-		Long: `verify runs reference cases through real plugin processes and compares what
-they computed with what their files expect. Without files it runs the cases
-that psbench carries. A model, server, hook or trainer that is given takes the
-place of the cases' own; cases that it does not fit are skipped, with the reason.
+		Long: `verify runs reference cases through real plugin processes and compares their
+results with those that their files expect. Without files it runs the cases that
+psbench carries. A given model, server, hook or trainer takes the place of the
+cases' own; cases that it does not fit are skipped, with the reason.
 
-With --device cuda each case runs on CUDA devices, in all ways in which the rules
-let its trainers and servers be there; with --backend nccl in those in which all
-trainers are.
+With --device cuda each case runs on CUDA devices, in every placement of its
+trainers and servers that the rules allow; with --backend nccl only in placements
+that have all trainers there.
 
 With --record it runs the configuration of --config instead, twice, and writes
-what came of it as a case.`,
+the result as a case.`,
 		Example: lines(
 			"psbench verify",
 			"psbench verify --transport tcp",

@@ -40,7 +40,7 @@ func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 // answer, hooks what they leave in a bucket, trainers what they need, and trainers and models their defaults of flags.
 // Parts whose plugin did not answer are left out. Without any row it writes nothing.
 func Services(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
-	const defaults = "flags that count where nobody gives another value"
+	const defaults = "default flags"
 	var columns []screen.Column
 	var rows [][]string
 	for _, d := range parts {

@@ -66,7 +66,7 @@ func holderLines(p *screen.Page, s *conduct.Status, waiting int) {
 				conduct.Holder{Host: h.Host, PID: h.PID, Since: h.Since}))
 		}
 	case waiting > 0:
-		p.Line(0, "nobody runs it; the command that began it goes on")
+		p.Line(0, "no process runs it; the command that began it continues it")
 	}
 }
 

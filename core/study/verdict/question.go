@@ -73,7 +73,7 @@ func (c *Comparison) FailAbove(share float64, limit string) error {
 		return fmt.Errorf("%s is proven worse by more than %s in %d of %d: %s",
 			c.Metric.Name, limit, len(proven), len(c.Rows)+len(c.Lost), strings.Join(proven, ", "))
 	case len(open) > 0:
-		return UndecidedError{fmt.Errorf("whether %s is worse by more than %s cannot be told of %d of %d: %s",
+		return UndecidedError{fmt.Errorf("the runs cannot tell whether %s is worse by more than %s in %d of %d: %s",
 			c.Metric.Name, limit, len(open), len(c.Rows)+len(c.Lost), strings.Join(open, ", "))}
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestFailAbove(t *testing.T) {
 	}{
 		"better": {rows: []CellChange{better}},
 		"worse":  {[]CellChange{worse, better}, []string{"gone"}, "throughput is proven worse by more than 5% in 1 of 3: bad", false},
-		"open":   {[]CellChange{better}, []string{"gone"}, "whether throughput is worse by more than 5% cannot be told of 1 of 2: gone", true},
+		"open":   {[]CellChange{better}, []string{"gone"}, "the runs cannot tell whether throughput is worse by more than 5% in 1 of 2: gone", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := (&Comparison{Metric: metric, Rows: c.rows, Lost: c.lost}).FailAbove(0.05, "5%")
