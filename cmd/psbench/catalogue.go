@@ -21,7 +21,7 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) 
 	return said.Parts, err
 }
 
-// describeAll asks the plugins of items for their parts. It warns of those that do not answer.
+// describeAll asks the plugins of items for their parts. It warns if one does not answer.
 func (a *app) describeAll(ctx context.Context, items []registry.Item) ([]config.Described, error) {
 	return config.DescribeAll(ctx, items, catalogue,
 		func(err error) { printf(a.stderr, "psbench: warning: %v\n", err) })

@@ -51,7 +51,7 @@ if the runs of a cell cannot tell. docs/statistics.md explains all numbers.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.metric, "metric", "",
-		"`NAME` of the metric; by default that of the sweeps, throughput, or comm_time for psbench comm")
+		"`NAME` of the metric; by default the metric of the sweeps, or throughput, or comm_time for psbench comm")
 	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
 	flags.Var(&o.failAbove, "fail-above",
 		"exit with status 1 if a cell is proven worse by more than this, with 3 if the runs cannot tell")

@@ -53,7 +53,7 @@ changed; to add it again accepts a change.`,
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 	}
-	cmd.Flags().StringVar(&name, "name", "", "name of the plugin; by default that of the program")
+	cmd.Flags().StringVar(&name, "name", "", "name of the plugin; by default the name of the program")
 	return cmd
 }
 

@@ -99,7 +99,7 @@ func (a *app) rerun(cmd *cobra.Command, path string) error {
 	})
 }
 
-// newDefaults returns the defaults that differ from those of the older run at path, which was repeated with its own.
+// newDefaults returns the defaults that have changed since the run at path. The rerun itself used the old ones.
 func (a *app) newDefaults(cmd *cobra.Command, path string, old *result.Result) []result.Difference {
 	now, _, err := a.resolve(cmd, config.RecordedLayer(path, config.Given(old.Config)))
 	if err != nil { // today's defaults do not go with what was given

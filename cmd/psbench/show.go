@@ -119,7 +119,7 @@ type studyFlags struct {
 
 func (f *studyFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.metric, "metric", "",
-		"`METRIC` by which cells of a sweep, or many runs, are compared; by default that of the sweep, or throughput")
+		"`METRIC` by which cells of a sweep, or many runs, are compared; by default the metric of the sweep, or throughput")
 	cmd.Flags().StringVar(&f.target, "target", "",
 		"`METRIC=VALUE` to reach; the answer has its price in seconds and bytes, e.g. auc=0.80 or held_out_loss=0.3")
 	f.mostFailed.add(cmd)

@@ -10,7 +10,8 @@ import (
 
 // A rerun takes the variables of output, and those that are no options.
 func TestOutputEnviron(t *testing.T) {
-	got := OutputEnviron([]string{"HOME=/", "PSBENCH_NTRAINER=2", "PSBENCH_REPORT=full", "PSBENCH_SIMD=none", "NTRAINER=3"})
+	got := OutputEnviron([]string{"HOME=/", "PSBENCH_NTRAINER=2", "PSBENCH_REPORT=full", "PSBENCH_SIMD=none",
+		"NTRAINER=3"})
 	want := []string{"HOME=/", "PSBENCH_REPORT=full", "PSBENCH_SIMD=none", "NTRAINER=3"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

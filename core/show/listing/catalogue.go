@@ -27,7 +27,7 @@ func Items(p *screen.Page, reg *registry.Registry, kinds ...sdk.Kind) error {
 	}, rows, false)
 }
 
-// IDs writes the line of the configurations of a kind, such as those of models; without any it writes nothing.
+// IDs writes the line of the configurations of a kind, such as models; without any it writes nothing.
 func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 	if len(ids) == 0 {
 		return

@@ -166,7 +166,7 @@ func about(seconds float64) string {
 // proofLines warns if so few runs prove little or nothing.
 func proofLines(p *sweep.Plan) []string {
 	comparisons := len(p.Running()) - 1
-	fewest := judge.Fewest(2*comparisons - 1) // with those of the winner with each other cell
+	fewest := judge.Fewest(2*comparisons - 1) // the baseline and the winner, each with every other cell
 	if comparisons < 1 || p.Repeats >= fewest {
 		return nil
 	}
