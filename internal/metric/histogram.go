@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // mostBounds a histogram may have.
@@ -31,7 +33,7 @@ func CheckBounds(bounds []float64) error {
 	}
 	for i, b := range bounds {
 		switch {
-		case math.IsNaN(b) || math.IsInf(b, 0):
+		case !numeral.Finite(b):
 			return fmt.Errorf("bound %d is %g, but must be finite", i, b)
 		case i > 0 && b <= bounds[i-1]:
 			return fmt.Errorf("bound %d is %g, but bounds must ascend and the one before it is %g", i, b, bounds[i-1])

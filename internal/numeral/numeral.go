@@ -1,5 +1,6 @@
 // Package numeral reads numbers as people and programs write them: 5, +5, 5.0, 5., 5e3, .5 and
-// 1_000 with spaces around. It refuses what has two meanings, as 1,000.
+// 1_000 with spaces around. It refuses a text with two meanings, as 1,000. It also has the median
+// of values and the test that they are finite.
 package numeral
 
 import (

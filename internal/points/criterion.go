@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 )
@@ -159,7 +160,7 @@ func (c *computed) backward(r *harness.Rank) error {
 	if err := r.Criterion.Backward(c.gradient); err != nil {
 		return err
 	}
-	if math.IsNaN(c.loss) || math.IsInf(c.loss, 0) {
+	if !numeral.Finite(c.loss) {
 		return fmt.Errorf("the loss is %g", c.loss)
 	}
 	return harness.Finite("the output's gradient", c.gradient.Data)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
@@ -59,7 +60,7 @@ func floatGradient(c sdk.FloatCriterion, output tensor.Tensor, targets []float32
 	if err != nil {
 		return err
 	}
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+	if !numeral.Finite(loss) {
 		return fmt.Errorf("the loss of targets that are numbers is %g", loss)
 	}
 	g := tensor.New(output.Shape...)

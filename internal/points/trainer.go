@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/layout"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/sdk"
 )
@@ -56,7 +56,7 @@ var trainerPoints = []harness.Point{
 				return fmt.Errorf("%d losses are told of %d iterations", len(told), want)
 			}
 			for i, loss := range told {
-				if math.IsNaN(loss) || math.IsInf(loss, 0) {
+				if !numeral.Finite(loss) {
 					return fmt.Errorf("the loss of iteration %d is %g", i, loss)
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Number shows a value with four significant digits.
@@ -15,7 +17,7 @@ func Number(x float64) string { return Significant(x, 4) }
 // shows numbers by the same rules: web/src/format.js has them, and web/testdata/numbers.json holds both to them.
 func Significant(x float64, digits int) string {
 	switch {
-	case math.IsNaN(x) || math.IsInf(x, 0):
+	case !numeral.Finite(x):
 		return "-"
 	case x == 0:
 		return "0"

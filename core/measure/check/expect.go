@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/checked"
 	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // ulp is the distance of float32 numbers about 1.
@@ -42,7 +43,7 @@ func bounded(want, magnitude float64, summands int, many bool) column {
 func (c column) fits(got float32) bool {
 	g := float64(got)
 	switch {
-	case c.open, g == c.want, c.many && (math.IsNaN(g) || math.IsInf(g, 0)):
+	case c.open, g == c.want, c.many && !numeral.Finite(g):
 		return true
 	case math.IsNaN(c.want):
 		return math.IsNaN(g)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/psbench/psbench/core/process/launch"
 	"github.com/psbench/psbench/core/process/monitor"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -105,7 +106,7 @@ func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) erro
 
 // slowness is the median of how many times as long iterations took, and whether that is worth a warning.
 func slowness(ratios []float64) (median float64, warns bool) {
-	median = slices.Sorted(slices.Values(ratios))[len(ratios)/2]
+	median = numeral.Median(ratios)
 	return median, median > slow
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/psbench/psbench/core/process/monitor"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/points/harness"
 	"github.com/psbench/psbench/internal/points/inrun"
 	"github.com/psbench/psbench/sdk"
@@ -189,7 +189,7 @@ func checkLosses(out *result.Result, p pass) error {
 			return fmt.Errorf("trainer%d of %d tells %d losses of %d iterations",
 				rank, p.trainers, len(list), p.iterations)
 		}
-		if i := slices.IndexFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }); i >= 0 {
+		if i := slices.IndexFunc(list, func(v float64) bool { return !numeral.Finite(v) }); i >= 0 {
 			return fmt.Errorf("trainer%d of %d tells a loss of %g of iteration %d", rank, p.trainers, list[i], i)
 		}
 	}

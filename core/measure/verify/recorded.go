@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 
 	"github.com/psbench/psbench/core/measure/run"
 	"github.com/psbench/psbench/core/plan/config"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Recorded is a case that psbench wrote of a run that somebody trusts: any configuration, and what
@@ -111,7 +111,7 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 	}
 	for rank, losses := range r.Losses {
 		for i, loss := range losses {
-			if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			if !numeral.Finite(loss) {
 				return nil, fmt.Errorf("trainer%d has the loss %v in iteration %d: that is no case", rank, loss, i)
 			}
 		}

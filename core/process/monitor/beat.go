@@ -4,12 +4,13 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"math"
 	"os"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Beat is the progress of a run. A psbench that was started by another psbench sends it once a second over an
@@ -29,7 +30,7 @@ type Beat struct {
 
 // Finite returns a pointer to v, or nil if JSON cannot hold it.
 func Finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !numeral.Finite(v) {
 		return nil
 	}
 	return &v

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
-	"math"
 	"strconv"
 
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/packed"
 	"github.com/psbench/psbench/sdk"
 )
@@ -83,7 +83,7 @@ func (w writer) losses(losses []float64) {
 
 // number writes x, or null if it is not finite.
 func (w writer) number(x float64) {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if !numeral.Finite(x) {
 		w.text("null")
 	} else {
 		_, _ = w.Write(strconv.AppendFloat(w.AvailableBuffer(), x, 'g', -1, 64))

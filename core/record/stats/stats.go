@@ -54,24 +54,6 @@ func Consume(durations []float64) Summary {
 	return s
 }
 
-// Median returns the median of values in any order. For an even count it is the mean of the two middle values,
-// which is infinite if one of them is. Without values it is NaN.
-func Median(values []float64) float64 { return MedianSorted(slices.Sorted(slices.Values(values))) }
-
-// MedianSorted is Median for values in ascending order.
-func MedianSorted(sorted []float64) float64 {
-	n := len(sorted)
-	if n == 0 {
-		return math.NaN()
-	}
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-// Finite reports whether no value is NaN or infinite.
-func Finite(values ...float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-}
-
 // Percentiles returns the p-th percentile of finite values in any order, for each p from 0 to 100. It interpolates
 // linearly, like NumPy's percentile by default: percentile p of n ascending values, counted from 0, is at place
 // (n-1)*p/100. Without values all percentiles are 0.

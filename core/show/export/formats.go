@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/sweep"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Format is a way to write a table.
@@ -93,7 +93,7 @@ func (t *Table) jsonLines(w io.Writer) error {
 				out.Variables[t.Variables[i]] = typed(v)
 			}
 		}
-		if stats.Finite(r.Value) {
+		if numeral.Finite(r.Value) {
 			out.Value = &r.Value
 		}
 		if err := e.Encode(out); err != nil {
@@ -182,7 +182,7 @@ func (t *Table) goBench(w io.Writer) error {
 		}
 		values := ""
 		for _, r := range run {
-			if stats.Finite(r.Value) {
+			if numeral.Finite(r.Value) {
 				values += fmt.Sprintf(" %s %s", exact(r.Value), unitOf(r.Metric))
 			}
 		}

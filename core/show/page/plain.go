@@ -5,8 +5,8 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/show/view"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -83,7 +83,7 @@ func change(c *view.Change) string {
 
 // shown is a number as the page's script shows it, a dash where there is none.
 func shown(x *float64) string {
-	if x == nil || !stats.Finite(*x) {
+	if x == nil || !numeral.Finite(*x) {
 		return "–"
 	}
 	return screen.Number(*x)

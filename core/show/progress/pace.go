@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -169,7 +169,7 @@ func remaining(d time.Duration) string {
 
 // lossText is a loss as the page shows it, or NaN and +Inf by their names: whoever watches must see them.
 func lossText(loss float64) string {
-	if !stats.Finite(loss) {
+	if !numeral.Finite(loss) {
 		return strconv.FormatFloat(loss, 'g', -1, 64)
 	}
 	return screen.Number(loss)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -132,7 +133,7 @@ func evaluationSeconds(r *result.Result) map[int64]float64 {
 
 // meanLoss shows a loss as the totals do. The file does not tell infinity from NaN.
 func meanLoss(x float64) string {
-	if !stats.Finite(x) {
+	if !numeral.Finite(x) {
 		return "not finite"
 	}
 	return strconv.FormatFloat(x, 'f', 6, 64)

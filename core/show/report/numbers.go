@@ -11,6 +11,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/internal/metric"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/internal/screen"
 )
@@ -48,7 +49,7 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 		n := find(g.Head, func(n *numbers) bool { return n.isGauge })
 		n.isGauge = true
 		for _, x := range g.All() {
-			if stats.Finite(x) {
+			if numeral.Finite(x) {
 				n.observed = append(n.observed, x)
 			} else {
 				n.nonFinite++
@@ -149,7 +150,7 @@ func bound(x float64) string {
 func plain(x float64) string {
 	size := math.Abs(x)
 	switch {
-	case !stats.Finite(x):
+	case !numeral.Finite(x):
 		return "-"
 	case x == math.Trunc(x) && size < 1e9:
 		return strconv.FormatFloat(x+0, 'f', -1, 64)

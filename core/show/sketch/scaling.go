@@ -11,9 +11,9 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
-	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/bytesize"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/quote"
 )
 
@@ -80,7 +80,7 @@ func numbers(values []string) ([]float64, bool) {
 				return nil, false
 			}
 		}
-		if !stats.Finite(x) {
+		if !numeral.Finite(x) {
 			return nil, false
 		}
 		list[i] = x
@@ -162,11 +162,11 @@ func medianOf(st *model.Study, c *model.Cell, metric string) float64 {
 	}
 	var values []float64
 	for _, r := range c.Runs {
-		if v, ok := r.Values[metric]; ok && stats.Finite(v) {
+		if v, ok := r.Values[metric]; ok && numeral.Finite(v) {
 			values = append(values, v)
 		}
 	}
-	return stats.Median(values)
+	return numeral.Median(values)
 }
 
 // plot draws curves over the values of an axis, which stand at equal distances, from 0 up in round steps.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // boundEpochs keeps of each run one of so many epochs, the last one, and the best by each measure.
@@ -60,7 +60,7 @@ func bestOf(epochs []Epoch) map[int]bool {
 	best := map[string]int{}
 	for k, e := range epochs {
 		for name, v := range e.Values {
-			if v == nil || !stats.Finite(*v) {
+			if v == nil || !numeral.Finite(*v) {
 				continue
 			}
 			at, ok := best[name]

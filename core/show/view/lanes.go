@@ -6,8 +6,8 @@ import (
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/record/timeline"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // lanesOf are the iterations of each trainer, in most spans each at most. Times are of five digits.
@@ -77,7 +77,7 @@ const digits = 5
 
 // rounded is x with so many digits, as it is if it is not finite.
 func rounded(x float64, digits int) float64 {
-	if x == 0 || !stats.Finite(x) {
+	if x == 0 || !numeral.Finite(x) {
 		return x
 	}
 	exponent := digits - 1 - int(math.Floor(math.Log10(math.Abs(x))))

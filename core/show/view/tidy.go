@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // JSON is the document for a page. It is the same for the same document, and none of <, > and & is in it, nor
@@ -33,12 +33,12 @@ func tidied(v reflect.Value) reflect.Value {
 	case reflect.String:
 		return reflect.ValueOf(clean(v.String())).Convert(v.Type())
 	case reflect.Float64:
-		if !stats.Finite(v.Float()) {
+		if !numeral.Finite(v.Float()) {
 			return reflect.Zero(v.Type())
 		}
 		return reflect.ValueOf(rounded(v.Float(), mostDigits)).Convert(v.Type())
 	case reflect.Pointer:
-		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && !stats.Finite(v.Elem().Float()) {
+		if v.IsNil() || v.Elem().Kind() == reflect.Float64 && !numeral.Finite(v.Elem().Float()) {
 			return reflect.Zero(v.Type())
 		}
 		out := reflect.New(v.Type().Elem())

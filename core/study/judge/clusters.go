@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // RunWarnings says in words what the runs of a cell, in any order, leave to be wished. About 1 % of cells with plain
@@ -16,7 +16,7 @@ func RunWarnings(runs []float64) []string {
 	if n == 0 {
 		return nil
 	}
-	if !stats.Finite(runs...) {
+	if !numeral.Finite(runs...) {
 		return []string{"a run has no finite value, so the median of the runs means nothing"}
 	}
 	if n < IntervalRuns {
@@ -25,7 +25,7 @@ func RunWarnings(runs []float64) []string {
 	}
 	sorted := slices.Sorted(slices.Values(runs))
 	if at, evidence := separate(sorted); evidence > apart(n) {
-		low, high := stats.MedianSorted(sorted[:at]), stats.MedianSorted(sorted[at:])
+		low, high := numeral.MedianSorted(sorted[:at]), numeral.MedianSorted(sorted[at:])
 		warnings = append(warnings,
 			fmt.Sprintf(
 				"the runs are in two clusters: %d around %.4g and %d around %.4g%s, so their median may be of neither",

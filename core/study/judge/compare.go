@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Verdict is what a comparison proves.
@@ -153,7 +153,7 @@ func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 // apart is the change of runs that were not made in rounds.
 func (p Pair) apart(ends leftOuts, floor Floor) Change {
 	old, new := p.Old.Values, p.New.Values
-	c := Change{Change: relative(stats.Median(old), stats.Median(new)), P: p.mannWhitney(), Floor: floor.Change}
+	c := Change{Change: relative(numeral.Median(old), numeral.Median(new)), P: p.mannWhitney(), Floor: floor.Change}
 	c.Low, c.High = p.interval(ends)
 	// It is about shifts, and the medians of few runs may differ by more than most pairs of runs do.
 	if !math.IsNaN(c.Change) {
@@ -173,8 +173,8 @@ func (p Pair) apart(ends leftOuts, floor Floor) Change {
 }
 
 func (p Pair) judgeable() bool {
-	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && stats.Finite(p.Old.Values...) &&
-		stats.Finite(p.New.Values...)
+	return len(p.Old.Values) > 0 && len(p.New.Values) > 0 && numeral.Finite(p.Old.Values...) &&
+		numeral.Finite(p.New.Values...)
 }
 
 // holm adjusts p: the smallest of m is multiplied by m, the next by m-1, and so on, and none is

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
@@ -58,7 +58,7 @@ func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	var all []map[int][]float64
 	most := 0
 	for _, c := range cells {
-		if len(c.Values) > 0 && c.InRounds() && stats.Finite(c.Values...) && slices.Min(c.Values) > 0 {
+		if len(c.Values) > 0 && c.InRounds() && numeral.Finite(c.Values...) && slices.Min(c.Values) > 0 {
 			by := c.byRound(true)
 			all, most = append(all, by), max(most, len(by))
 		}
@@ -102,11 +102,11 @@ func levelsOf(rounds int, rows []present) []float64 {
 				own[i] = v - levels[of.rounds[i]]
 			}
 			for i, v := range of.values {
-				off[of.rounds[i]] = append(off[of.rounds[i]], v-stats.Median(own))
+				off[of.rounds[i]] = append(off[of.rounds[i]], v-numeral.Median(own))
 			}
 		}
 		for i := range off {
-			levels[i] = stats.Median(off[i])
+			levels[i] = numeral.Median(off[i])
 		}
 	}
 	return levels

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
@@ -39,7 +39,7 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 			fmt.Errorf(
 				"the noise floor needs at least %d runs of the baseline and its A/A cell together, but there are %d",
 				fewestA, len(a))
-	case !stats.Finite(a...):
+	case !numeral.Finite(a...):
 		return Floor{},
 			fmt.Errorf("the noise floor needs finite values, but a run of the baseline or its A/A cell has none")
 	}
@@ -49,7 +49,7 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 	left, right := make([]float64, 0, len(a)), make([]float64, 0, len(a))
 	for i := range changes {
 		left, right = split(random, sorted, left[:0], right[:0])
-		from, to := stats.MedianSorted(left), stats.MedianSorted(right)
+		from, to := numeral.MedianSorted(left), numeral.MedianSorted(right)
 		change := math.Abs(relative(from, to))
 		switch {
 		case math.IsNaN(change):
@@ -91,7 +91,7 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 				FewestRounds, len(d))
 	}
 	by := flipped(d, Alpha)
-	center := math.Abs(stats.Median(slices.Concat(baseline.Values, again.Values)))
+	center := math.Abs(numeral.Median(slices.Concat(baseline.Values, again.Values)))
 	switch {
 	case logs:
 		return Floor{math.Expm1(by), len(d)}, nil
@@ -113,7 +113,7 @@ const ownAlpha = 0.03
 // ownFloor is the noise floor of a comparison, from how far its differences scatter around their median. It is above
 // the floor of the machine where a side is noisier than the baseline.
 func ownFloor(d []float64, comparisons int) float64 {
-	center := stats.Median(d)
+	center := numeral.Median(d)
 	off := make([]float64, len(d))
 	for i, v := range d {
 		off[i] = v - center
@@ -193,9 +193,9 @@ func SessionFloor(medians []float64) (Floor, error) {
 	if n < 2 {
 		return Floor{}, fmt.Errorf("changes between sessions need at least 2 sessions, but there is %d", n)
 	}
-	center := stats.Median(medians)
+	center := numeral.Median(medians)
 	switch {
-	case !stats.Finite(medians...) || center == 0:
+	case !numeral.Finite(medians...) || center == 0:
 		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, which is %g", center)
 	case slices.Min(medians) < 0 && slices.Max(medians) > 0:
 		return Floor{},

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // The numbers come from a Python program that tries all signs.
@@ -93,7 +93,7 @@ func TestFlippedIsExact(t *testing.T) {
 					drawn[i] = -drawn[i]
 				}
 			}
-			medians = append(medians, math.Abs(stats.Median(drawn)))
+			medians = append(medians, math.Abs(numeral.Median(drawn)))
 		}
 		slices.Sort(medians)
 		for _, alpha := range []float64{Alpha, ownAlpha, 0.5} {
@@ -129,7 +129,7 @@ func TestFloorOfRoundsHolds(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := Pair{inRounds(normal(random, n)...), inRounds(normal(random, n)...)}
-				return math.Abs(stats.Median(p.differences(true))) <= math.Log1p(floor.Change)
+				return math.Abs(numeral.Median(p.differences(true))) <= math.Log1p(floor.Change)
 			})
 			if share < 0.80 || share > 0.97 {
 				t.Errorf("with %d rounds %.3f of the changes are below the floor", n, share)

@@ -6,7 +6,7 @@ import (
 
 	moremath "github.com/aclements/go-moremath/stats"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // interval is the confidence interval of the relative change by Hodges and Lehmann: between the two
@@ -26,7 +26,7 @@ func (p Pair) interval(ends leftOuts) (low, high float64) {
 // changes are those between all pairs of runs, in ascending order: ratios less 1, or, if not all old
 // runs are above 0, differences relative to the old median. They are none if that is 0.
 func (p Pair) changes() []float64 {
-	center := stats.Median(p.Old.Values)
+	center := numeral.Median(p.Old.Values)
 	ratios := slices.Min(p.Old.Values) > 0
 	if !ratios && center == 0 {
 		return nil

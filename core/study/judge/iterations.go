@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // What the iterations of a run must show to be warned of. Of runs whose iterations are independent noise of
@@ -24,7 +24,7 @@ const (
 // of one thing: a trend, a step, or iterations that resemble the one before. Fewer than 20 are not
 // judged. They are those of a trainer, or of all with one number for each, in ms.
 func IterationWarnings(durations []float64) []string {
-	if len(durations) < fewestIterations || !stats.Finite(durations...) {
+	if len(durations) < fewestIterations || !numeral.Finite(durations...) {
 		return nil
 	}
 	if w := drift(durations); w != "" {
@@ -44,9 +44,9 @@ func IterationWarnings(durations []float64) []string {
 func drift(durations []float64) string {
 	blocks := blocksOf(durations)
 	at, offStep := stepOf(blocks)
-	step, stepP := relative(stats.Median(blocks[:at]), stats.Median(blocks[at:])), pettitt(blocks)
+	step, stepP := relative(numeral.Median(blocks[:at]), numeral.Median(blocks[at:])), pettitt(blocks)
 	slope, trendP := kendall(blocks)
-	center := stats.Median(blocks)
+	center := numeral.Median(blocks)
 	trend := relative(center, center+slope*float64(len(blocks)-1))
 
 	isStep := stepP < drifting && math.Abs(step) > leastDrift
@@ -57,7 +57,7 @@ func drift(durations []float64) string {
 	switch {
 	case isStep:
 		return fmt.Sprintf("a step within the run: iterations take%s before, from number %d of %d on (medians)",
-			lengths(stats.Median(blocks[:at]), stats.Median(blocks[at:])), 1+at*len(durations)/len(blocks),
+			lengths(numeral.Median(blocks[:at]), numeral.Median(blocks[at:])), 1+at*len(durations)/len(blocks),
 			len(durations))
 	case isTrend:
 		return trendText(durations, trend)
@@ -69,7 +69,7 @@ func drift(durations []float64) string {
 // extrapolated, and may lie below 0.
 func trendText(durations []float64, trend float64) string {
 	half := len(durations) / 2
-	first, second := stats.Median(durations[:half]), stats.Median(durations[half:])
+	first, second := numeral.Median(durations[:half]), numeral.Median(durations[half:])
 	switch {
 	case sign(second-first) == sign(trend):
 	case trend < 0:
@@ -99,7 +99,7 @@ func blocksOf(durations []float64) []float64 {
 	count := min(n, mostBlocks)
 	blocks := make([]float64, count)
 	for i := range blocks {
-		blocks[i] = stats.Median(durations[i*n/count : (i+1)*n/count])
+		blocks[i] = numeral.Median(durations[i*n/count : (i+1)*n/count])
 	}
 	return blocks
 }
@@ -117,7 +117,7 @@ func stepOf(values []float64) (at int, off float64) {
 }
 
 func offLevel(values []float64) (off float64) {
-	level := stats.Median(values)
+	level := numeral.Median(values)
 	for _, v := range values {
 		off += math.Abs(v - level)
 	}
@@ -157,13 +157,13 @@ func kendall(values []float64) (slope, p float64) {
 		}
 	}
 	deviation := math.Sqrt(n * (n - 1) * (2*n + 5) / 18)
-	return stats.Median(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
+	return numeral.Median(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
 }
 
 // resemblance is the correlation of neighbours in being above or below the median: 1 if all stay on
 // their side, -1 if they alternate. Outliers are worth no more in it than others.
 func resemblance(durations []float64) float64 {
-	center := stats.Median(durations)
+	center := numeral.Median(durations)
 	sum, last := 0.0, 0.0
 	for i, v := range durations {
 		side := sign(v - center)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Alpha is the chance of a false proof that comparisons may have, all together.
@@ -40,7 +40,7 @@ type Estimate struct {
 // finite, the median is NaN.
 func Of(runs []float64) Estimate {
 	e := Estimate{N: len(runs), Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
-	if e.N == 0 || !stats.Finite(runs...) {
+	if e.N == 0 || !numeral.Finite(runs...) {
 		return e
 	}
 	s := benchmath.AssumeNothing.Summary(sample(runs), 1-Alpha)
@@ -51,7 +51,7 @@ func Of(runs []float64) Estimate {
 	if e.N >= 2 && s.Center != 0 {
 		e.Spread = e.Deviation / math.Abs(s.Center)
 	}
-	if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+	if numeral.Finite(s.Lo, s.Hi) {
 		e.Low, e.High, e.Confidence, e.HasInterval = s.Lo, s.Hi, s.Confidence, true
 	}
 	return e
@@ -74,7 +74,7 @@ func PercentileSamples(p float64) int {
 // Percentile is the smallest of the values that p percent of them, in any order, do not exceed. It is
 // not ok, and 0, with fewer than PercentileSamples.
 func Percentile(values []float64, p float64) (value float64, ok bool) {
-	if len(values) < PercentileSamples(p) || !stats.Finite(values...) {
+	if len(values) < PercentileSamples(p) || !numeral.Finite(values...) {
 		return 0, false
 	}
 	return stat.Quantile(p/100, stat.Empirical, slices.Sorted(slices.Values(values)), nil), true

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // near compares numbers that are rounded in tables.
@@ -172,8 +172,8 @@ func TestFloorHolds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if math.Abs(relative(stats.Median(normal(random, n)),
-					stats.Median(normal(random, n)))) <= floor.Change {
+				if math.Abs(relative(numeral.Median(normal(random, n)),
+					numeral.Median(normal(random, n)))) <= floor.Change {
 					below++
 				}
 			}

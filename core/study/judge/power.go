@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // MostNeeded is beyond what anybody runs: a change that needs more runs is not within reach.
@@ -145,7 +145,7 @@ func (p Pair) noise() float64 {
 		if len(side) == 0 {
 			continue
 		}
-		center := stats.Median(side)
+		center := numeral.Median(side)
 		for _, v := range side {
 			d := relative(center, v)
 			if math.IsNaN(d) {
@@ -158,7 +158,7 @@ func (p Pair) noise() float64 {
 		return 0
 	}
 	slices.Sort(deviations)
-	if m := stats.MedianSorted(deviations); m > 0 {
+	if m := numeral.MedianSorted(deviations); m > 0 {
 		return m / z(0.75)
 	}
 	return stat.StdDev(append(all, 0), nil)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 func TestFewest(t *testing.T) {
@@ -80,7 +80,7 @@ func TestNeededRounds(t *testing.T) {
 			for range 100 {
 				owns = append(owns, ownFloor(around(random, 10, 1, roundNoise), c.comparisons))
 			}
-			n := max(roundsFor(c.delta, Change{noise: roundNoise, own: stats.Median(owns), given: given, Rounds: 10},
+			n := max(roundsFor(c.delta, Change{noise: roundNoise, own: numeral.Median(owns), given: given, Rounds: 10},
 				c.comparisons, Floor{math.Expm1(given), 10}), Fewest(c.comparisons))
 			share := found(t, n, c.comparisons, c.delta, 200)
 			t.Logf("%+v: %d rounds prove it in %.2f of studies", c, n, share)

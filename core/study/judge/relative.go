@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // mostRatio is how many times the first value the second may be for their change to be a percentage:
@@ -30,13 +30,13 @@ func (p Pair) isRelative(c Change) bool {
 	if slices.Min(p.Old.Values) <= 0 || slices.Min(p.New.Values) < 0 {
 		return false
 	}
-	_, ok := Relative(stats.Median(p.Old.Values), stats.Median(p.New.Values))
+	_, ok := Relative(numeral.Median(p.Old.Values), numeral.Median(p.New.Values))
 	return ok && (math.IsInf(c.High, 1) || c.High <= mostRatio-1)
 }
 
 // difference is the change of a pair in its unit, with the interval of Hodges and Lehmann.
 func (p Pair) difference(ends leftOuts) Difference {
-	d := Difference{Change: stats.Median(p.New.Values) - stats.Median(p.Old.Values), Low: math.Inf(-1),
+	d := Difference{Change: numeral.Median(p.New.Values) - numeral.Median(p.Old.Values), Low: math.Inf(-1),
 		High: math.Inf(1)}
 	if out := ends.of(len(p.Old.Values), len(p.New.Values)); out >= 0 {
 		all := p.between(func(old, new float64) float64 { return new - old })

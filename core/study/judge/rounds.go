@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // A machine drifts: whole rounds are slower than others. A comparison within rounds does not see that. In each round
@@ -37,7 +37,7 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 		c.effect = math.NaN()
 		return c
 	}
-	center := math.Abs(stats.Median(p.Old.Values))
+	center := math.Abs(numeral.Median(p.Old.Values))
 	share := func(by float64) float64 {
 		switch {
 		case logs:
@@ -49,7 +49,7 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 		}
 		return math.NaN()
 	}
-	c.effect = stats.Median(d)
+	c.effect = numeral.Median(d)
 	low, high := math.Inf(-1), math.Inf(1)
 	if len(d) >= FewestRounds {
 		low, high, c.P = student(d)
@@ -67,7 +67,7 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 		c.Low, c.High = share(low), share(high)
 	}
 	if !logs || !p.isRelative(c) {
-		c.Difference, c.FloorDifference = &Difference{stats.Median(p.differences(false)), low, high}, c.held
+		c.Difference, c.FloorDifference = &Difference{numeral.Median(p.differences(false)), low, high}, c.held
 		if logs {
 			c.Difference.Low, c.Difference.High, c.FloorDifference = c.Low*center, c.High*center, c.Floor*center
 		}
@@ -90,9 +90,9 @@ func Level(old, new Runs) float64 {
 	case len(d) == 0:
 		return own
 	case logs:
-		return stats.Median(old.Values) * math.Exp(stats.Median(d))
+		return numeral.Median(old.Values) * math.Exp(numeral.Median(d))
 	}
-	return stats.Median(old.Values) + stats.Median(d)
+	return numeral.Median(old.Values) + numeral.Median(d)
 }
 
 // differences are what the new runs differ by from the old ones of the same round, one for each round that both sides
@@ -144,13 +144,13 @@ func sortedKeys[V any](m map[int]V) []int {
 // limited returns d with its outliers moved closer to the median. An outlier is farther away than farthest robust
 // deviations, and farther than four fifths of all. Where these are equal, but for rounding, d stays as it is.
 func limited(d []float64) []float64 {
-	center, largest := stats.Median(d), 0.0
+	center, largest := numeral.Median(d), 0.0
 	off := make([]float64, len(d))
 	for i, v := range d {
 		off[i], largest = math.Abs(v-center), max(largest, math.Abs(v))
 	}
 	slices.Sort(off)
-	most := max(farthest*stats.MedianSorted(off)/z(0.75), off[len(off)-1-len(off)/mostLimited])
+	most := max(farthest*numeral.MedianSorted(off)/z(0.75), off[len(off)-1-len(off)/mostLimited])
 	out := slices.Clone(d)
 	if most <= sameShare*largest {
 		return out

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/psbench/psbench/core/record/stats"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // inRounds are runs of which value i was made in round i.
@@ -175,7 +175,7 @@ func TestOrderOfRuns(t *testing.T) {
 		if d := cmp.Diff(want, got, exact); d != "" {
 			t.Fatal(d)
 		}
-		q.New.Values, q.New.Rounds = append(q.New.Values, stats.Median(q.New.Values)), append(q.New.Rounds, 1000)
+		q.New.Values, q.New.Rounds = append(q.New.Values, numeral.Median(q.New.Values)), append(q.New.Rounds, 1000)
 		if d := cmp.Diff(p.differences(false), sortedBack(q.differences(false)), exact); d != "" {
 			t.Fatalf("with a round more: %s", d)
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/internal/numeral"
@@ -107,7 +106,7 @@ func Prices(s *model.Study, g Goal) []Price {
 		}
 	}
 	slices.SortStableFunc(prices, func(a, b Price) int {
-		x, y := stats.Median(a.Seconds), stats.Median(b.Seconds)
+		x, y := numeral.Median(a.Seconds), numeral.Median(b.Seconds)
 		switch {
 		case a.Barred != b.Barred && b.Barred:
 			return -1

@@ -6,6 +6,7 @@ import (
 	"github.com/psbench/psbench/core/study/judge"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -32,7 +33,7 @@ func endsText(m model.Metric, c judge.Change) string {
 		low, high = d.Low, d.High
 		show = func(by float64) string { return differenceText(m, by) }
 	}
-	if math.IsInf(low, 0) || math.IsInf(high, 0) {
+	if !numeral.Finite(low, high) {
 		return ""
 	}
 	return show(low) + " to " + show(high)
@@ -43,7 +44,7 @@ func endsText(m model.Metric, c judge.Change) string {
 func differenceText(m model.Metric, by float64) string {
 	text := withUnit(m, screen.Number(by))
 	switch {
-	case math.IsNaN(by) || math.IsInf(by, 0):
+	case !numeral.Finite(by):
 		return "-"
 	case by > 0:
 		return "+" + text

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/psbench/psbench/core/record/stats"
 	"github.com/psbench/psbench/core/study/model"
 	"github.com/psbench/psbench/core/study/verdict"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/internal/screen"
 )
 
@@ -20,11 +20,11 @@ func priceText(p verdict.Price) string {
 	if p.Barred {
 		counts += ", for which the cell is excluded"
 	}
-	if math.IsInf(stats.Median(p.Seconds), 1) {
+	if math.IsInf(numeral.Median(p.Seconds), 1) {
 		return counts + ", too few for a median"
 	}
-	return fmt.Sprintf("%s s and %s of gradients, %s", screen.Number(stats.Median(p.Seconds)),
-		megabytes(stats.Median(p.Bytes)), counts)
+	return fmt.Sprintf("%s s and %s of gradients, %s", screen.Number(numeral.Median(p.Seconds)),
+		megabytes(numeral.Median(p.Bytes)), counts)
 }
 
 // reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
@@ -37,7 +37,7 @@ func reach(s *model.Study, g verdict.Goal) []Sentence {
 		return appendSentence(nil, label, text, false)
 	}
 	first := prices[0]
-	if math.IsInf(stats.Median(first.Seconds), 1) {
+	if math.IsInf(numeral.Median(first.Seconds), 1) {
 		none := "no cell"
 		if prices[len(prices)-1].Barred && !first.Barred {
 			none = "no cell that is not excluded"

@@ -6,9 +6,10 @@ package limits
 
 import (
 	"runtime"
-	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Cores is how many threads Copy can run at once, each on a core of its own.
@@ -47,11 +48,10 @@ func pin(cpu int) (release func()) {
 	}
 }
 
-// median of values, which it sorts; 0 if there are none.
+// median is the median of values, 0 without any.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return numeral.Median(values)
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // Link is what a link between two hosts can do at best.
@@ -120,8 +120,7 @@ func roundTrip(c net.Conn, during time.Duration) (us float64, err error) {
 		}
 		took = append(took, float64(comm.Now()-begun)/1e3)
 	}
-	slices.Sort(took)
-	return median(took), nil
+	return numeral.Median(took), nil
 }
 
 // out sends blocks for a time, and gets the rate from who received them.

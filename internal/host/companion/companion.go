@@ -5,7 +5,6 @@ package companion
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/psbench/psbench/comm"
@@ -14,6 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/host/call"
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -68,7 +68,7 @@ func ping(p *process.Process, link *call.Link) (tripNS int64, err error) {
 		return 0, err
 	}
 	h := wire.Header{}
-	trips := make([]int64, boundaryPings)
+	trips := make([]float64, boundaryPings)
 	for i := range trips {
 		start := comm.Now()
 		if err := link.Send(&wire.Header{Op: opPing}); err != nil {
@@ -77,10 +77,9 @@ func ping(p *process.Process, link *call.Link) (tripNS int64, err error) {
 		if err := call.Expect(link, &h, opPing); err != nil {
 			return 0, err
 		}
-		trips[i] = comm.Now() - start
+		trips[i] = float64(comm.Now() - start)
 	}
-	slices.Sort(trips)
-	return trips[len(trips)/2], nil
+	return int64(numeral.Median(trips)), nil
 }
 
 // acceptTrainer waits for the trainer of a companion and answers its pings.

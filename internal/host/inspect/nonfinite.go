@@ -4,7 +4,6 @@ package inspect
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/psbench/psbench/comm/tensor"
@@ -66,9 +65,6 @@ func (n *NonFinite) Record() *record.NonFinite {
 	found := n.NonFinite
 	return &found
 }
-
-// Finite says that a loss is neither NaN nor infinite.
-func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Describe says, as one sentence, what a process found.
 func Describe(process string, n *record.NonFinite) string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 	"github.com/psbench/psbench/internal/host/fault"
 	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/numeral"
 )
 
 // link is a host's side of the link to the part in a companion. A goroutine, the reader, reads the
@@ -90,7 +90,7 @@ const boundaryPings = 200
 
 // ping measures the median round trip of a no-op call.
 func (l *link) ping() (tripNS int64, err error) {
-	trips := make([]int64, boundaryPings)
+	trips := make([]float64, boundaryPings)
 	for i := range trips {
 		h := wire.Header{Op: opPing, Arg: int64(i)}
 		start := comm.Now()
@@ -98,13 +98,12 @@ func (l *link) ping() (tripNS int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		trips[i] = comm.Now() - start
+		trips[i] = float64(comm.Now() - start)
 		if answer.Arg != h.Arg {
 			return 0, l.fail(l.wrong("answered ping %d with %d", h.Arg, answer.Arg))
 		}
 	}
-	slices.Sort(trips)
-	return trips[len(trips)/2], nil
+	return int64(numeral.Median(trips)), nil
 }
 
 // call sends a call and waits for its answer.

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/host/inspect"
 	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/internal/host/stop"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -26,7 +27,7 @@ func spoiled(t *testing.T, spoil func(sdk.TrainerParts), losses ...float64) *rec
 	r.Loss(1)
 	r.Epoch(1)
 	for _, loss := range losses {
-		if !inspect.Finite(loss) {
+		if !numeral.Finite(loss) {
 			spoil(r.parts)
 		}
 		r.Loss(loss)

@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/internal/host/stop"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -133,7 +134,7 @@ func (r *Role) note(loss float64) (wait bool) {
 	r.losses.add(loss)
 	r.work.Samples += int64(r.batches.size)
 	r.came(comm.Now())
-	if !inspect.Finite(loss) && r.found.Note(r.next, loss) {
+	if !numeral.Finite(loss) && r.found.Note(r.next, loss) {
 		if err := r.lookAround(); err != nil {
 			r.ending.stop(err)
 		}

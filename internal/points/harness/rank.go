@@ -3,9 +3,9 @@ package harness
 import (
 	"fmt"
 	"hash/crc32"
-	"math"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/numeral"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -67,7 +67,7 @@ func Digest(g *tensor.Gradient) string {
 // Finite reports a value that is not.
 func Finite(what string, values []float32) error {
 	for i, v := range values {
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+		if !numeral.Finite(float64(v)) {
 			return fmt.Errorf("%s has %g at element %d of %d", what, v, i, len(values))
 		}
 	}
