@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
@@ -136,30 +136,20 @@ func bucketName(h *metric.Histogram, i int) string {
 	}
 }
 
-// bound is plain, or 1e+07 where that is shorter.
+// bound is plain, or an exact 1e6 where that is shorter.
 func bound(x float64) string {
 	text, short := plain(x), strconv.FormatFloat(x, 'g', -1, 64)
-	if len(short) < len(text) {
+	short = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e−", "-", "−").Replace(short)
+	if strings.Contains(short, "e") && utf8.RuneCountInString(short) < utf8.RuneCountInString(text) {
 		return short
 	}
 	return text
 }
 
-// plain shows a number with four digits or more, and a whole one with all, unless it is very
-// large or small.
+// plain is screen.Number without the zeros at the end of its decimals: most of these numbers are counts.
 func plain(x float64) string {
-	size := math.Abs(x)
-	switch {
-	case !numeral.Finite(x):
-		return "-"
-	case x == math.Trunc(x) && size < 1e9:
-		return strconv.FormatFloat(x+0, 'f', -1, 64)
-	case size >= 1e9 || size < 1e-4:
-		return strconv.FormatFloat(x, 'g', 4, 64)
-	}
-	decimals := max(0, 3-int(math.Floor(math.Log10(size))))
-	text := strconv.FormatFloat(x, 'f', decimals, 64)
-	if strings.Contains(text, ".") {
+	text := screen.Number(x)
+	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
 	return text

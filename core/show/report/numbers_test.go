@@ -137,15 +137,23 @@ func TestWhatDiffersStandsByItself(t *testing.T) {
 
 func TestPlainNumbers(t *testing.T) {
 	for x, want := range map[float64]string{
-		0: "0", math.Copysign(0, -1): "0", 3: "3", -2: "-2", 123456789: "123456789", 1.5: "1.5", 0.125: "0.125",
-		12.34567: "12.35", -1234.5678: "-1235",
-		0.001: "0.001", 0.00012345: "0.0001234", 0.00001: "1e-05", 1e12: "1e+12", 123456.789: "123457", math.NaN(): "-",
+		0: "0", math.Copysign(0, -1): "0", 3: "3", -2: "−2", 123456789: "123,456,789", 1.5: "1.5", 0.125: "0.125",
+		12.34567: "12.35", -1234.5678: "−1,235",
+		0.001: "0.001", 0.00012345: "0.0001234", 5e-5: "5.000e−5", 1e12: "1.000e12", 123456.789: "123,457", math.NaN(): "-",
 		math.Inf(-1): "-", 0.1 + 0.2: "0.3",
 		99.996: "100",
 	} {
 		t.Run(fmt.Sprint(x), func(t *testing.T) {
 			if got := plain(x); got != want {
 				t.Errorf("%v is shown as %s, want %s", x, got, want)
+			}
+		})
+	}
+	for x, want := range map[float64]string{16: "16", 0.5: "0.5", -2: "−2", 1500: "1,500", 1e3: "1,000", 1e6: "1e6",
+		1e12: "1e12", 1e-5: "1e−5", 1.25e-300: "1.25e−300", 123456: "123,456"} {
+		t.Run(fmt.Sprint("bound ", x), func(t *testing.T) {
+			if got := bound(x); got != want {
+				t.Errorf("the bound %v is shown as %s, want %s", x, got, want)
 			}
 		})
 	}

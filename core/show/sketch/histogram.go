@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
@@ -92,7 +93,7 @@ func binsOf(values []float64) []bin {
 	wide := 0
 	for i := range bins {
 		from[i], to[i] = axis.text(axis.at(axis.first+i)), axis.text(axis.at(axis.first+i+1))
-		wide = max(wide, len(to[i]))
+		wide = max(wide, utf8.RuneCountInString(to[i]))
 	}
 	for i := range bins {
 		bins[i].label = fmt.Sprintf("%*s to %*s", wide, from[i], wide, to[i])

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/guptarohit/asciigraph"
 
@@ -191,8 +192,10 @@ func (s Style) plot(lines []curve, axis []string, columns int) string {
 		}
 	}
 	scale := scaleOf(low, high, rows)
-	label := max(len(scale.text(scale.at(scale.first))), len(scale.text(scale.at(scale.last))),
-		len(scale.text(scale.at(scale.last-1))))
+	label := 0
+	for _, i := range []int{scale.first, scale.last - 1, scale.last} {
+		label = max(label, utf8.RuneCountInString(scale.text(scale.at(i))))
+	}
 	for i := range labels {
 		labels[i] = quote.Text(labels[i])
 	}

@@ -57,7 +57,7 @@ func (s Style) plain(text string) string {
 // plain is what stands for the characters that pictures are drawn with.
 var plain = map[rune]rune{
 	'─': '-', '│': '|', '┤': '|', '┼': '+', '╭': '.', '╮': '.', '╰': '\'', '╯': '\'', '╴': '-', '╶': '-', '└': '+',
-	'┬': '+', '…': '~', 'µ': 'u',
+	'┬': '+', '…': '~', 'µ': 'u', '−': '-',
 }
 
 // cut is a text from outside in so many columns.
@@ -92,7 +92,7 @@ func (s scale) at(i int) float64 { return float64(i) * s.step }
 // text is a value on the scale, with the decimals that its step has.
 func (s scale) text(x float64) string {
 	if s.step >= 1e6 || s.step < 1e-6 {
-		return strconv.FormatFloat(x, 'g', 4, 64)
+		return screen.Number(x)
 	}
 	return screen.Grouped(strconv.FormatFloat(x, 'f', max(0, -int(math.Floor(math.Log10(s.step)+1e-9))), 64))
 }

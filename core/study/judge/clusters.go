@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/psbench/psbench/internal/numeral"
+	"github.com/psbench/psbench/internal/screen"
 )
 
 // RunWarnings says in words what the runs of a cell, in any order, leave to be wished. About 1 % of cells with plain
@@ -28,8 +29,8 @@ func RunWarnings(runs []float64) []string {
 		low, high := numeral.MedianSorted(sorted[:at]), numeral.MedianSorted(sorted[at:])
 		warnings = append(warnings,
 			fmt.Sprintf(
-				"the runs are in two clusters: %d around %.4g and %d around %.4g%s, so their median may be of neither",
-				at, low, n-at, high, percent(low, high)))
+				"the runs are in two clusters: %d around %s and %d around %s%s, so their median may be of neither",
+				at, screen.Number(low), n-at, screen.Number(high), percent(low, high)))
 	}
 	return warnings
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/psbench/psbench/internal/numeral"
+	"github.com/psbench/psbench/internal/screen"
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
@@ -58,8 +59,8 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 					len(a))
 		case sign(from)*sign(to) < 0 || change > mostRatio:
 			return Floor{},
-				fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell may have the median %.4g, and the other half %.4g",
-					len(a), min(from, to), max(from, to))
+				fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell may have the median %s, and the other half %s",
+					len(a), screen.Number(min(from, to)), screen.Number(max(from, to)))
 		case from > 0 && to > 0:
 			change = max(from, to)/min(from, to) - 1 // the same whichever half comes first
 		}
@@ -199,8 +200,8 @@ func SessionFloor(medians []float64) (Floor, error) {
 		return Floor{}, fmt.Errorf("changes between sessions are relative to the median, which is %g", center)
 	case slices.Min(medians) < 0 && slices.Max(medians) > 0:
 		return Floor{},
-			fmt.Errorf("changes between sessions are relative to the median, but the medians go from %g to %g",
-				slices.Min(medians), slices.Max(medians))
+			fmt.Errorf("changes between sessions are relative to the median, but the medians go from %s to %s",
+				screen.Number(slices.Min(medians)), screen.Number(slices.Max(medians)))
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - Alpha/2)
 	return Floor{Change: t * math.Sqrt2 * stat.StdDev(medians, nil) / math.Abs(center)}, nil

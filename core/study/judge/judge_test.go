@@ -147,9 +147,9 @@ func TestFloor(t *testing.T) {
 			math.NaN()},
 		"the noise floor is relative to the median, but the median of half of the 4 runs of the baseline and its A/A cell may be 0": {0,
 			0, 0, 1},
-		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median -1, and the other half 1": {-1,
+		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median −1.000, and the other half 1.000": {-1,
 			-1, 1, 1},
-		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median 1e-09, and the other half 1": {1e-9,
+		"the noise floor is relative to the median, but half of the 4 runs of the baseline and its A/A cell may have the median 1.000e−9, and the other half 1.000": {1e-9,
 			1e-9, 1, 1},
 	} {
 		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {

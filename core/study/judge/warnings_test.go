@@ -24,29 +24,29 @@ func TestRunWarnings(t *testing.T) {
 		"one outlier":  {append([]float64{150}, tight...), nil},
 		"a few of each": {[]float64{864, 20594, 912, 790, 14000, 27500},
 			[]string{
-				"the runs are in two clusters: 3 around 864 and 3 around 2.059e+04 (+2283.6 %), so their median may be of neither",
+				"the runs are in two clusters: 3 around 864.0 and 3 around 20,594 (+2283.6 %), so their median may be of neither",
 			}},
 		"two of each": {[]float64{864, 20594, 20610, 866}, []string{
 			"too few runs: 4, but the median has a confidence interval from 6 on",
-			"the runs are in two clusters: 2 around 865 and 2 around 2.06e+04 (+2281.7 %), so their median may be of neither",
+			"the runs are in two clusters: 2 around 865.0 and 2 around 20,602 (+2281.7 %), so their median may be of neither",
 		}},
 		"below zero": {[]float64{-5, 5.1, -5.2, 5, -4.9, 5.2},
-			[]string{"the runs are in two clusters: 3 around -5 and 3 around 5.1, so their median may be of neither"}},
+			[]string{"the runs are in two clusters: 3 around −5.000 and 3 around 5.100, so their median may be of neither"}},
 		"far apart": {[]float64{1e-300, 1e300, 2e-300, 2e300, 1e-300, 1e300},
 			[]string{
-				"the runs are in two clusters: 3 around 1e-300 and 3 around 1e+300, so their median may be of neither",
+				"the runs are in two clusters: 3 around 1.000e−300 and 3 around 1.000e300, so their median may be of neither",
 			}},
 		"far below": {[]float64{-1e308, 1e308, -1e308, 1e308, 1e308, 1e308}, nil},
 		"two clusters": {append([]float64{110, 110.4, 109.5}, tight...),
 			[]string{
-				"the runs are in two clusters: 6 around 100.1 and 3 around 110 (+9.9 %), so their median may be of neither",
+				"the runs are in two clusters: 6 around 100.1 and 3 around 110.0 (+9.9 %), so their median may be of neither",
 			}},
 		"two values": {[]float64{5, 6, 5, 6, 5, 6},
 			[]string{
-				"the runs are in two clusters: 3 around 5 and 3 around 6 (+20.0 %), so their median may be of neither",
+				"the runs are in two clusters: 3 around 5.000 and 3 around 6.000 (+20.0 %), so their median may be of neither",
 			}},
 		"from zero": {[]float64{0, 6, 0, 6, 0, 6},
-			[]string{"the runs are in two clusters: 3 around 0 and 3 around 6, so their median may be of neither"}},
+			[]string{"the runs are in two clusters: 3 around 0 and 3 around 6.000, so their median may be of neither"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(c.runs)
