@@ -71,7 +71,7 @@ func (c *Caller) outside(k int) error {
 func (c *Caller) BeginUpdate(batch, atNS int64) error {
 	if !c.looked || c.Batch != batch {
 		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.Peer, c.Self,
-			DescribeCall(CallUpdate, batch))
+			CallUpdate.Name(batch))
 	}
 	c.looked = false
 	c.AtNS, c.Update = atNS, true

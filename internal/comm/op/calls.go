@@ -20,12 +20,12 @@ const (
 
 func (k CallKind) String() string { return [CallKinds]string{"lookup", "update"}[k] }
 
-// DescribeCall names a call in errors.
-func DescribeCall(kind CallKind, batch int64) string {
+// Name names a call in errors.
+func (k CallKind) Name(batch int64) string {
 	if batch == comm.NoBatch {
-		return fmt.Sprintf("a %s for no batch", kind)
+		return fmt.Sprintf("a %s for no batch", k)
 	}
-	return fmt.Sprintf("the %s of batch %d", kind, batch)
+	return fmt.Sprintf("the %s of batch %d", k, batch)
 }
 
 // Calls is the life of a link to the server of a table, which has one call in flight.
@@ -53,7 +53,7 @@ func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeou
 		if drive != nil {
 			by = drive(kind)
 		}
-		c.calls[kind] = NewOperation(func(batch int64) string { return DescribeCall(kind, batch) }, by, store.Return)
+		c.calls[kind] = NewOperation(kind, by, store)
 		c.Add(&c.calls[kind])
 	}
 }
@@ -78,11 +78,11 @@ func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	case c.err != nil:
 		return nil, c.err
 	case last != nil:
-		return nil, fmt.Errorf("%s started %s at %s while %s is in flight", c.Self, DescribeCall(kind, batch), c.Peer,
+		return nil, fmt.Errorf("%s started %s at %s while %s is in flight", c.Self, kind.Name(batch), c.Peer,
 			last)
 	case kind == CallUpdate && (c.Looked != c.Store.Asked() || c.calls[CallLookup].Batch != batch):
 		return nil, fmt.Errorf("%s started %s at %s, but an update follows the lookup of the same bags and batch, once",
-			c.Self, DescribeCall(kind, batch), c.Peer)
+			c.Self, kind.Name(batch), c.Peer)
 	}
 	c.Looked = -1
 	if kind == CallLookup {

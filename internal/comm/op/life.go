@@ -17,8 +17,8 @@ import (
 // barrier, a call of a table. It is pending once at a time.
 type Operation struct {
 	*comm.Promise
-	name  func(batch int64) string
-	ended func() // if it is set, told of each end
+	name Namer
+	lent Lent // nil where nothing is
 
 	// Set by Start, valid until the end.
 	Batch    int64
@@ -26,18 +26,31 @@ type Operation struct {
 	pending  bool
 }
 
-// NewOperation makes an operation that errors call by name, which a waiter carries on by
-// drive and whose ends are told to ended, with the lock of its link held; both may be nil.
-func NewOperation(name func(batch int64) string, drive, ended func()) Operation {
-	return Operation{Promise: comm.NewPromise(drive), name: name, ended: ended}
+// Namer names an operation in errors.
+type Namer interface {
+	Name(batch int64) string
 }
 
-func (o *Operation) String() string { return o.name(o.Batch) }
+// Lent is memory that its owner lends to an operation.
+type Lent interface {
+	// Return gives it back at the end of the operation, with the lock of the link held.
+	Return()
+}
+
+// NewOperation returns an operation that a waiter carries on by drive. drive and lent may be nil.
+func NewOperation(name Namer, drive func(), lent Lent) Operation {
+	return Operation{Promise: comm.NewPromise(drive), name: name, lent: lent}
+}
+
+func (o *Operation) String() string { return o.name.Name(o.Batch) }
+
+// Waker wakes waiters, as a shm.Bell does.
+type Waker interface{ Shake() }
 
 // State says whether a link or a port has ended.
 type State struct {
-	// Wake, if it is set, wakes whoever waits for the link, or in Serve, once it has ended.
-	Wake func()
+	// Waiters, unless it is nil, wakes those who wait for the link, or in Serve, once it has ended.
+	Waiters Waker
 
 	ended atomic.Bool
 }
@@ -47,8 +60,8 @@ func (s *State) Ended() bool { return s.ended.Load() }
 
 func (s *State) end() {
 	s.ended.Store(true)
-	if s.Wake != nil {
-		s.Wake()
+	if s.Waiters != nil {
+		s.Waiters.Shake()
 	}
 }
 
@@ -108,8 +121,8 @@ func (l *Life) End(o *Operation, err error, endNS int64) {
 		return
 	}
 	o.pending = false
-	if o.ended != nil {
-		o.ended()
+	if o.lent != nil {
+		o.lent.Return()
 	}
 	o.CompleteAt(err, endNS)
 }
@@ -123,11 +136,16 @@ type Reduction struct {
 }
 
 // Describe names what a bucket is used for in a batch.
-func Describe(batch int64, bucket int) string {
-	if bucket == BarrierIndex {
+func Describe(batch int64, bucket int) string { return bucketName(bucket).Name(batch) }
+
+// bucketName is a bucket's index as the name of its reductions.
+type bucketName int
+
+func (b bucketName) Name(batch int64) string {
+	if b == BarrierIndex {
 		return fmt.Sprintf("barrier %d", batch)
 	}
-	return fmt.Sprintf("batch %d, bucket %d", batch, bucket)
+	return fmt.Sprintf("batch %d, bucket %d", batch, int(b))
 }
 
 // Buckets is the life of a link that carries buckets, each with one operation at a time.
@@ -158,7 +176,7 @@ func (b *Buckets) reduction(spec tensor.BucketSpec, drive func(*Reduction) func(
 	if drive != nil {
 		by = drive(r)
 	}
-	r.Operation = NewOperation(func(batch int64) string { return Describe(batch, spec.Index) }, by, nil)
+	r.Operation = NewOperation(bucketName(spec.Index), by, nil)
 	b.Add(&r.Operation)
 	return r
 }

@@ -71,53 +71,59 @@ func (b Bell) Shake() {
 	_, _, _ = unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.generation)), futexWake, everybody, 0, 0, 0)
 }
 
-// Wait returns true once ready does, or false if the deadline has passed; the
+// Condition is what a waiter at a bell waits for.
+type Condition interface {
+	// Met reports whether the waiter may go on. It uses atomic operations, is cheap, and stays
+	// true once it is.
+	Met() bool
+}
+
+// Wait returns true once the condition is met, or false if the deadline has passed; the
 // zero time is no deadline. It looks for about Spin, whatever the deadline, and
-// then sleeps. ready must use atomic operations, be cheap, and stay true once it
-// is. Wait allocates nothing.
-func (b Bell) Wait(ready func() bool, deadline time.Time) bool {
-	return spin(ready) || b.sleep(ready, deadline)
+// then sleeps. Wait allocates nothing.
+func (b Bell) Wait(until Condition, deadline time.Time) bool {
+	return spin(until) || b.sleep(until, deadline)
 }
 
 // spin looks for about Spin. It yields the core in between, since the peer may
 // need this very one. Where others want the core, too, a yield takes milliseconds, so the
 // clock is read after each: who sleeps is woken sooner than who yields gets its turn.
-func spin(ready func() bool) bool {
+func spin(until Condition) bool {
 	for range firstLooks {
-		if ready() {
+		if until.Met() {
 			return true
 		}
 	}
 	for start := time.Now(); time.Since(start) < Spin; {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-		if ready() {
+		if until.Met() {
 			return true
 		}
 	}
 	return false
 }
 
-func (b Bell) sleep(ready func() bool, deadline time.Time) bool {
+func (b Bell) sleep(until Condition, deadline time.Time) bool {
 	for {
 		var timeout *unix.Timespec
 		if !deadline.IsZero() {
 			left := time.Until(deadline)
 			if left <= 0 {
-				return ready()
+				return until.Met()
 			}
 			relative := unix.NsecToTimespec(int64(left))
 			timeout = &relative
 		}
 		b.sleepers.Add(1)
 		generation := b.generation.Load()
-		if !ready() {
+		if !until.Met() {
 			// Whatever ends it, a wake, a signal or the timeout, the waiter looks
 			// again. Syscall, unlike RawSyscall, lets other goroutines run meanwhile.
 			_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(b.generation)),
 				futexWait, uintptr(generation), uintptr(unsafe.Pointer(timeout)), 0, 0)
 		}
 		b.sleepers.Add(^uint32(0))
-		if ready() {
+		if until.Met() {
 			return true
 		}
 	}

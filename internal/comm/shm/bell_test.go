@@ -43,10 +43,15 @@ func TestBellLayout(t *testing.T) {
 	}
 }
 
+// when is a Condition that a function tests.
+type when func() bool
+
+func (w when) Met() bool { return w() }
+
 func TestWaitLooks(t *testing.T) {
 	b := heapBell()
 	calls := 0
-	ready := func() bool { calls++; return calls > firstLooks }
+	ready := when(func() bool { calls++; return calls > firstLooks })
 	if !b.Wait(ready, soon()) {
 		t.Errorf("Wait did not see that it is ready")
 	}
@@ -56,7 +61,7 @@ func TestWaitLooks(t *testing.T) {
 }
 
 func TestDeadline(t *testing.T) {
-	never := func() bool { return false }
+	never := when(func() bool { return false })
 	for _, limit := range []time.Duration{-time.Second, 0, time.Microsecond, 30 * time.Millisecond} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
 			b := heapBell()
@@ -82,7 +87,7 @@ func TestRingAndShakeWakeAll(t *testing.T) {
 				var set atomic.Bool
 				woken := make(chan bool)
 				for range 3 {
-					go func() { woken <- b.Wait(set.Load, deadline) }()
+					go func() { woken <- b.Wait(when(set.Load), deadline) }()
 				}
 				asleep(t, b, 3)
 				set.Store(true)
@@ -111,7 +116,7 @@ func TestWokenForNothing(t *testing.T) {
 	var looks atomic.Int64
 	done := make(chan bool)
 	go func() {
-		done <- b.Wait(func() bool { looks.Add(1); return false }, time.Now().Add(200*time.Millisecond))
+		done <- b.Wait(when(func() bool { looks.Add(1); return false }), time.Now().Add(200*time.Millisecond))
 	}()
 	asleep(t, b, 1)
 	before := looks.Load()
@@ -128,13 +133,13 @@ func TestWokenForNothing(t *testing.T) {
 func TestRingBeforeSleep(t *testing.T) {
 	b := heapBell()
 	looks := 0
-	ready := func() bool {
+	ready := when(func() bool {
 		looks++
 		if looks == 1 {
 			b.Ring()
 		}
 		return looks > 1
-	}
+	})
 	begin := time.Now()
 	if !b.sleep(ready, soon()) || time.Since(begin) > patience/2 {
 		t.Errorf("the waiter slept for %v, past a ring", time.Since(begin))
@@ -156,7 +161,7 @@ func TestRingCostsNothingWithoutSleepers(t *testing.T) {
 func TestBellAllocatesNothing(t *testing.T) {
 	b := heapBell()
 	var set atomic.Bool
-	always, isSet := func() bool { return true }, set.Load
+	always, isSet := when(func() bool { return true }), when(set.Load)
 	for name, f := range map[string]func(){
 		"ready at once": func() { b.Wait(always, soon()) },
 		"asleep":        func() { b.Wait(isSet, time.Now().Add(Spin+20*time.Microsecond)) },
@@ -185,7 +190,7 @@ func TestSleeperDies(t *testing.T) {
 	}
 	var set atomic.Bool
 	woken := make(chan bool)
-	go func() { woken <- b.Wait(set.Load, soon()) }()
+	go func() { woken <- b.Wait(when(set.Load), soon()) }()
 	asleep(t, b, 2)
 	set.Store(true)
 	b.Ring()
@@ -199,7 +204,7 @@ func helpSleeper(c *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
-	NewBell(s.Bytes()).Wait(func() bool { return false }, soon())
+	NewBell(s.Bytes()).Wait(when(func() bool { return false }), soon())
 	return errors.New("nobody killed the sleeper")
 }
 
@@ -222,7 +227,7 @@ func helpIdle(c *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
-	b.Wait(func() bool { return false }, time.Now().Add(idleTime))
+	b.Wait(when(func() bool { return false }), time.Now().Add(idleTime))
 	after, err := cpuTime()
 	if err != nil {
 		return err

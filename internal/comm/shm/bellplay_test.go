@@ -41,10 +41,10 @@ func newTable(at []byte) *table {
 // slow, so that the other falls asleep, or nearly does. With touch, each writes
 // and reads a payload in its turn, as the memory model has it. It gives the turns that
 // the player took.
-func (t *table) play(me int, wait func(Bell, func() bool, time.Time) bool, touch func()) (turns int, err error) {
+func (t *table) play(me int, wait func(Bell, Condition, time.Time) bool, touch func()) (turns int, err error) {
 	own, other := t.words[me], t.words[1-me]
 	var turn uint32
-	ready := func() bool { n := other.Load(); return n == turn || n == over }
+	ready := when(func() bool { n := other.Load(); return n == turn || n == over })
 	started := time.Now()
 	for {
 		turn = uint32(turns + me)
@@ -116,7 +116,7 @@ func TestRingerOrWaiterSees(t *testing.T) {
 }
 
 func TestNoWakeIsLost(t *testing.T) {
-	for name, wait := range map[string]func(Bell, func() bool, time.Time) bool{"spinning": Bell.Wait,
+	for name, wait := range map[string]func(Bell, Condition, time.Time) bool{"spinning": Bell.Wait,
 		"sleeping": Bell.sleep} {
 		t.Run(name, func(t *testing.T) {
 			var room [tableSize + BellSize]byte
@@ -167,7 +167,7 @@ func helpBell(c *net.UnixConn) error {
 // playProcess plays as a process of its own. Two rounds of four sleep at once.
 func playProcess(s *Segment, me int) (turns int, err error) {
 	payload, round := payloadOf(s), 0
-	wait := func(b Bell, ready func() bool, deadline time.Time) bool {
+	wait := func(b Bell, ready Condition, deadline time.Time) bool {
 		round++
 		if round%4 < 2 {
 			return b.sleep(ready, deadline)

@@ -25,7 +25,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 			must(b, SendFDs(h.conn, []byte("x"), s.FD()))
 			table := newTable(s.Bytes())
 			var turn uint32
-			ready := func() bool { return table.words[1].Load() == turn }
+			ready := when(func() bool { return table.words[1].Load() == turn })
 			for b.Loop() {
 				if pause > 0 {
 					b.StopTimer()
@@ -53,7 +53,7 @@ func helpEcho(c *net.UnixConn) error {
 	}
 	table := newTable(s.Bytes())
 	var seen, got uint32
-	ready := func() bool { got = table.words[0].Load(); return got != seen }
+	ready := when(func() bool { got = table.words[0].Load(); return got != seen })
 	for table.bells[1].Wait(ready, soon()) && got != math.MaxUint32 {
 		seen = got
 		table.words[1].Store(seen)

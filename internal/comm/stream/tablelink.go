@@ -60,7 +60,7 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	h := wire.Header{Op: callOps[kind], Batch: batch, Arg: int64(l.Store.BagsAsked()),
 		Arg2: int64(len(l.Store.BagIndices))}
 	if err := l.conn.PostBy(call.Deadline, &h, l.payload(kind)...); err != nil {
-		l.Fail(l.conn.ExplainSend(err, op.DescribeCall(kind, batch), int64(l.Timeout)))
+		l.Fail(l.conn.ExplainSend(err, kind.Name(batch), int64(l.Timeout)))
 		_ = l.conn.Close()
 	}
 	return call.Future()
@@ -110,7 +110,7 @@ func (l *tableLink) readAnswer(h *wire.Header) error {
 		want = 4 * l.Store.BagsAsked() * l.Width
 	}
 	if h.Payload != uint64(want) {
-		return fmt.Errorf("%s answered %s of %s with %d bytes instead of %d", l.Peer, op.DescribeCall(kind, h.Batch),
+		return fmt.Errorf("%s answered %s of %s with %d bytes instead of %d", l.Peer, kind.Name(h.Batch),
 			l.Self, h.Payload, want)
 	}
 	if kind == op.CallLookup {

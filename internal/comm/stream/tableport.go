@@ -77,13 +77,13 @@ func (p *tablePort) read(trainer int, handle func(*comm.TableCall) error) error 
 				p.Self)
 		}
 		if err := p.receive(conn, c, kind, &h); err != nil {
-			return conn.Explain(err, op.DescribeCall(kind, h.Batch), int64(p.Timeout))
+			return conn.Explain(err, kind.Name(h.Batch), int64(p.Timeout))
 		}
 		if err := p.handle(c, handle); err != nil {
 			return err
 		}
 		if err := p.answer(conn, c, kind); err != nil {
-			return conn.ExplainSend(err, "the answer to "+op.DescribeCall(kind, c.Batch), int64(p.Timeout))
+			return conn.ExplainSend(err, "the answer to "+kind.Name(c.Batch), int64(p.Timeout))
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *
 func expectBytes(conn *wire.Conn, h *wire.Header, bytes int, kind op.CallKind) error {
 	if h.Payload != uint64(bytes) { // #nosec G115 -- a length
 		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", conn.Peer(), h.Payload,
-			op.DescribeCall(kind, h.Batch), conn.Self(), bytes)
+			kind.Name(h.Batch), conn.Self(), bytes)
 	}
 	return nil
 }

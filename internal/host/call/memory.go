@@ -29,9 +29,7 @@ type memory struct {
 	left      uint64      // of that, what is not read, in the room or to come
 	deadline  time.Time
 	timeout   time.Duration
-	there     func() bool // a header is there, or the link has ended
-	emptied   func() bool // the peer has taken so many headers, or the link has ended
-	mostOnWay uint32      // what emptied waits for: so many on their way, or fewer
+	mostOnWay uint32 // room waits for so many headers on their way, or fewer
 
 	ended   atomic.Pointer[error]
 	watched chan struct{} // closed when nobody reads conn any more; nil before watch
@@ -51,9 +49,19 @@ func newMemory(conn *wire.Conn, at, sealed []byte, trainer bool) *memory {
 		m.own, m.peer, m.going, m.coming, m.out, m.in = m.peer, m.own, m.coming, m.going, m.in, m.out
 		m.sealed = roomsAt(sealed[headBytes:][:half])
 	}
-	m.there = func() bool { return m.coming.sent.Load() != m.coming.at || m.ended.Load() != nil }
-	m.emptied = func() bool { return m.going.at-m.going.taken.Load() <= m.mostOnWay || m.ended.Load() != nil }
 	return m
+}
+
+// frame is a shm.Condition: a header is there, or the link has ended.
+type frame struct{ m *memory }
+
+func (f frame) Met() bool { return f.m.coming.sent.Load() != f.m.coming.at || f.m.ended.Load() != nil }
+
+// room is a shm.Condition: the peer has taken enough headers, or the link has ended.
+type room struct{ m *memory }
+
+func (r room) Met() bool {
+	return r.m.going.at-r.m.going.taken.Load() <= r.m.mostOnWay || r.m.ended.Load() != nil
 }
 
 // bound gives what follows until the timeout; 0 is none.
@@ -79,8 +87,8 @@ func (m *memory) leave() { m.using.Unlock() }
 // lookEvery is how often a wait before watch looks whether the peer is still there.
 const lookEvery = 20 * time.Millisecond
 
-// await waits until ready, which what is late says.
-func (m *memory) await(ready func() bool, what string) error {
+// await waits until the condition is met. Its error says that what is late, or that the peer has ended.
+func (m *memory) await(until shm.Condition, what string) error {
 	for m.watched == nil { // nobody else would notice the end of the peer
 		late := time.Now().Add(lookEvery)
 		last := !m.deadline.IsZero() && m.deadline.Before(late)
@@ -88,7 +96,7 @@ func (m *memory) await(ready func() bool, what string) error {
 			late = m.deadline
 		}
 		switch {
-		case m.own.Wait(ready, late):
+		case m.own.Wait(until, late):
 			return nil
 		case m.conn.Ended():
 			return &comm.PeerError{Waiter: m.conn.Self(), Peer: m.conn.Peer(), What: what, Err: io.EOF}
@@ -96,7 +104,7 @@ func (m *memory) await(ready func() bool, what string) error {
 			return m.late(what)
 		}
 	}
-	if m.own.Wait(ready, m.deadline) {
+	if m.own.Wait(until, m.deadline) {
 		return nil
 	}
 	return m.late(what)

@@ -29,7 +29,7 @@ func (m *memory) readHeader(h *wire.Header) error {
 
 // next reads the next header, and takes it unless some of a payload comes with it.
 func (m *memory) next() error {
-	if err := m.await(m.there, "a frame"); err != nil {
+	if err := m.await(frame{m}, "a frame"); err != nil {
 		return err
 	}
 	c := &m.coming

@@ -57,7 +57,7 @@ func (m *memory) awaitRoom() error { return m.awaitTaken(m.going.at - m.filled) 
 // awaitTaken waits until so many headers at most are on their way.
 func (m *memory) awaitTaken(mostOnWay uint32) error {
 	m.mostOnWay = mostOnWay
-	if err := m.await(m.emptied, "room for a frame"); err != nil {
+	if err := m.await(room{m}, "room for a frame"); err != nil {
 		return err
 	}
 	if onWay := m.going.at - m.going.taken.Load(); onWay > mostOnWay {

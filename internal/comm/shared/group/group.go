@@ -125,7 +125,7 @@ func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Sum
 	})
 	g.Idle = "a pause between operations"
 	g.stop = sync.OnceFunc(func() { close(g.quit) })
-	g.waits.init(g)
+	g.waits.g = g
 	err := g.join(device, specs, store.Lent)
 	if err == nil {
 		err = g.exchange(store, specs)

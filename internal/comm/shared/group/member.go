@@ -104,7 +104,7 @@ func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err erro
 		return fmt.Errorf("%s: %w", g.Self, err)
 	}
 	g.lent.Show(&g.own.begun.Mark)
-	g.Wake = g.own.bell.Shake
+	g.Waiters = g.own.bell
 	for i, conn := range g.conns {
 		if i == g.position {
 			continue

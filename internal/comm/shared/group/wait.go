@@ -23,14 +23,11 @@ const (
 type wait struct {
 	g      *group
 	what   condition
-	number uint32      // of the operation, or of the turn
-	ready  func() bool // it is over, or the group has ended
+	number uint32 // of the operation, or of the turn
 }
 
-func (w *wait) init(g *group) {
-	w.g = g
-	w.ready = func() bool { return w.g.Ended() || w.over() }
-}
+// Met implements shm.Condition: the wait is over, or the group has ended.
+func (w *wait) Met() bool { return w.g.Ended() || w.over() }
 
 // over says whether the wait has an end: all are there, but for those that have
 // left.
@@ -73,7 +70,7 @@ func (g *group) await(s *step, what condition) error {
 	if g.isAcross() && (what == allEnded || what == allFilled) {
 		deadline = deadline.Add(relayGrace)
 	}
-	inTime := g.own.bell.Wait(w.ready, deadline)
+	inTime := g.own.bell.Wait(w, deadline)
 	var missing []string
 	for _, m := range g.members {
 		if m == g.own || w.reached(m) {

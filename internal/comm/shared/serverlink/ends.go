@@ -74,7 +74,7 @@ func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 		return err
 	}
 	c.bell, c.server = layout.BellOf(c.control), layout.BellOf(c.doorbell)
-	c.Wake = c.bell.Shake
+	c.Waiters = c.bell
 	if c.terms != nil {
 		if err := c.terms.agree(); err != nil {
 			return err
@@ -98,11 +98,11 @@ func (c *client) start() {
 	}()
 }
 
-// await waits for the answer to o, unless somebody else has seen it. ready says that some or
-// all of it is there for reap, or that the link has ended.
-func (c *client) await(o *op.Operation, ready func() bool) {
+// await waits for the answer to o, unless another waiter has seen it. It calls reap whenever the condition is
+// met: some or all of the answer is there, or the link has ended.
+func (c *client) await(o *op.Operation, until shm.Condition) {
 	for deadline, pending := c.Due(o); pending && !c.Ended(); {
-		inTime := c.bell.Wait(ready, deadline)
+		inTime := c.bell.Wait(until, deadline)
 		if inTime {
 			c.link.reap()
 		}
@@ -181,7 +181,6 @@ type server struct {
 	op.Port
 	slots    slots
 	awaits   string       // what comes over the links, e.g. "a push"
-	ready    func() bool  // there is something to wake up for
 	doorbell *shm.Segment // with the bell
 	bell     shm.Bell
 	left     []atomic.Bool // the trainers that have closed their link in order
@@ -192,14 +191,13 @@ type server struct {
 // open exchanges segments with all trainers that it has connections to. After an error the caller gives back
 // what admit took and the doorbell.
 func (s *server) open() (err error) {
-	s.ready = func() bool { return s.Ended() || s.slots.filled() || s.allLeft() }
 	s.left = make([]atomic.Bool, len(s.Conns))
 	for i, conn := range s.Conns {
 		s.left[i].Store(conn == nil)
 	}
 	if s.doorbell, err = shm.New(s.Self+" doorbell", layout.PageBytes, true); err == nil {
 		s.bell = layout.BellOf(s.doorbell)
-		s.Wake = s.bell.Shake
+		s.Waiters = s.bell
 		err = s.admitAll()
 	}
 	if err != nil {
@@ -238,10 +236,15 @@ func (s *server) admitAll() error {
 	return nil
 }
 
+// work is a shm.Condition: a slot is filled, or the server need not wait for one any more.
+type work struct{ s *server }
+
+func (w work) Met() bool { return w.s.Ended() || w.s.slots.filled() || w.s.allLeft() }
+
 // serve calls dispatch, which says how much it found, whenever some is there.
 func (s *server) serve(dispatch func() (int, error)) error {
 	return s.Run(func() {
-		for s.bell.Wait(s.ready, time.Time{}) && !s.Ended() {
+		for s.bell.Wait(work{s}, time.Time{}) && !s.Ended() {
 			found, err := dispatch()
 			if err != nil {
 				s.Fail(err)

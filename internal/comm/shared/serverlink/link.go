@@ -42,7 +42,6 @@ type push struct {
 	pieces *passing      // nil where it never goes in pieces
 	// Of a bucket whose values may be left on a device: its place among the specs.
 	ordinal int
-	ready   func() bool
 }
 
 // New starts a trainer's link to its server, whose pushes are stores into slots. The connection is the link's, also
@@ -60,7 +59,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device c
 	l.InitPushes(conn, specs, timeout, func(r *op.Reduction) func() {
 		return func() {
 			l.mover.attend()
-			l.client.await(&r.Operation, l.pushes[r.Spec.Index].ready)
+			l.client.await(&r.Operation, progress{l.pushes[r.Spec.Index]})
 			l.mover.leave()
 		}
 	})
@@ -87,9 +86,6 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device c
 		if offered > 0 && layout.GoesInPieces(&spec) {
 			p.pieces = newPassing(&pieceLines[i], layout.SlotsOf(offered))
 		}
-		// In this order: while another waiter takes the last piece, first that can be moved and then
-		// all is answered. Looked at the other way round, both could be missed, and nobody rings again.
-		p.ready = func() bool { return l.mover.canMove() || l.Ended() || p.answered() }
 		return p
 	})
 	l.client.start()
@@ -161,6 +157,13 @@ func (p *push) post(batch int64, rows int) {
 func (p *push) answered() bool {
 	return p.line.Answered.Load() == p.seq.Load() && (p.pieces == nil || !p.pieces.underway.Load())
 }
+
+// progress is a shm.Condition: a piece can be moved, the push is answered, or the link has ended.
+type progress struct{ p *push }
+
+// Met looks for pieces before it looks for the answer. While another waiter takes the last piece, first it can be
+// moved and then all is answered; in the other order Met could miss both, and no bell would ring again.
+func (w progress) Met() bool { return w.p.link.mover.canMove() || w.p.link.Ended() || w.p.answered() }
 
 // reap ends the push if its answer is there, as of when the server gave it, however late
 // anybody looks.

@@ -93,7 +93,6 @@ func (m *mover) carry() {
 // run carries pushes on while nobody waits.
 func (m *mover) run() {
 	l := m.link
-	ready := func() bool { return l.Ended() || m.idle() || m.canMove() }
 	for {
 		select {
 		case <-m.kicks:
@@ -101,11 +100,16 @@ func (m *mover) run() {
 			return
 		}
 		for !l.Ended() && !m.idle() {
-			l.client.bell.Wait(ready, time.Time{})
+			l.client.bell.Wait(moves{m}, time.Time{})
 			l.reap()
 		}
 	}
 }
+
+// moves is a shm.Condition: the mover can move a piece, or need not wait for one any more.
+type moves struct{ m *mover }
+
+func (w moves) Met() bool { return w.m.link.Ended() || w.m.idle() || w.m.canMove() }
 
 // idle says that there is nothing to carry on, or somebody else who does it.
 func (m *mover) idle() bool { return m.underway.Load() == 0 || m.waiters.Load() > 0 }

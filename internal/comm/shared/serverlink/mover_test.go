@@ -42,13 +42,18 @@ func TestSharedPiecesMoveByThemselves(t *testing.T) {
 	}
 }
 
+// when is a shm.Condition that a function tests.
+type when func() bool
+
+func (w when) Met() bool { return w() }
+
 // Who waits for a push that others have seen answered and pushed again has the deadline of that.
 func TestSharedWaiterTakesTheNextDeadline(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	h := newStarOf(t, 1, large[:1], timeout, true, quick)
 	l, b, first := h.links[0], sharedtest.BucketOf(h.stores[0], 0, true), true
 	f := l.PushPull(0, b)
-	l.client.await(&l.pushes[0].op.Operation, func() bool {
+	l.client.await(&l.pushes[0].op.Operation, when(func() bool {
 		if first { // others come in between
 			first = false
 			commtest.Must(t, f.Wait())
@@ -61,7 +66,7 @@ func TestSharedWaiterTakesTheNextDeadline(t *testing.T) {
 		}
 		_, pending := l.Due(&l.pushes[0].op.Operation)
 		return !pending
-	})
+	}))
 	if l.Ended() {
 		t.Error("the link ended at the deadline of a push that was answered")
 	}
@@ -110,7 +115,7 @@ func TestSharedAnswerIsSeenWhileItIsTaken(t *testing.T) {
 	looking.Go(func() {
 		for asked.Load() != over {
 			does.Store(asked.Load())
-			if does.Load() == look && !p.ready() {
+			if does.Load() == look && !progress.Met(progress{p}) {
 				unseen.Add(1)
 			}
 		}

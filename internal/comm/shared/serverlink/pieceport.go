@@ -19,14 +19,19 @@ type pieces struct {
 	passed  uint32    // pieces of all pushes that were given
 	given   int       // of this push
 	slots   int       // of the trainer
-	ready   func() bool
 }
 
 func newPieces(a *arrival, line *layout.PieceLine) *pieces {
-	w := &pieces{arrival: a, line: line, copies: a.places[layout.InCopies].Gradient.Values,
+	return &pieces{arrival: a, line: line, copies: a.places[layout.InCopies].Gradient.Values,
 		count: comm.PieceCount(a.spec.Elements)}
-	w.ready = func() bool { return w.isThere() || a.port.Ended() || a.port.left[a.Trainer].Load() }
-	return w
+}
+
+// nextPiece is a shm.Condition: the next piece is there, or will not come any more.
+type nextPiece struct{ w *pieces }
+
+func (n nextPiece) Met() bool {
+	a := n.w.arrival
+	return n.w.isThere() || a.port.Ended() || a.port.left[a.Trainer].Load()
 }
 
 // begin is the begin of a push.
@@ -54,7 +59,7 @@ func (w *pieces) Fetch() ([]float32, error) {
 		return nil, fmt.Errorf("%s has given all %d pieces of %s to %s", p.Self, w.count,
 			op.Describe(a.Batch, a.Bucket), a.from())
 	}
-	inTime := p.bell.Wait(w.ready, time.Now().Add(p.Timeout))
+	inTime := p.bell.Wait(nextPiece{w}, time.Now().Add(p.Timeout))
 	switch {
 	case p.Ended():
 		return nil, a.refused()

@@ -19,7 +19,6 @@ type tableLink struct {
 	client client
 	line   *layout.CallLine
 	seq    atomic.Uint32 // of the last call
-	ready  func() bool
 }
 
 // NewTableLink joins the server of a table, its place in store.Tables, which works in the store.
@@ -36,7 +35,7 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 	l := &tableLink{}
 	l.client = client{Life: &l.Life, link: l, conn: conn}
 	l.Init(conn, store, table, timeout, func(kind op.CallKind) func() {
-		return func() { l.client.await(l.Call(kind), l.ready) }
+		return func() { l.client.await(l.Call(kind), answer{l}) }
 	})
 	if err := l.open(); err != nil {
 		l.client.unmap()
@@ -44,10 +43,14 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 		return nil, err
 	}
 	l.line = layout.CallLineOf(l.client.control)
-	l.ready = func() bool { return l.line.Answered.Load() == l.seq.Load() || l.Ended() }
 	l.client.start()
 	return l, nil
 }
+
+// answer is a shm.Condition: the last call is answered, or the link has ended.
+type answer struct{ l *tableLink }
+
+func (a answer) Met() bool { return a.l.line.Answered.Load() == a.l.seq.Load() || a.l.Ended() }
 
 // open exchanges the store for the server's doorbell.
 func (l *tableLink) open() error {
