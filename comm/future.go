@@ -2,14 +2,14 @@ package comm
 
 import "sync"
 
-// Observer is told of a finished operation: key (a, b), start and end in ns of
+// Observer gets each finished operation: its key (a, b), start and end in ns of
 // Now. It must not block.
 type Observer interface {
 	Observe(a, b, startNS, endNS int64)
 }
 
-// Ender is told that an operation has ended without error, before anybody who waits for it goes
-// on: what the operation leaves is in place. It must not block.
+// Ender is notified of the success of an operation before waiters resume. The operation's result is in place. It
+// must not block.
 type Ender interface{ Ended() }
 
 // Future is the outcome of one operation on one bucket. A link owns one future
@@ -25,10 +25,10 @@ type Future struct {
 	a, b     int64
 	startNS  int64
 	ender    Ender
-	// drive, if it is set, carries the operation on on the goroutine of a waiter, as far as
-	// nobody else does: until it has completed, its link has failed, or it is another's turn.
+	// drive, unless it is nil, carries the operation out on the goroutine of a waiter, until it
+	// has completed, its link has failed, or another goroutine takes over.
 	drive func()
-	// explain, if it is set, words an error for whoever waits.
+	// explain, unless it is nil, words an error for waiters.
 	explain func(error) error
 }
 
@@ -39,8 +39,8 @@ func Completed(err error) *Future {
 	return f
 }
 
-// Observe has o told of the operation under key (a, b) with the given start
-// when it completes without error, or at once if it has.
+// Observe calls o with the key (a, b) and the given start when the operation completes without
+// error, or at once if it has.
 func (f *Future) Observe(o Observer, a, b, startNS int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,14 +51,14 @@ func (f *Future) Observe(o Observer, a, b, startNS int64) {
 	}
 }
 
-// Follower is an Ender that passes on what it is told, to one that the future had before.
+// Follower is an Ender that passes each notification on to the future's previous Ender.
 type Follower interface {
 	Ender
 	Follows(Ender)
 }
 
-// Then has e told when the operation ends without error, or at once if it has. It takes the place of an
-// Ender before it, unless it is a Follower.
+// Then notifies e when the operation ends without error, or at once if it has. e replaces the previous Ender; a
+// Follower passes the notification on to it.
 func (f *Future) Then(e Ender) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,8 +72,7 @@ func (f *Future) Then(e Ender) {
 	}
 }
 
-// Explain has words put into the operation's error, where it has one, before Wait returns
-// it.
+// Explain has Wait pass the operation's error through words.
 func (f *Future) Explain(words func(error) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -98,7 +97,7 @@ func (f *Future) Wait() error {
 	return f.err
 }
 
-// Awaited says that Wait has returned from the operation: somebody knows how it ended.
+// Awaited says that Wait has returned from the operation, so a caller knows its outcome.
 func (f *Future) Awaited() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +115,7 @@ func (f *Future) EndNS() int64 {
 type Promise struct{ future Future }
 
 // NewPromise returns a promise whose future is done. drive, unless it is nil, carries the
-// operation on on the goroutine of whoever waits, as far as nobody else does.
+// operation out on the goroutine of a waiter, until it is over or another goroutine takes over.
 func NewPromise(drive func()) *Promise {
 	p := &Promise{Future{drive: drive}}
 	p.future.done.L = &p.future.mu
@@ -143,7 +142,7 @@ func (p *Promise) Begin() bool {
 // first call after Begin counts.
 func (p *Promise) Complete(err error) { p.CompleteAt(err, Now()) }
 
-// CompleteAt is Complete with the stamp of whoever really ended the operation.
+// CompleteAt is Complete with the time at which the operation really ended.
 func (p *Promise) CompleteAt(err error, endNS int64) {
 	f := &p.future
 	f.mu.Lock()

@@ -11,34 +11,33 @@ import (
 // PushPuller is a trainer's link to its server.
 type PushPuller interface {
 	// PushPull sends b.Gradient to the server and replaces it by the server's
-	// answer. It returns at once; b.Gradient must not be touched until the
+	// answer. It returns at once; the caller must not touch b.Gradient until the
 	// future is done. Batches count from 0; operations run in the order of the
-	// calls. Pushing a bucket whose last push is unanswered is an error.
+	// calls. A push of a bucket whose last push is unanswered is an error.
 	PushPull(batch int64, b *tensor.Bucket) *Future
 }
 
 // ServerLink is a trainer's end of a link to its server.
 type ServerLink interface {
 	PushPuller
-	// Close ends the link and waits for what runs on it. Pushes that are
-	// unanswered fail, and the server sees a lost link; otherwise it sees an
-	// orderly end.
+	// Close ends the link and waits for what runs on it. Unanswered pushes fail,
+	// and the server sees a lost link; otherwise it sees an orderly end.
 	io.Closer
 }
 
 // Port is a server's end of the links of its trainers.
 type Port interface {
 	// Serve takes pushes until every trainer has closed its link in order, Close
-	// is called or something fails, which ends all links, and returns the first
-	// error. It calls handle with each push, or chunk, maybe from several
-	// goroutines at once, never twice at once for the same trainer; handle must
-	// not wait for another push. An error of handle ends Serve. A trainer may
-	// take as long as it likes between pushes. Serve may be called once.
+	// is called or an error ends all links. It returns the first error. It calls
+	// handle with each push, or chunk, maybe from several goroutines at once,
+	// but never twice at once for the same trainer; handle must not wait for
+	// another push. An error of handle ends Serve. There is no timeout between
+	// pushes. Call Serve once.
 	Serve(handle func(*Arrival) error) error
-	// Stores are where the pushes of a trainer arrive: first those of gradients that lie in
-	// the trainer's own store, and where that is told apart, those that lie elsewhere. A port
-	// whose pushes nobody is at work on any more may give them back as it closes; those that it
-	// does not are the caller's, once it is closed.
+	// Stores are where the pushes of a trainer arrive: first the store for gradients in the
+	// trainer's own store, then, where the transport distinguishes them, the store for all
+	// others. A port may free them as it closes, once no push is in work. The caller owns the
+	// rest after Close.
 	Stores(trainer int) []*Store
 	// Close ends all links and waits for Serve, so handle must not call it.
 	io.Closer
@@ -47,16 +46,16 @@ type Port interface {
 // GroupLink is a member's end of a Group.
 type GroupLink interface {
 	Group
-	// Close leaves the group and waits for what runs on it. Operations that are
-	// pending fail, and the other members see a lost link; otherwise they see an
-	// orderly end.
+	// Close leaves the group and waits for what runs on it. Pending operations
+	// fail, and the other members see a lost link; otherwise they see an orderly
+	// end.
 	io.Closer
 }
 
 // Group is a collective link among trainers. Every member must start the same
 // operations on the same (batch, bucket) in the same order; disagreement is an
-// error. Operations start at once and return; their gradients must not be
-// touched until the future is done.
+// error. Operations return at once. The caller must not touch a gradient until
+// its future is done.
 type Group interface {
 	// AllReduce replaces b.Gradient on every member by the sum over all
 	// members: element by element when dense, over the union of rows when
@@ -65,22 +64,20 @@ type Group interface {
 	// Average is AllReduce with each sum divided by the number of members, while it
 	// is in the cache: it moves the same bytes.
 	Average(batch int64, b *tensor.Bucket) *Future
-	// Broadcast replaces b.Gradient on every member by that of the member at
-	// position root.
+	// Broadcast replaces b.Gradient on every member by the gradient of the member
+	// at position root.
 	Broadcast(batch int64, b *tensor.Bucket, root int) *Future
-	// ReduceScatter sums b.Gradient, which is dense, over all members, and leaves each
-	// member the sum's shard that tensor.Shard gives its position. What the rest of its
-	// gradient holds afterwards is undefined.
+	// ReduceScatter sums b.Gradient, which is dense, over all members. Each member gets the
+	// sum's shard that tensor.Shard gives its position; the rest of its gradient is undefined.
 	ReduceScatter(batch int64, b *tensor.Bucket) *Future
-	// AllGather replaces every shard of b.Gradient, which is dense, by that of the member
-	// it belongs to.
+	// AllGather replaces every shard of b.Gradient, which is dense, by its owner's values.
 	AllGather(batch int64, b *tensor.Bucket) *Future
 	// AllToAll transposes blocks of b.Gradient, which is dense: block j of member i, as
-	// tensor.Block cuts them, becomes block i of member j. What is left over at the
-	// end stays as it is.
+	// tensor.Block cuts them, becomes block i of member j. Elements after the last block
+	// do not change.
 	AllToAll(batch int64, b *tensor.Bucket) *Future
-	// Barrier waits until every member has called it, as its operations before
-	// this one must have ended as well.
+	// Barrier waits until every member has called it and the caller's earlier
+	// operations have ended.
 	Barrier() error
 	// Size is the number of members, Position this member's place among them.
 	Size() int

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// Limits of what is looked up.
+// Limits of lookups.
 const (
 	maxTableSide = math.MaxInt32 // rows or columns of a table
 	addressable  = 1 << 62       // bytes: beyond it sizes would not fit into an int
@@ -35,8 +35,7 @@ func (s *LookupSpec) bytes() float64 {
 	return 2*4*float64(s.Bags)*columns + 8*(float64(s.Bags)+1+float64(s.Indices))
 }
 
-// Check reports a spec whose sizes are not those of anything, or would not fit into
-// an int.
+// Check reports sizes that no lookup can have, or that do not fit into an int.
 func (s *LookupSpec) Check() error {
 	for i := range s.Tables {
 		if err := s.Tables[i].Check(); err != nil {
@@ -55,7 +54,7 @@ func (s *LookupSpec) Check() error {
 	return nil
 }
 
-// CheckTable is Check for whoever is about one table.
+// CheckTable is Check, and reports a table that the spec does not have.
 func (s *LookupSpec) CheckTable(table int) error {
 	if table < 0 || table >= len(s.Tables) {
 		return fmt.Errorf("there is no table %d among %d", table, len(s.Tables))
@@ -65,10 +64,9 @@ func (s *LookupSpec) CheckTable(table int) error {
 
 func exbibytes(bytes float64) string { return fmt.Sprintf("%.4g EiB", bytes/math.Exp2(60)) }
 
-// ReserveTables reports that the tables, of which owners[i] holds tables[i], and the
-// lookups of so many trainers (0 while they are not known) together do not fit into the
-// memory there is. Each alone would find that there is room for it, and the last one to
-// touch its pages would be killed.
+// ReserveTables reports that the tables and the lookups of this many trainers do not fit into the
+// available memory together. owners[i] holds tables[i]; trainers is 0 while it is not known. A check
+// of each process alone would pass, and the kernel would kill the last one to touch its pages.
 func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trainers int) error {
 	bytes := float64(trainers) * lookups.bytes()
 	for i := range tables {
@@ -84,8 +82,8 @@ func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trai
 	return shm.ReserveTogether(what, bytes)
 }
 
-// NewLookupStore allocates the memory of a trainer's lookups on the heap, after comparing
-// it with what is left.
+// NewLookupStore allocates the memory of a trainer's lookups on the heap. It is an error if less memory
+// is available.
 func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
@@ -100,10 +98,9 @@ func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	}, nil
 }
 
-// Ask sets what the next calls are about: bag i is indices[offsets[i]:offsets[i+1]]. It
-// copies both. It is an error, and changes nothing, while a call is in flight, if
-// there are more bags or indices than the spec has room for, or if the offsets do not
-// cut the indices.
+// Ask sets the bags of the next calls: bag i is indices[offsets[i]:offsets[i+1]]. It copies both. It
+// is an error, and changes nothing, while a call is in flight, if there are more bags or indices
+// than the spec allows, or if the offsets do not cut the indices.
 func (s *LookupStore) Ask(offsets, indices []int64) error {
 	if n := s.calls.Load(); n != 0 {
 		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.Owner, n)
@@ -124,14 +121,13 @@ func (s *LookupStore) Ask(offsets, indices []int64) error {
 // BagsAsked is the number of bags asked.
 func (s *LookupStore) BagsAsked() int { return len(s.BagOffsets) - 1 }
 
-// Asked counts what was asked: links tell by it whether an update follows its lookup.
+// Asked counts calls of Ask: links check by it that an update follows its lookup.
 func (s *LookupStore) Asked() int64 { return s.asked }
 
-// Lend notes that a call is in flight, during which nothing can be asked; Return that it
-// has ended. Links call both.
+// Lend notes that a link has a call in flight; Ask fails until Return.
 func (s *LookupStore) Lend() { s.calls.Add(1) }
 
-// Return is the reverse of Lend.
+// Return notes that a link's call has ended.
 func (s *LookupStore) Return() { s.calls.Add(-1) }
 
 // CheckOffsets reports an offset that does not cut so many indices.

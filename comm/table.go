@@ -13,8 +13,8 @@ type TableSpec struct {
 	Width int `json:"width"`
 }
 
-// LookupSpec is what trainers look up in the tables of all servers: the columns of the
-// tables are joined, table 0 first.
+// LookupSpec is the size of trainers' lookups in the tables of all servers. The columns of
+// the tables are joined, table 0 first.
 type LookupSpec struct {
 	Tables  []TableSpec
 	Bags    int // in the largest batch of any trainer
@@ -33,8 +33,8 @@ func (s *LookupSpec) FirstColumn(table int) int {
 	return n
 }
 
-// LookupStore is the memory of one trainer's lookups, which the links to all servers
-// share; in shared memory the servers map it. The trainer owns it but for the calls in flight.
+// LookupStore is the memory of one trainer's lookups, which the links to all servers share. In
+// shared memory the servers map it. The trainer owns it while no call is in flight.
 type LookupStore struct {
 	LookupSpec
 	// Values holds the joined columns of the bags that were looked up, [bags,
@@ -50,28 +50,27 @@ type LookupStore struct {
 	calls   atomic.Int32 // in flight, of all links
 }
 
-// NoBatch is the number of a lookup that belongs to no batch of a pass, such as one for
-// samples that are held out. No update follows it.
+// NoBatch is the number of a lookup outside a pass, such as one for held-out samples. No
+// update follows it.
 const NoBatch = -1
 
-// TableLink is a trainer's end of a link to a server that holds a table. Calls return at
-// once; the store must not be touched until the future is done, except that Values may
-// be read while an Update is in flight. A link has one call in flight; batches
-// count from 0, or are NoBatch. The future's error is a *WaitError at the deadline and a *PeerError if
-// the server is gone; either ends the link.
+// TableLink is a trainer's end of a link to a server that holds a table. Calls return at once. The
+// trainer must not touch the store until the future is done, but may read Values while an Update is
+// in flight. A link has one call in flight; batches count from 0, or are NoBatch. The future's error
+// is a *WaitError at the deadline and a *PeerError if the server is gone; either ends the link.
 type TableLink interface {
 	// Lookup has the server write its columns of Values for the bags asked.
 	Lookup(batch int64) *Future
-	// Update hands the server its columns of Gradients for the bags asked, which must
-	// be those of the last Lookup, of the same batch; each lookup has one update at
-	// most. Once the future is done they are applied.
+	// Update hands the server its columns of Gradients for the bags of the last Lookup,
+	// of the same batch. Each lookup has one update at most. The server has applied the
+	// update once the future is done.
 	Update(batch int64) *Future
 	// Close ends the link and waits for what runs on it, as ServerLink's does.
 	io.Closer
 }
 
-// TableCall is a call of a trainer as the server of a table gets it. In shared memory Values is the
-// trainer's own memory. The port owns it and uses it again once it is handled.
+// TableCall is a trainer's call at the server of a table. In shared memory Values is the trainer's own
+// memory. The port owns the call and reuses it once the server has handled it.
 type TableCall struct {
 	Batch   int64 // or NoBatch
 	Trainer int   // position among the port's connections
@@ -101,9 +100,9 @@ func (c *TableCall) Columns(i int) []float32 {
 // TablePort is the end of the links of all trainers at the server of a table.
 type TablePort interface {
 	// Serve takes calls until every trainer has closed its link in order, Close is
-	// called or something fails, which ends all links, and returns the first error.
-	// It calls handle with one call at a time and answers it when handle returns;
-	// an error of handle ends Serve. Serve may be called once.
+	// called or an error ends all links. It returns the first error. It calls handle
+	// with one call at a time and answers it when handle returns; an error of handle
+	// ends Serve. Call Serve once.
 	Serve(handle func(*TableCall) error) error
 	// Close ends all links and waits for Serve, so handle must not call it.
 	io.Closer

@@ -90,7 +90,7 @@ func bucketOf(s *comm.Store, index int) ([]float32, error) {
 			return b.Gradient.Values, nil
 		}
 	}
-	return nil, fmt.Errorf("a trainer pushed bucket %d, which there is not", index)
+	return nil, fmt.Errorf("a trainer pushed unknown bucket %d", index)
 }
 
 func chunk(values []float32, k int) []byte {
