@@ -72,8 +72,8 @@ func (r Round) All() []int {
 // whole is all of the gradient: the sum over some ranks.
 func (r Round) whole(ranks ...int) []Part { return []Part{{To: r.Elements, Ranks: ranks}} }
 
-// Part is the elements From to To of a gradient. They hold the sum of those that the ranks
-// wrote before the round, of which the first is Source.
+// Part is the elements From to To of a gradient. They hold the sum of the elements that the ranks
+// wrote before the round, from element Source on.
 type Part struct {
 	From, To, Source int
 	Ranks            []int
@@ -84,7 +84,7 @@ type Case struct {
 	Trainers, Servers int  // trainers share servers evenly
 	Elementwise       bool // the server combines gradients element by element, in place
 	Bytes             int  // of a dense bucket, or of the table
-	// Sparse buckets have rows of Width elements, of which a rank pushes the share Density.
+	// Sparse buckets have rows of Width elements. A rank pushes the share Density of the rows.
 	Sparse  bool
 	Width   int
 	Density float64

@@ -34,7 +34,7 @@ func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, h
 	return "", ""
 }
 
-// findSparse expects exactly the rows that some key has, whose values check looks at as find does.
+// findSparse expects exactly the rows that some key has. It passes their values to check, which works as find does.
 func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first, source int,
 	keys []uint64) (where, how string)) (where, how string) {
 	g := &b.Gradient
@@ -52,7 +52,7 @@ func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first
 		case n == len(g.Rows) || int(g.Rows[n]) > row:
 			return fmt.Sprintf("row %d", row), "is missing"
 		case int(g.Rows[n]) < row:
-			return fmt.Sprintf("row %d", g.Rows[n]), "is there, which nobody has"
+			return fmt.Sprintf("row %d", g.Rows[n]), "is unexpected: no rank has it"
 		}
 		at := row * b.Width
 		if where, how = check(g.Values[n*b.Width:][:b.Width], at, at, v.having); where != "" {
@@ -61,16 +61,16 @@ func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first
 		n++
 	}
 	if n < len(g.Rows) {
-		return fmt.Sprintf("row %d", g.Rows[n]), "is there, which nobody has"
+		return fmt.Sprintf("row %d", g.Rows[n]), "is unexpected: no rank has it"
 	}
 	return "", ""
 }
 
-// find compares values, the first of which is element first of the bucket, with the
-// reduction over what was written with these keys from element source on.
+// find compares values with the reduction over the values of these keys from element source
+// on. The first value is element first of the bucket.
 //
 // It compares bits, for 0 and -0 differ. A mean may be divided or multiplied by the
-// rounded reciprocal, or, where Rounded says so, be the sum of what was divided.
+// rounded reciprocal or, where Rounded says so, be the sum of divided values.
 func (v *Values) find(values []float32, first, source int, keys []uint64) (where, how string) {
 	scale := float32(1)
 	if v.mean {

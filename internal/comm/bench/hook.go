@@ -10,8 +10,8 @@ type Reducer interface {
 	Reduce(round int64, b *tensor.Bucket) *comm.Future
 }
 
-// Hook has each trainer's hook reduce a bucket, by whatever links it uses. What it moves nobody
-// else knows, so that it is counted as an all-reduce is, which it can be compared with.
+// Hook has each trainer's hook reduce a bucket over the hook's own links. Only the hook knows its volume, so psbench
+// counts it as an all-reduce, for comparison.
 var Hook = &Operation{
 	Name: "hook", Hooked: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {

@@ -162,13 +162,13 @@ func TestRowsAreNoticed(t *testing.T) {
 			if full.Rows[last] == 19 {
 				t.Fatal("the example has the last row")
 			}
-		}, "row 19 is there, which nobody has"},
+		}, "row 19 is unexpected: no rank has it"},
 		"one more between": {func(g *tensor.Gradient) {
 			must(t, g.SetRows(last+2))
 			copy(g.Rows[free+1:], g.Rows[free:])
 			copy(g.Values[2*free+2:], g.Values[2*free:])
 			g.Rows[free] = free
-		}, "is there, which nobody has"},
+		}, "is unexpected: no rank has it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := change(test.edit); !strings.Contains(got, test.want) {

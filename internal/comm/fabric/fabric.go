@@ -1,6 +1,6 @@
-// Package fabric is the table of what carries links, by name, and the only place that tells
-// them apart. Adding one is a row of the table: a network and a provider. What not every provider
-// can do, a row does where its provider has the interface for it (package provider).
+// Package fabric is the table of transports, by name, and the only place that distinguishes
+// them. A new transport is a row of the table: a network and a provider. A row has an optional
+// ability if its provider implements the interface for it (package provider).
 package fabric
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire/grpc"
 )
 
-// Fabric is what carries links: a network over which ranks reach each other, and a
-// provider that makes links of its connections.
+// Fabric is a transport: a network over which ranks reach each other, and a provider that
+// makes links of its connections.
 type Fabric struct {
 	Name    string
 	Network *wire.Network
 	provider.Provider
-	// Within, if it is set, is what carries the links of ranks that share a host, Between what
+	// Within, unless it is nil, carries the links of ranks that share a host. Between then
 	// carries the others, over Network.
 	Within, Between *Fabric
 }
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// fabrics lists what there is, in the order in which it is shown.
+// fabrics lists the transports in display order.
 var fabrics = []*Fabric{
 	sharedMemory,
 	hostStreams,

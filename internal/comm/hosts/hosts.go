@@ -4,22 +4,21 @@ package hosts
 
 import "slices"
 
-// Layout is how the members of a group lie on hosts, seen by one of them.
+// Layout is the placement of a group's members on hosts, seen by one member.
 //
-// Members of one host are all joined to each other. Of each host the first Rails members, as many as
-// the host with the fewest has, are joined to those of the same place on the hosts before and after
-// theirs, in a ring: a rail. So each rail carries a part of what hosts exchange, over connections of
-// its own.
+// All members of one host are joined to each other. Rails is the number of members of the host with the
+// fewest. The first Rails members of each host are joined to the members at the same place on the hosts
+// before and after theirs, in a ring: a rail. Each rail carries a part of the exchange between hosts, over
+// its own connections.
 type Layout struct {
 	Size    int     // members of all hosts
 	Members [][]int // positions by host, rising; the hosts in the order of their first members
 	Host    int     // of this member
-	Place   int     // of this member among those of its host
+	Place   int     // of this member on its host
 	Rails   int
 }
 
-// Of is the layout of a group, of whose members hosts has a number for each host, as the member at a
-// position sees it.
+// Of returns the layout that the member at a position sees. hosts has the number of each member's host.
 func Of(hosts []int, position int) Layout {
 	l := Layout{Size: len(hosts)}
 	at := map[int]int{}
@@ -57,7 +56,7 @@ func (l *Layout) Rail() []int {
 	return rail
 }
 
-// Peers are the positions of those that this member is joined to, rising.
+// Peers are the positions of the members that this member is joined to, rising.
 func (l *Layout) Peers() []int {
 	var peers []int
 	for place, position := range l.Here() {

@@ -75,7 +75,7 @@ type copiers struct {
 func newCopiers(c Copying, share int, memory []byte) *copiers {
 	k := &copiers{Copying: c, share: share, memory: memory, threads: c.Cores}
 	if c.Dirty {
-		k.threads = max(2, c.Cores) // somebody else must write the source
+		k.threads = max(2, c.Cores) // another thread must write the source
 	}
 	k.gate.size = int32(k.threads) // #nosec G115 -- a count of cores
 	k.begun, k.ended = make([]int64, k.threads), make([]int64, k.threads)

@@ -43,10 +43,10 @@ const (
 	more
 )
 
-// MeasureLink measures the link between two hosts by some connections between them, of which ServeLink has the
-// other ends: round trips on the first one, then bytes on all of them together, out and back, each for a third
-// of the time. There is nothing on the way but reads and writes. A connection that stands still for 5 s is an
-// error; who wants an end before that closes them.
+// MeasureLink measures the link between two hosts over connections whose other ends ServeLink serves. It times
+// round trips on the first connection, then bytes on all of them together, out and back, each for a third of the
+// time. The connections carry only reads and writes. A connection that stalls for 5 s is an error; close the
+// connections to stop earlier.
 func MeasureLink(connections []net.Conn, during time.Duration) (l Link, err error) {
 	if len(connections) == 0 {
 		return l, errors.New("a link cannot be measured without a connection")
@@ -69,8 +69,8 @@ func MeasureLink(connections []net.Conn, during time.Duration) (l Link, err erro
 	return l, nil
 }
 
-// ServeLink is the other end of MeasureLink, of one connection. It returns when that has ended. Who has opened the
-// connection is the caller's business: bytes are thrown away, and none but zeros are sent.
+// ServeLink serves one connection of MeasureLink and returns at its end. It drops received bytes and sends only
+// zeros. The caller authenticates the peer.
 func ServeLink(c net.Conn) error {
 	for {
 		var asked [1]byte

@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Provider makes links by those of a host and those between hosts. Stores are the former's: links
-// to other hosts send straight from them.
+// Provider combines the providers of links within a host and between hosts. Stores are in shared memory:
+// links to other hosts send straight from them.
 type Provider struct {
 	within  shared.Provider
 	between stream.Provider
@@ -29,7 +29,7 @@ func (p Provider) Placing(allocate provider.Allocate) provider.Provider {
 	return p
 }
 
-// Maps says what those of a host do.
+// Maps implements provider.Provider for the ranks of one host.
 func (p Provider) Maps() bool { return p.within.Maps() }
 
 // NewStore allocates a store that the ranks of the host map.
@@ -37,7 +37,7 @@ func (p Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store
 	return p.within.NewStore(owner, specs)
 }
 
-// ReserveStores compares what the stores need with the memory there is.
+// ReserveStores compares the stores' size with the available memory.
 func (p Provider) ReserveStores(owners []string, specs []tensor.BucketSpec) error {
 	return p.within.ReserveStores(owners, specs)
 }
@@ -81,7 +81,7 @@ func (p Provider) NewTableLink(
 	return p.between.NewTableLink(conn, store, table, timeout)
 }
 
-// GroupPeers lists all others of the member's host, and for those of a rail its neighbours there.
+// GroupPeers lists the other members of the host and, for a member of a rail, its neighbours on the rail.
 func (Provider) GroupPeers(position int, on []int) []int {
 	at := hosts.Of(on, position)
 	return at.Peers()

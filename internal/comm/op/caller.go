@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Caller is a trainer as the port of a table knows it. What a trainer says is
-// copied here before it is checked, so that what was checked is what is used.
+// Caller is the state that a table's port keeps of a trainer. It copies a trainer's call before it
+// checks it, so the server uses exactly the checked bytes.
 type Caller struct {
 	comm.TableCall
 	Self, Peer string

@@ -13,17 +13,17 @@ import (
 // byeGrace bounds the orderly end of a link whose peer no longer reads.
 const byeGrace = time.Second
 
-// ErrLeft is why an operation failed of which a member is gone in order.
+// ErrLeft is the cause of an operation's failure after a member has left in order.
 var ErrLeft = errors.New("it left")
 
-// Fail ends the link with err. It is false if the link has ended before, in which case err
-// is a consequence and forgotten. What is pending stays so until Finish.
+// Fail ends the link with err. It is false if the link had ended before: then err is a
+// consequence, and Fail drops it. Pending operations stay pending until Finish.
 func (l *Life) Fail(err error) bool {
 	l.Mu.Lock()
 	first := l.err == nil
 	if first {
 		l.err = err
-		l.ended.Store(true) // whoever sees the error, sees the end
+		l.ended.Store(true) // before Mu is free: a reader of the error sees the end
 	}
 	l.Mu.Unlock()
 	if first {
@@ -33,7 +33,7 @@ func (l *Life) Fail(err error) bool {
 }
 
 // Retire ends the link at its owner's wish. It is true if the link had not ended and
-// nothing was pending, so that nobody uses its memory any more.
+// nothing was pending: then its memory is out of use.
 func (l *Life) Retire() (orderly bool) {
 	l.Mu.Lock()
 	first := l.err == nil
@@ -49,8 +49,8 @@ func (l *Life) Retire() (orderly bool) {
 	return orderly
 }
 
-// Leave closes the connections of a link that was retired, after a last frame if that was
-// orderly: who gets it knows that the peer is not lost. Places of the list may be empty.
+// Leave closes the connections of a retired link. If the end was orderly, it first sends a last
+// frame, from which the peer knows that this rank is not lost. Conns may be nil.
 func Leave(orderly bool, conns ...*wire.Conn) (err error) {
 	for _, c := range conns {
 		if c == nil {
@@ -64,7 +64,7 @@ func Leave(orderly bool, conns ...*wire.Conn) (err error) {
 	return err
 }
 
-// Closed is the error of whoever uses a link that was closed.
+// Closed is the error of operations on a closed link.
 func (l *Life) Closed() error {
 	return fmt.Errorf("%s has closed %s: %w", l.Self, l.Link, net.ErrClosed)
 }

@@ -1,5 +1,5 @@
-// Package op is the life of what is pending on a link or a port, whatever carries it: its
-// deadline, the error that ends the link, the peer that died, and who waits for whom.
+// Package op is the life of a link's or port's pending operations, over any transport: the
+// deadline, the error that ends the link, the death of a peer, and the waits for peers.
 package op
 
 import (
@@ -65,22 +65,21 @@ func (s *State) end() {
 	}
 }
 
-// Life is what all links share, whatever carries them: what is pending on the link, until
-// when, and the error that ended it. A link that has ended stays so: its connection may
-// have stopped in the middle of a frame, and a neighbour that is only slow may still
-// write into its memory.
+// Life is the common state of links: the pending operations with their deadlines, and the error
+// that ended the link. A link that has ended stays so: its connection may have stopped in the
+// middle of a frame, and a neighbour that is only slow may still write into its memory.
 type Life struct {
 	Self    string        // the rank at this end
 	Link    string        // what the link is, in errors: "the link to server2"
 	Timeout time.Duration // from the start of an operation to its end
-	// Awaits starts, in errors, what the link waits for: "the answer to ". Idle is what it
-	// waits for while nothing is pending.
+	// Awaits begins the name of a wait in errors: "the answer to ". Idle names the wait
+	// while nothing is pending.
 	Awaits, Idle string
 
 	Mu         sync.Mutex // guards what is pending
 	operations []*Operation
 	err        error
-	State      // last: who waits looks at it again and again, while others take Mu
+	State      // last: waiters poll it while others take Mu
 }
 
 // Add gives the link an operation, at set-up.

@@ -1,6 +1,6 @@
-// Package provider has what a fabric asks of the code that makes its links: Provider, which every one
-// implements, and an interface for each ability that only some have. A provider that builds on another
-// embeds the interface: an embedded type would hand on its abilities, whose results are of that type.
+// Package provider is the contract between a fabric and the code that makes its links: Provider, which all
+// of them implement, and one interface for each optional ability. A provider that builds on another one
+// embeds the interface, not the other's type: the type would promote abilities whose results lack the outer one.
 package provider
 
 import (
@@ -11,33 +11,33 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Provider makes links, and the memory of what travels over them. What it makes owns the
-// connections that it was given, also after an error.
+// Provider makes links, and the memory for their gradients and lookups. A link or port owns the
+// connections given to it, also after an error.
 type Provider interface {
 	// Maps says that ranks of one host work in each other's memory, so that a push in place
 	// moves no bytes.
 	Maps() bool
-	// NewStore allocates a rank's buckets where links want them. The error says how much
-	// memory there is if that is not enough.
+	// NewStore allocates a rank's buckets where links want them. If memory is short, the
+	// error says how much is available.
 	NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error)
-	// ReserveStores reports that the stores of all owners, of this host, together do not fit
-	// into its memory: each alone would find that there is room for it, and the last
-	// one to touch its pages would be killed.
+	// ReserveStores reports that the stores of all owners, of this host, do not fit into its
+	// memory together. A check of each process alone would pass, and the kernel would kill
+	// the last one to touch its pages.
 	ReserveStores(owners []string, specs []tensor.BucketSpec) error
 	// SendStore passes a store to the peer of conn, which calls ReceiveStore: the same memory
 	// where ranks map it, else one like it for each.
 	SendStore(conn *wire.Conn, store *comm.Store) error
 	ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error)
-	// NewLookupStore allocates the memory of a trainer's lookups, after comparing it with
-	// what is left.
+	// NewLookupStore allocates the memory of a trainer's lookups. It is an error if less is
+	// available.
 	NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error)
 
-	// NewServerLink starts a trainer's link to its server. The buckets of store may be
-	// pushed; in place where ranks map memory and the gradient lies in the store. Each
-	// push must be answered within timeout.
+	// NewServerLink starts a trainer's link to its server, which carries the buckets of store.
+	// A push is in place where ranks map memory and the gradient lies in the store. The server
+	// must answer each push within timeout.
 	NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error)
 	// NewPort makes the port of a server. With chunked set, it may hand over a dense push
-	// chunk by chunk, see Arrival. An answer must be accepted within the timeout.
+	// chunk by chunk, see Arrival. A trainer must accept an answer within the timeout.
 	NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error)
 
 	// GroupPeers lists the positions with which the member at position of a group needs a
@@ -74,6 +74,6 @@ type Placer interface {
 
 // Lender is a Provider whose links can leave the values of buckets in the memory of a device.
 type Lender interface {
-	// On returns the Provider whose links do so on d; a nil d has them leave none there.
+	// On returns the Provider whose links leave values on d; with a nil d they leave none.
 	On(d comm.Device) Provider
 }

@@ -46,16 +46,16 @@ func NewBell(at []byte) Bell {
 	return Bell{generation: &line[0], sleepers: &line[1]}
 }
 
-// Ring wakes whoever sleeps at the bell. What it announces must have been stored
-// before, by an atomic operation. When nobody sleeps it costs one load.
+// Ring wakes the sleepers at the bell. The caller must have stored the news before, by an
+// atomic operation. Without sleepers it costs one load.
 func (b Bell) Ring() {
 	if b.anybody() {
 		b.Shake()
 	}
 }
 
-// anybody says whether somebody sleeps at the bell. What the caller has stored before can be
-// seen by whoever begins to sleep and is not counted yet.
+// anybody says whether a process sleeps at the bell. A waiter that is not counted yet sees the
+// caller's earlier stores before it sleeps.
 func (b Bell) anybody() bool {
 	if weakStores {
 		b.sleepers.Add(0) // a full fence
@@ -64,7 +64,7 @@ func (b Bell) anybody() bool {
 }
 
 // Shake wakes the sleepers so that they look again, as Ring does, but always
-// makes the system call. It is for what is not in the segment: a dead peer, say.
+// makes the system call. It is for news outside the segment: a dead peer, say.
 func (b Bell) Shake() {
 	b.generation.Add(1)
 	const everybody = 1<<31 - 1
@@ -86,8 +86,8 @@ func (b Bell) Wait(until Condition, deadline time.Time) bool {
 }
 
 // spin looks for about Spin. It yields the core in between, since the peer may
-// need this very one. Where others want the core, too, a yield takes milliseconds, so the
-// clock is read after each: who sleeps is woken sooner than who yields gets its turn.
+// need this very one. On an oversubscribed core a yield takes milliseconds, so spin reads the
+// clock after each: a sleeper wakes sooner than a yielding thread gets its turn.
 func spin(until Condition) bool {
 	for range firstLooks {
 		if until.Met() {

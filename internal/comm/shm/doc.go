@@ -8,12 +8,12 @@
 // every payload has a word that says whose turn it is: a sequence number, say.
 //
 //   - The writer fills the payload with plain stores and then stores the word
-//     with a sync/atomic operation. That is the release: whoever sees the word
-//     sees the payload.
+//     with a sync/atomic operation. That is the release: a reader that sees the
+//     word sees the payload.
 //   - The reader loads the word with a sync/atomic operation, and only once it
 //     has the awaited value, the payload with plain loads. That is the acquire.
 //   - The payload belongs to the reader from then on, until the reader hands it
-//     back by another word. Nobody touches what is not his turn.
+//     back by another word. A process touches a payload only on its turn.
 //   - A word is written by one process, or by operations that combine (Add,
 //     CompareAndSwap). Words that different processes write lie in different
 //     cache lines (64 bytes), or the line travels at every store.
@@ -24,9 +24,9 @@
 // to a segment only release: a store followed by a load of another word, where
 // each side must see the other, works through a Bell or with Add and Swap alone.
 //
-// What a neighbour wrote is input. Whoever reads it checks it before use: a
-// count, an offset or a row number from a segment may be anything, and may
-// change between two loads. So load it once, check what was loaded, and use that.
+// Data that a neighbour wrote is input: a count, an offset or a row number from
+// a segment may be anything, and may change between two loads. So load it once,
+// check the loaded copy, and use the copy.
 //
 // # What the race detector sees
 //

@@ -1,5 +1,5 @@
 // Package wire joins ranks: networks that they reach each other over, listeners and the
-// greeting of who calls, connections that carry frames, and the passing of segments.
+// callers' greeting, connections that carry frames, and the passing of segments.
 package wire
 
 import (

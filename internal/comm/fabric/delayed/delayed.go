@@ -1,5 +1,5 @@
-// Package delayed is a fabric for tests: frames over TCP, each of which is sent a random
-// time late, so that what happens in an order that nobody promised happens in others.
+// Package delayed is a fabric for tests: frames over TCP, each sent after a random delay. So
+// a test sees every order of events that the contract leaves open.
 package delayed
 
 import (

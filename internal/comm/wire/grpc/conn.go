@@ -1,4 +1,4 @@
-// Package grpc makes a net.Conn of a call over gRPC, and a network of that.
+// Package grpc is a network whose connections are calls over gRPC.
 package grpc
 
 import (
@@ -32,8 +32,8 @@ const (
 // conn makes a net.Conn of a call over gRPC: a bidirectional stream of messages
 // whose bytes are the frames, cut anywhere.
 //
-// A link over gRPC is there to be compared with. Beside what a socket costs, gRPC
-// copies every byte once on either side and cuts it into pieces of 16 KiB.
+// A link over gRPC is a baseline for comparisons. On top of the cost of a socket, gRPC copies
+// every byte once on either side and cuts messages into pieces of 16 KiB.
 type conn struct {
 	*watchedConn // the socket below
 	stream       stream
