@@ -108,7 +108,7 @@ func TestLinksThatFail(t *testing.T) {
 	a, b := net.Pipe()
 	go func() { _, _ = a.Write([]byte{99}) }()
 	if err := ServeLink(b); err == nil ||
-		err.Error() != "pipe asks for 99, which is nothing that a link is measured by" {
+		err.Error() != "pipe asks for 99, which no measurement of a link does" {
 		t.Errorf("asked for nonsense: %v", err)
 	}
 	_, _ = a.Close(), b.Close()

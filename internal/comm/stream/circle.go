@@ -9,15 +9,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// circle is what operations of a ring go round in, whoever starts them: a ring's own goroutine, or
-// the group of a host that a Relay joins to others. One operation runs at a time.
+// circle carries operations round a ring. The starter is the ring's own goroutine, or the group of a
+// host that a Relay joins to others. One operation runs at a time.
 type circle struct {
 	self           string
 	timeout        time.Duration
 	position, size int
 	next, prev     *wire.Conn
-	// members are the positions of those that each member of the circle stands for, total is how
-	// many there are: itself alone, unless the circle is that of a Relay.
+	// members are the positions that each member of the circle stands for: itself alone, unless
+	// the circle is a Relay's. total is their number.
 	members [][]int
 	total   int
 
@@ -51,7 +51,7 @@ func (alone) Prepare(op.Span)        {}
 func (alone) Finish(op.Span)         {}
 func (a alone) Values(int) []float32 { return a.Gradient.Values }
 
-// init makes it one of these members, each of which stands for itself.
+// init joins members that stand for themselves.
 func (r *circle) init(members wire.Links, position int) {
 	size := len(members.Conns)
 	*r = circle{

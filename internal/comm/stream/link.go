@@ -37,8 +37,8 @@ type link struct {
 // push is the pushes of one bucket, one after the other. The link's Mu guards it.
 type push struct {
 	*op.Reduction
-	stage    op.Stage // of who pushes for others as well; nil of a trainer by itself
-	sent     int      // chunks sent or being sent: nobody can have answered the others
+	stage    op.Stage // of a trainer that pushes for others too; nil otherwise
+	sent     int      // chunks sent or being sent: the server cannot have answered others
 	answered []bool   // by chunk
 	left     int      // chunks not yet answered
 }
@@ -111,7 +111,7 @@ func (l *link) Close() error {
 	return err
 }
 
-// arm sets the read deadline to that of the earliest pending push.
+// arm sets the read deadline to the earliest pending push's.
 func (l *link) arm() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

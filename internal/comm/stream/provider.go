@@ -57,8 +57,8 @@ func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.D
 	return newLink(conn, store.Specs(), timeout), nil
 }
 
-// NewPort makes a port that reads pushes from its trainers' connections, as far as there are some, each
-// trainer's into a store of its own. Where the trainers keep the cores of their host busy it hands over whole pushes.
+// NewPort makes a port that reads each trainer's pushes into a store of its own; connections may be nil. Where the
+// trainers keep the cores of their host busy, it hands over whole pushes.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	var stores []*comm.Store
 	for _, conn := range trainers.Conns {

@@ -7,15 +7,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Relay joins the group of a host to those of other hosts by a rail, a ring of one member of each:
-// see hosts.Layout. Whoever carries an operation of the group out calls it, one at a time; the stages
-// that it is given do the work in the memory of the host.
+// Relay joins the group of a host to the groups of other hosts by a rail, a ring of one member of each
+// host: see hosts.Layout. The driver of the group's operations calls it, one operation at a time; the
+// stages do the work in the memory of the host.
 //
 // With H hosts, R rails and buckets of S bytes the member of a rail sends 2(H-1)/H*S/R for an
 // all-reduce, in 2(H-1) steps, and half of that, in half of the steps, for a reduce-scatter or
-// an all-gather, so far as shards are spread evenly. What has rows, a broadcast, a barrier and an
-// all-to-all go over the first rail alone, at the costs of a ring of H members: of each a host gets,
-// and sends, what its members have together.
+// an all-gather, if shards are spread evenly. Sparse buckets, broadcasts, barriers and all-to-alls
+// go over the first rail alone, at the costs of a ring of H members: each host receives and sends the
+// volume of all its members.
 type Relay struct {
 	circle
 	layout       hosts.Layout
@@ -23,10 +23,10 @@ type Relay struct {
 	done         chan struct{}
 }
 
-// railUnit is what a rail's part of a bucket is a multiple of, in elements: a page.
+// railUnit is the granularity of a rail's part of a bucket, in elements: a page.
 const railUnit = 1 << 10
 
-// NewRelay joins the rail of layout's member, to whose neighbours members has connections, by host.
+// NewRelay joins the rail of layout's member. members has the connections to its neighbours, by host.
 func NewRelay(members wire.Links, layout hosts.Layout, specs []tensor.BucketSpec) *Relay {
 	r := &Relay{layout: layout, done: make(chan struct{})}
 	r.init(members, layout.Host)
@@ -79,24 +79,23 @@ func (r *Relay) SumRows(o *op.Reduction, g *tensor.Gradient) error {
 	return r.perform(&task{op: o, kind: wire.OpScatter, gradient: g})
 }
 
-// ReduceScatter makes the shards of this host's members that are the rail's sums over all hosts.
+// ReduceScatter sums the rail's shards of this host's members over all hosts.
 func (r *Relay) ReduceScatter(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error {
 	return r.perform(&task{op: o, kind: wire.OpReduceScatter, gradient: g, cut: *r.shards[o.Spec.Index], stage: stage})
 }
 
-// AllGather fetches the shards of other hosts' members that are the rail's, and gives those of this
-// one.
+// AllGather fetches the rail's shards of other hosts' members, and gives them this host's.
 func (r *Relay) AllGather(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error {
 	return r.perform(&task{op: o, kind: wire.OpAllGather, gradient: g, cut: *r.shards[o.Spec.Index], stage: stage})
 }
 
-// AllToAll exchanges the blocks of this host's members, whose gradients are the stage's values, with
-// those of other hosts.
+// AllToAll exchanges the blocks of this host's members with the other hosts. The stage's values are the members'
+// gradients.
 func (r *Relay) AllToAll(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error {
 	return r.perform(&task{op: o, kind: wire.OpAllToAll, gradient: g, stage: stage})
 }
 
-// Broadcast makes a gradient that of the host.
+// Broadcast replaces a gradient by the given host's.
 func (r *Relay) Broadcast(o *op.Reduction, g *tensor.Gradient, host int) error {
 	return r.perform(&task{op: o, kind: wire.OpBroadcast, root: host, gradient: g})
 }

@@ -48,9 +48,9 @@ type ring struct {
 
 var _ comm.GroupLink = (*ring)(nil)
 
-// newRing joins the member at the given position, whose connections to its neighbours
-// are among those of members. All members must agree on specs. An operation must end
-// within the timeout of its call.
+// newRing joins the member at the given position. members has the connections to its
+// neighbours. All members must agree on specs. An operation must end within the timeout of
+// its call.
 func newRing(members wire.Links, position int, specs []tensor.BucketSpec) *ring {
 	r := &ring{queue: make(chan task, len(specs)+1), quit: make(chan struct{}), done: make(chan struct{})}
 	r.init(members, position)

@@ -87,9 +87,8 @@ func (r *circle) drain() {
 	r.handed, r.broken = false, nil
 }
 
-// outcome waits until all frames of an operation are sent whose receives ended
-// with received, and returns the error of the operation: that of the side that
-// failed first.
+// outcome waits until all frames of an operation are sent; received is the error of its
+// receives. It returns the error of the side that failed first.
 func (r *circle) outcome(o *op.Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())

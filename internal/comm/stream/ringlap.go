@@ -58,18 +58,18 @@ func (c cut) longest() (elements int) {
 	return elements
 }
 
-// lap is how the shards of a dense bucket go round: in step s member p sends that of
-// p+first-s and receives the one before. In the first steps, those that add, it adds what
-// it receives to its own; in the others it takes it as it is. What a step receives the
-// next one sends.
+// lap is the round trip of a dense bucket's shards: in step s member p sends shard
+// p+first-s and receives the shard before it. In the first adds steps it adds the shard to
+// its own; in the others it replaces its own. Each step sends the shard that the previous
+// one received.
 type lap struct {
 	first, adds, steps int
 	added, taken       wire.Op // of the frames
 }
 
-// lapOf is the lap that a task is; false: it is none. That of an all-reduce ends its additions with the
-// whole sum of shard p+1 at member p, and that of a reduce-scatter with that of shard p. That of an
-// all-gather begins with shard p at member p.
+// lapOf returns the lap of a task; ok is false if it has none. After the additions member p has the whole
+// sum of shard p+1 in an all-reduce, and of shard p in a reduce-scatter. An all-gather begins with shard p
+// at member p.
 func (r *circle) lapOf(t *task) (l lap, ok bool) {
 	once := r.size - 1
 	switch {
@@ -101,8 +101,8 @@ func (r *circle) beginLap(t *task, l lap) {
 	}
 }
 
-// runLap runs the rest of a lap of a dense bucket in place. What its stage does with a block goes on
-// while the one before is sent and the next arrives.
+// runLap runs the rest of a lap of a dense bucket in place. Its stage works on a block while the one
+// before is sent and the next arrives.
 func (r *circle) runLap(t *task, l lap) error {
 	at, values := r.position+l.first+r.size, t.gradient.Values
 	for step := range l.steps {

@@ -17,11 +17,11 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// direct is a Unix socket that the runtime's poller does not watch. Who reads from it looks for a
-// while and then sleeps in the kernel, on a thread of its own: an answer that comes meanwhile costs
-// no wake of a thread and of the goroutine after it, and its sender wakes nobody.
+// direct is a Unix socket that the runtime's poller does not watch. A reader polls for a while and then
+// sleeps in the kernel, on a thread of its own. An answer during the poll wakes no thread and no
+// goroutine, and its sender wakes none either.
 //
-// One goroutine may read at a time, one write. A new deadline bounds what is under way within slice.
+// One goroutine may read at a time, one write. A new deadline bounds a running call within slice.
 type direct struct {
 	look
 	early   []byte // what had been read before
@@ -37,8 +37,8 @@ type direct struct {
 // slice is how long a thread sleeps before it looks at its deadline again.
 const slice = 100 * time.Millisecond
 
-// Direct takes the socket of c from the runtime's poller: what reads from now on looks again and
-// again for that long before it sleeps. It must be a Unix socket that nobody else uses yet.
+// Direct takes the socket of c from the runtime's poller: readers then poll for up to most before they
+// sleep. It must be a Unix socket that is not in use yet.
 func (c *Conn) Direct(most time.Duration) error {
 	nc, err := c.unix()
 	if err != nil {
@@ -206,13 +206,13 @@ func (d *direct) failed(what string, err error) error {
 	return &net.OpError{Op: what, Net: "unix", Source: d.local, Addr: d.remote, Err: err}
 }
 
-// Close implements net.Conn. The descriptor is given back once nobody uses it, or else what takes
-// its number would be read from.
+// Close implements net.Conn. It closes the descriptor once it is out of use: its number may be reused at
+// once, and a late read would read from the new file.
 func (d *direct) Close() error {
 	if d.closed.Swap(true) {
 		return net.ErrClosed
 	}
-	_ = unix.Shutdown(d.fd, unix.SHUT_RDWR) // wakes who sleeps
+	_ = unix.Shutdown(d.fd, unix.SHUT_RDWR) // wakes the sleepers
 	d.using.Lock()
 	defer d.using.Unlock()
 	return unix.Close(d.fd)

@@ -8,8 +8,8 @@ import (
 // Op says what a frame is for.
 type Op uint8
 
-// The data plane's own operations. Those from OpUser upwards are free for
-// whoever talks over a Conn of their own.
+// The data plane's own operations. Other users of a Conn may use those from OpUser
+// upwards.
 const (
 	OpHello         Op = 1 + iota // the first frame of a connection
 	OpAck                         // the hello is accepted

@@ -38,7 +38,7 @@ func (l *Listener) begin(socket net.Conn, known func()) {
 }
 
 // greet reads the hello that comes over socket and files the link, or says why
-// not and hangs up. Whom TLS does not let in is told nothing.
+// not and hangs up. A caller that fails TLS gets no reason.
 func (l *Listener) greet(socket net.Conn, known func()) {
 	defer func() {
 		l.mu.Lock()

@@ -22,7 +22,7 @@ const (
 	maxReason = 1 << 10
 )
 
-// hello is the first frame of a connection: who calls whom, and what for.
+// hello is the first frame of a connection: caller, callee and purpose.
 type hello struct {
 	secret            [SecretSize]byte
 	purpose, from, to string
@@ -69,8 +69,8 @@ func secretOf(secret []byte) (s [SecretSize]byte, err error) {
 	return [SecretSize]byte(secret), nil
 }
 
-// Call is what a rank says of the link that it dials. Purpose tells apart the links
-// between the same two ranks. The whole call takes at most the timeout.
+// Call describes the link that a rank dials. Purpose distinguishes the links between the
+// same two ranks. The whole call takes at most the timeout.
 type Call struct {
 	From, To, Purpose string
 	Secret            []byte
@@ -78,8 +78,8 @@ type Call struct {
 }
 
 // Dial links the caller to the rank whose Listener has the given address, and waits until
-// that rank has accepted the hello. The error is a *WaitError if no answer came in time
-// and says who refused, and why, if the link was refused.
+// that rank has accepted the hello. The error is a *WaitError if no answer came in time.
+// If the rank refused the link, the error names it and its reason.
 func (n *Network) Dial(address string, call Call) (*Conn, error) {
 	d, err := n.dialling(address, call)
 	if err != nil {

@@ -40,7 +40,7 @@ type expectedLink struct {
 
 // Listen opens a socket for the rank named self: at a path, or at a port of its choice
 // of an IP address. A caller must know the run's secret of SecretSize bytes. Each link,
-// by purpose and caller, is accepted once, so that nobody can repeat a hello.
+// by purpose and caller, is accepted once, so a repeated hello is refused.
 func (n *Network) Listen(address, self string, secret []byte) (*Listener, error) {
 	key, err := secretOf(secret)
 	if err != nil {
@@ -72,9 +72,8 @@ func (n *Network) listen(address, self string, secret [SecretSize]byte) (*Listen
 	return l, nil
 }
 
-// Beside is where the rank of l, which listens on a path, takes links over network n as
-// well: l itself if it is of that network, else a listener at a path beside that of l,
-// or at a port of ip.
+// Beside returns a listener over network n for the rank of l, which listens on a path: l itself
+// if it is of that network, else a listener at a path next to l's, or at a port of ip.
 func (l *Listener) Beside(n *Network, ip string) (*Listener, error) {
 	switch {
 	case n == l.at.network:
@@ -88,7 +87,7 @@ func (l *Listener) Beside(n *Network, ip string) (*Listener, error) {
 // Address is what a peer passes to Dial.
 func (l *Listener) Address() string { return l.at.String() }
 
-// Close hangs up on all links that nobody asked for, ends pending Accepts,
+// Close hangs up on all links that no Accept has taken, ends pending Accepts,
 // waits for the listener's goroutines and removes the socket.
 func (l *Listener) Close() error {
 	l.mu.Lock()

@@ -12,25 +12,24 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// look is how one who waits looks again and again before it sleeps: on a core that nobody else
-// wants. So it yields the core in between, and ends once a yield has let somebody run: who sleeps is
-// woken sooner than who yields gets its turn. The next waits sleep at once then, twice as many each
-// time until a look pays. Goroutines of this process get no turn by a yield, so one of the runtime's processors at
-// least is left to them.
+// look is a waiter's polling before it sleeps, which pays only on an idle core. So the waiter yields the core in
+// between, and stops once a yield has let another thread run: a sleeper wakes sooner than a yielding thread gets
+// its turn. The next waits then sleep at once, twice as many each time until a look pays. A yield gives no turn to
+// goroutines of this process, so at least one of the runtime's processors is left to them.
 type look struct {
 	most    time.Duration
 	blind   int // waits that are still to sleep at once
-	blinded int // how many the last yield that let somebody run made so
+	blinded int // how many of them the last yield to another thread caused
 }
 
 const (
-	// lent is longer than a yield takes that lets nobody run, in ns.
+	// lent is longer than a yield that lets no other thread run, in ns.
 	lent = 200_000
 	// mostBlind bounds the waits that sleep at once, one after the other.
 	mostBlind = 1 << 10
 )
 
-// looking counts the goroutines of this process that look, of which mostLooking may.
+// looking counts the goroutines of this process that look; mostLooking bounds them.
 var (
 	looking     atomic.Int32
 	mostLooking = sync.OnceValue(func() int32 { return int32(runtime.GOMAXPROCS(0)) - 1 }) // #nosec G115 -- a count of cores
@@ -67,8 +66,8 @@ func (l *look) times(deadline int64) (now, until int64) {
 	return now, until
 }
 
-// yield gives the core to who wants it, and is the time afterwards; if somebody ran meanwhile, one at which
-// every look is over.
+// yield gives the core to other threads and returns the time afterwards. If another thread ran meanwhile, it returns
+// a time at which every look is over.
 func (l *look) yield(before int64) int64 {
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	return l.yielded(before, comm.Now())

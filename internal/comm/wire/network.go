@@ -21,9 +21,9 @@ type Network struct {
 	insecure         bool // nothing is inside TLS
 }
 
-// Raise puts what frames go through on top of a connection whose ranks have greeted: it
-// may cost what a stranger must not have. It owns the connection from now on and closes
-// it after an error; it must return by the deadline.
+// Raise puts a protocol below the frames on top of a connection whose ranks have greeted. A
+// stranger cannot make it spend resources. It owns the connection and closes it after an
+// error; it must return by the deadline.
 type Raise func(nc net.Conn, deadline time.Time) (net.Conn, error)
 
 // Unix has sockets in the file system; its connections can pass descriptors. TCP has
@@ -41,8 +41,8 @@ func (n *Network) Over(name string, dialed, accepted Raise) *Network {
 		insecure: n.insecure}
 }
 
-// forPsbench is r whose goroutines, those of a library, are marked as psbench's, whichever part's call they come from;
-// nil where nothing is raised.
+// forPsbench returns r with its library's goroutines marked as psbench's, whichever part's call starts them; nil for
+// a nil r.
 func (r Raise) forPsbench() Raise {
 	if r == nil {
 		return nil
@@ -53,8 +53,8 @@ func (r Raise) forPsbench() Raise {
 	}
 }
 
-// Insecure is this network without TLS, for measuring what that costs: whoever reaches
-// the network between the hosts reads and changes what goes over it.
+// Insecure is this network without TLS, to measure the cost of TLS: anyone on the network
+// between the hosts can read and change the traffic.
 func (n *Network) Insecure() *Network {
 	if !n.OnIP() {
 		return n
@@ -104,7 +104,7 @@ func (n *Network) listenAt(address string) (e endpoint, err error) {
 	return endpoint{network: n, host: netip.AddrPortFrom(ip, 0)}, CheckIP(ip)
 }
 
-// CheckIP reports an address that is not that of one host, the same for all who reach it.
+// CheckIP reports an address that does not name one host, the same one for every caller.
 func CheckIP(ip netip.Addr) error {
 	switch {
 	case ip.Unmap().IsUnspecified():

@@ -17,7 +17,7 @@ import (
 const unixBuffer = 4 << 20
 
 // loopbackBuffer is what a TCP socket holds on loopback. Left alone it grows to some MiB,
-// and what is written has left the second-level cache by the time that it is read.
+// and data has left the second-level cache before the peer reads it.
 const loopbackBuffer = 512 << 10
 
 // dialSocket connects to the listener at e.
@@ -31,9 +31,9 @@ func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
 	return nc, nil
 }
 
-// tune sizes the buffers of a socket, but for those of TCP between hosts, which the kernel
-// fits to the bandwidth and the delay of the path, and stops to if it is told a size. It is no
-// error if the kernel grants less. Go has set TCP_NODELAY by then.
+// tune sizes the buffers of a socket, except for TCP between hosts: there the kernel fits them to
+// the bandwidth and the delay of the path, unless it gets a size. It is no error if the kernel
+// grants less. Go has set TCP_NODELAY by then.
 func tune(nc net.Conn) {
 	switch socket := nc.(type) {
 	case *net.UnixConn:

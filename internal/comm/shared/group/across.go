@@ -10,10 +10,10 @@ import (
 	"github.com/psbench/psbench/internal/comm/op"
 )
 
-// Summer makes what the members of a host sum up that of others as well, at the members that have one: see
-// hosts.Layout. Its calls carry one operation each, one at a time, and end by the operation's deadline. What it
-// does with the values of a dense gradient it tells the stage, which works in the memory of the host
-// meanwhile. HangUp makes a call fail that runs.
+// Summer adds the sums of other hosts to the sum of a host's members. Some members have one: see hosts.Layout.
+// Its calls carry one operation each, one at a time, and end by the operation's deadline. It reports its progress
+// on a dense gradient to the stage, which works in the memory of the host meanwhile. HangUp makes a running call
+// fail.
 type Summer interface {
 	Sum(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error
 	SumRows(o *op.Reduction, g *tensor.Gradient) error
@@ -21,7 +21,7 @@ type Summer interface {
 	Close(orderly bool)
 }
 
-// Relay joins a group to those of other hosts.
+// Relay joins a group to the groups of other hosts.
 type Relay interface {
 	Summer
 	// First says that it is the first rail's.
@@ -33,26 +33,26 @@ type Relay interface {
 	Barrier(o *op.Reduction) error
 }
 
-// relayGrace is how much longer a member waits for those of its host that may be waiting for other
-// hosts: they know for whom.
+// relayGrace is how much longer a member waits for members of its host that may wait for other hosts:
+// those can name the late rank.
 const relayGrace = 250 * time.Millisecond
 
 // An all-reduce of a group on several hosts is hierarchical, as MPI implementations and Horovod
 // have it (Sergeev and Del Balso, "Horovod", 2018, HOROVOD_HIERARCHICAL_ALLREDUCE): a sum within each
 // host, rings among hosts, and the sums spread within each host. As in NCCL's rings, there are as
 // many of the latter as members of the smallest host (R), each with a part of the bucket, over
-// connections of their own; a member beyond them only waits. All three go on at once, frame by frame:
-// a rail's member sums the part that it sends next in everybody's memory while the one before is on the
-// wire, and writes what is whole to everybody while the next arrives.
+// connections of their own; a member beyond them only waits. The three phases overlap, frame by frame:
+// a rail's member sums the next part in all members' memory while the previous one is on the
+// wire, and writes finished parts to all members while the next arrives.
 //
 // With n members a host, H hosts and a bucket of S bytes the host reads and writes n*S each in memory,
 // as sumSlices does, and sends 2(H-1)/H*S in 2(H-1) steps. Members of one flat ring send as much over the
-// link between hosts, but in 2(T-1) steps, and all of it within hosts as well. What is summed first
-// differs from group to group, so that sums differ in their last bits from those of one host; all members
-// have the same.
+// link between hosts, but in 2(T-1) steps, and all of it within hosts as well. The order of additions
+// differs from group to group, so sums differ in their last bits from the sums of one host; all members
+// get equal bits.
 //
-// The other operations are made likewise: their costs are in the comment of stream.Relay, and within
-// the host they are those of one host.
+// The other operations work likewise. The comment of stream.Relay has their costs between hosts; within
+// a host they cost as much as in a group of one host.
 
 // carryAcross is carryOut where the group is on several hosts.
 func (g *group) carryAcross(s *step) error {
@@ -103,7 +103,7 @@ func (s *step) Prepare(span op.Span) {
 	}
 }
 
-// Finish implements op.Stage: it gives what is whole to whom it belongs.
+// Finish implements op.Stage: it gives final values to the members that need them.
 func (s *step) Finish(span op.Span) {
 	g := s.group
 	if s.kind != stepReduceScatter {

@@ -19,9 +19,9 @@ import (
 // of members, S the size of a bucket in bytes; sum.go and scatter.go have the
 // algorithms.
 //
-// A call posts the operation at once, which is all that the others need to work
-// on its bucket. Whoever waits for it then carries it out on its own thread; if
-// nobody waits yet, the group's goroutine does.
+// A call posts the operation at once, so the others can work on its bucket. A
+// waiter then carries the operation out on its own thread; without a waiter the
+// group's goroutine does.
 type group struct {
 	op.Collective
 	position int       // among the members of this host
@@ -41,7 +41,7 @@ type group struct {
 	steps    []*step
 	byBucket []*step // by bucket index
 	barrier  *step   // one at a time
-	// driving is held by whoever carries operations out.
+	// driving is held by the goroutine that carries operations out.
 	driving sync.Mutex
 	wake    chan struct{}
 	quit    chan struct{}
@@ -59,7 +59,7 @@ type group struct {
 	slotted bool        // the pages of the slots are there
 
 	lent      lent.End           // the members' buckets on a device
-	gradients []*tensor.Gradient // by position: those of a sparse sum there
+	gradients []*tensor.Gradient // of a sparse sum there, by position
 }
 
 // step is one operation of a group.
@@ -91,15 +91,15 @@ var stepNames = [...]string{
 	stepAllGather:     "an all-gather", stepAllToAll: "an all-to-all", stepBarrier: "a barrier",
 }
 
-// New joins a group whose members, all of one host, work in each other's memory. Values stay on the device, if there
-// is one and all share it. Its connections are the group's, also after an error.
+// New joins a group whose members, all of one host, work in each other's memory. Values stay on the device if all
+// members share it; device may be nil. The group owns the connections, also after an error.
 func New(members wire.Links, position int, store *comm.Store, device comm.Device) (comm.GroupLink, error) {
 	return newGroup(members, position, store, device)
 }
 
-// NewAcross joins a group whose members on this host, which here has connections to, work in each other's memory.
-// Those that have a Summer make the sums of other hosts part of theirs; it is nil at the others. With one that is no
-// Relay the group can only sum. It is the group's, also after an error.
+// NewAcross joins a group on several hosts. here has the connections to the members on this host, which work in each
+// other's memory. Members with a Summer include the sums of other hosts; sums is nil at the other members. With a
+// Summer that is no Relay the group can only sum. The group owns the Summer, also after an error.
 func NewAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums Summer) (comm.GroupLink, error) {
 	return newGroupOf(here, at, store, sums, nil)
 }
@@ -108,8 +108,8 @@ func newGroup(members wire.Links, position int, store *comm.Store, device comm.D
 	return newGroupOf(members, hosts.Of(make([]int, len(members.Conns)), position), store, nil, device)
 }
 
-// newGroupOf joins a group of which members are those of this host. The summer, if there is one, is
-// the group's from now on, also after an error. Values stay on the device, if there is one and all share it.
+// newGroupOf joins a group; members are the ones on this host. The group owns the Summer, also after an error. Values
+// stay on the device if all members share it. Summer and device may be nil.
 func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Summer,
 	device comm.Device) (*group, error) {
 	conns, specs := members.Conns, store.Specs()
@@ -209,7 +209,7 @@ func (g *group) abort(err error) {
 	g.failPending()
 }
 
-// poison fails the group; whoever carries an operation out gives up.
+// poison fails the group; a running operation gives up.
 func (g *group) poison(err error) {
 	if g.Fail(err) {
 		g.lent.Abort()

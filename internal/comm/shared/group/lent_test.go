@@ -64,7 +64,7 @@ func TestGroupsAgreeOnTheirMemory(t *testing.T) {
 	first := groups[0].Average(0, groups[0].own.stores[0].Lent[1])
 	second := groups[1].Average(0, groups[1].own.stores[0].Buckets[1])
 	err := errors.Join(first.Wait(), second.Wait())
-	if want := "have bucket 1 in different memory, of which one is a device's: all must leave it there, or none"; err ==
+	if want := "have bucket 1 in different memory, one of them on a device: all members must leave it there, or none"; err ==
 		nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it gives %v, want %s", err, want)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// start posts an operation and leaves it to whoever comes first, a waiter or the
-// group's goroutine, to carry it out.
+// start posts an operation. The first to come, a waiter or the group's goroutine, carries
+// it out.
 func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm.Future {
 	op, err := g.Begin(batch, b)
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *group) ring() {
 	}
 }
 
-// help carries out what nobody waits for yet.
+// help carries out operations that have no waiter yet.
 func (g *group) help() {
 	for {
 		select {
@@ -92,7 +92,7 @@ func (g *group) help() {
 }
 
 // drive carries out posted operations, in their order: up to and including last,
-// or all of them. If somebody else does, it leaves it to them.
+// or all of them. If another goroutine drives already, it leaves the work to that one.
 func (g *group) drive(last *op.Reduction) {
 	for g.driving.TryLock() {
 		ended := g.carryOutUntil(last)
@@ -108,8 +108,8 @@ func (g *group) drive(last *op.Reduction) {
 		if s, _ := g.due(nil); s == nil {
 			return
 		}
-		// Something was posted after the last look and before the lock was free,
-		// by somebody who left it to this driver.
+		// Another goroutine posted an operation after the last look and before the lock was
+		// free, and left it to this driver.
 	}
 }
 
@@ -255,7 +255,7 @@ func (g *group) agree(s *step) error {
 func (g *group) checkPlace(s *step, m *member) error {
 	switch {
 	case (m.place == layout.OnDevice) != (s.Place == layout.OnDevice):
-		return fmt.Errorf("%s and %s have bucket %d in different memory, of which one is a device's: all must leave it there, or none",
+		return fmt.Errorf("%s and %s have bucket %d in different memory, one of them on a device: all members must leave it there, or none",
 			g.Self, m.name, s.op.Spec.Index)
 	case m.place == layout.OnDevice:
 		return nil

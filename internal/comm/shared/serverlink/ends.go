@@ -15,13 +15,13 @@ import (
 
 // reaper is a link whose server leaves answers in its segment.
 type reaper interface {
-	// reap ends what the server has answered, whether anybody waits for it or not.
+	// reap ends what the server has answered, with or without a waiter.
 	reap()
 }
 
 // negotiator is a link whose sides settle more than segments before it works.
 type negotiator interface {
-	// show writes into the control segment what the server is to find there.
+	// show writes the trainer's terms into the control segment, for the server.
 	show()
 	// agree settles the rest, once each side has the other's segments.
 	agree() error
@@ -29,7 +29,7 @@ type negotiator interface {
 
 // carrier moves gradients of a link on goroutines of its own.
 type carrier interface {
-	// settle waits, once the link has ended, until nobody touches a gradient.
+	// settle waits, once the link has ended, until no goroutine touches a gradient.
 	settle()
 	// stop ends the goroutines, once the link has ended.
 	stop()
@@ -49,7 +49,7 @@ type client struct {
 	doorbell *shm.Segment // of the server
 	bell     shm.Bell     // where this side sleeps
 	server   shm.Bell
-	watched  chan struct{} // closed when nobody reads conn any more
+	watched  chan struct{} // closed after the last read of conn
 	closing  sync.Once
 }
 
@@ -115,7 +115,7 @@ func (c *client) await(o *op.Operation, until shm.Condition) {
 	}
 }
 
-// abort fails the link and what is pending on it. Its memory stays mapped: a server that
+// abort fails the link and its pending operations. Its memory stays mapped: a server that
 // is only slow may still write an answer.
 func (c *client) abort(err error) {
 	c.link.reap()
@@ -125,7 +125,7 @@ func (c *client) abort(err error) {
 	}
 }
 
-// finish fails what is pending.
+// finish fails the pending operations.
 func (c *client) finish() {
 	if c.carrier != nil {
 		c.carrier.settle()
@@ -151,7 +151,7 @@ func (c *client) Close() error {
 	return nil
 }
 
-// unmap gives the memory back; nobody may use it any more.
+// unmap gives the memory back; it must be out of use.
 func (c *client) unmap() {
 	for _, s := range []*shm.Segment{c.control, c.doorbell} {
 		if s != nil {
@@ -163,9 +163,9 @@ func (c *client) unmap() {
 	}
 }
 
-// slots is what a server has of the segments of its trainers.
+// slots is a server's view of its trainers' segments.
 type slots interface {
-	// admit takes the segments of a trainer, and settles what else the server has to say before it
+	// admit takes the segments of a trainer, and settles the server's other terms before it
 	// shows its doorbell.
 	admit(trainer int, conn *wire.Conn) error
 	// agree settles the rest, once the trainer has the doorbell.

@@ -108,7 +108,7 @@ func (p *port) Staged(trainer int) string { return p.trainers[trainer].lent.Stag
 // Library implements comm.DeviceLink.
 func (*port) Library() string { return "" }
 
-// Release implements comm.DeviceLink: a server lends nothing, and waits for nobody.
+// Release implements comm.DeviceLink: a server lends nothing, so it does not wait.
 func (p *port) Release(time.Duration) (err error) {
 	for _, t := range p.trainers {
 		err = errors.Join(err, t.lent.Close())

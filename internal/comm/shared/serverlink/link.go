@@ -44,8 +44,8 @@ type push struct {
 	ordinal int
 }
 
-// New starts a trainer's link to its server, whose pushes are stores into slots. The connection is the link's, also
-// after an error. With a device values stay in its memory where the server shares it, too.
+// New starts a trainer's link to its server, whose pushes are stores into slots. The link owns the connection, also
+// after an error. With a device, values stay in its memory if the server shares it too.
 func New(
 	conn *wire.Conn, store *comm.Store, timeout time.Duration, device comm.Device,
 ) (comm.ServerLink, error) {
@@ -65,7 +65,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device c
 	})
 	l.lent.Join(device, specs, store.Lent)
 	if err := l.open(store, specs); err != nil {
-		_ = l.lent.Close() // what failed first is told
+		_ = l.lent.Close() // the first error counts
 		l.client.unmap()
 		_ = conn.Close()
 		return nil, err
@@ -109,7 +109,7 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 // deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	if p := op.At(l.pushes, b.Index); p != nil {
-		p.reap() // nobody may have waited for the last answer
+		p.reap() // the last answer may have had no waiter
 	}
 	op, err := l.Begin(batch, b)
 	if err != nil {
@@ -165,8 +165,7 @@ type progress struct{ p *push }
 // moved and then all is answered; in the other order Met could miss both, and no bell would ring again.
 func (w progress) Met() bool { return w.p.link.mover.canMove() || w.p.link.Ended() || w.p.answered() }
 
-// reap ends the push if its answer is there, as of when the server gave it, however late
-// anybody looks.
+// reap ends the push if its answer is there, with the time at which the server gave it.
 func (p *push) reap() {
 	l, op := p.link, p.op
 	l.Mu.Lock()
@@ -196,7 +195,7 @@ func (p *push) pull(g *tensor.Gradient) error {
 	return p.Fetch(g)
 }
 
-// reap carries on what is passed in pieces, and ends the pushes whose answers are there.
+// reap carries pushes in pieces on, and ends the pushes whose answers are there.
 func (l *link) reap() {
 	l.mover.carry()
 	for _, p := range l.pushes {

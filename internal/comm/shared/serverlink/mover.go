@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// mover carries on the pushes of a link that are passed in pieces. Waiters do it on the way, so
-// that who pushes and waits at once is never woken by another goroutine; while nobody waits, one
-// of the mover's own does. Whoever it is moves all pushes that are under way: another trainer may
-// have to wait for any of them.
+// mover carries on the pushes of a link that go in pieces. Waiters do the work, so no other goroutine
+// has to wake a trainer that pushes and waits at once. Without waiters the mover's own goroutine does
+// it. Each of them moves all pushes that are under way, since another trainer may wait for any of them.
 type mover struct {
 	link     *link
 	pushes   []*push // that may go in pieces
 	carrying sync.Mutex
 	underway atomic.Int32  // pushes
-	waiters  atomic.Int32  // who carry pushes on
-	kicks    chan struct{} // holds a token if nobody else may do it
+	waiters  atomic.Int32  // they carry pushes on
+	kicks    chan struct{} // holds a token if there may be no waiter
 	done     chan struct{}
 	running  sync.WaitGroup
 }
@@ -34,8 +33,8 @@ func (m *mover) start(l *link) {
 	}
 }
 
-// take has a push carried on. Whoever sleeps, over other pushes, is woken to fill its slots: the
-// server may have too few of its pieces to ring for any, and who has pushed need not wait.
+// take has a push carried on. It wakes waiters for other pushes to fill the push's slots: the
+// server may have too few pieces to ring, and the trainer that pushed may never wait.
 func (m *mover) take(p *push) {
 	m.underway.Add(1)
 	p.pieces.underway.Store(true)
@@ -43,7 +42,7 @@ func (m *mover) take(p *push) {
 	m.kick()
 }
 
-// attend says that somebody waits, and carries pushes on, until leave.
+// attend counts a waiter, which carries pushes on, until leave.
 func (m *mover) attend() { m.waiters.Add(1) }
 
 func (m *mover) leave() {
@@ -72,8 +71,8 @@ func (m *mover) canMove() bool {
 	return false
 }
 
-// carry moves every push that can be moved by a piece. Whoever looks meanwhile sees that it can be
-// moved until it has been, so nobody falls asleep over what is being taken.
+// carry moves by one piece every push that can be moved. canMove holds until the piece has moved, so
+// no other waiter falls asleep meanwhile.
 func (m *mover) carry() {
 	if m.underway.Load() == 0 {
 		return
@@ -82,7 +81,7 @@ func (m *mover) carry() {
 	defer m.carrying.Unlock()
 	for _, p := range m.pushes {
 		if m.link.Ended() {
-			return // what is pending may have failed, and its gradient be used again
+			return // pending pushes may have failed, and their gradients be in use again
 		}
 		if p.pieces.canMove() && p.passOn() {
 			m.underway.Add(-1)
@@ -90,7 +89,7 @@ func (m *mover) carry() {
 	}
 }
 
-// run carries pushes on while nobody waits.
+// run carries pushes on while there is no waiter.
 func (m *mover) run() {
 	l := m.link
 	for {
@@ -111,13 +110,13 @@ type moves struct{ m *mover }
 
 func (w moves) Met() bool { return w.m.link.Ended() || w.m.idle() || w.m.canMove() }
 
-// idle says that there is nothing to carry on, or somebody else who does it.
+// idle says that no push is under way, or that a waiter carries them on.
 func (m *mover) idle() bool { return m.underway.Load() == 0 || m.waiters.Load() > 0 }
 
-// settle waits, once the link has ended, until nobody touches a gradient.
+// settle waits, once the link has ended, until no goroutine touches a gradient.
 func (m *mover) settle() {
 	m.carrying.Lock()
-	m.carrying.Unlock() //nolint:staticcheck // who gets the lock now sees that the link has ended
+	m.carrying.Unlock() //nolint:staticcheck // the next holder sees that the link has ended
 }
 
 // stop waits for the end of the mover, once the link has ended.

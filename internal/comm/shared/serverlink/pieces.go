@@ -8,19 +8,18 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// Large gradients in ordinary memory are passed in pieces to a server that reduces piece by piece.
-// The trainer copies pieces into slots of shared memory; the server takes the pieces that all
-// trainers have there through its steps and leaves the answers in the slots; the trainer copies an
-// answer to where it has read that piece, and the next piece into the slot. So a gradient of S bytes costs 2*S
-// read and 2*S written by each trainer, of which half is in its second-level cache, as is all that
-// the server touches. Through copies of the whole gradient it costs as much, but all of it in
-// memory; by the kernel's single copy less is copied, but every page is looked up twice.
+// Large gradients in ordinary memory go in pieces to a server that reduces piece by piece. The trainer
+// copies pieces into slots of shared memory. The server reduces a piece once all trainers have sent it
+// and leaves the answer in the slot. The trainer copies the answer over its piece, and the next piece
+// into the slot. So each trainer reads 2*S and writes 2*S for a gradient of S bytes, half of it in its
+// second-level cache; so is all of the server's work. Copies of the whole gradient cost as much, but all
+// of it in memory. The kernel's single copy moves less, but looks every page up twice.
 //
-// Pieces go on whoever waits for which push, and if nobody does: the mover sees to that.
+// Pieces move whichever push a waiter waits for, and without a waiter: see mover.
 
-// passing is how the push of a bucket that is in flight is passed in pieces. Who begins the push
-// sends the first pieces, so that the server can begin; from then on who holds the mover's lock
-// carries it on, and alone writes here. Whoever else looks sees the atomic fields.
+// passing is the state of a push in pieces. The pushing goroutine sends the first pieces, so the server
+// can begin. From then on the holder of the mover's lock carries the push on and alone writes here;
+// others read only the atomic fields.
 type passing struct {
 	line     *layout.PieceLine
 	slots    int           // there are

@@ -69,7 +69,7 @@ func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpd
 func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	l.reapLocked() // nobody may have waited for the last answer
+	l.reapLocked() // the last answer may have had no waiter
 	call, err := l.Begin(kind, batch)
 	if err != nil {
 		return comm.Completed(err)
@@ -83,8 +83,7 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	return call.Future()
 }
 
-// reap ends the call if its answer is there, as of when the server gave it, however late
-// anybody looks.
+// reap ends the call if its answer is there, with the time at which the server gave it.
 func (l *tableLink) reap() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
