@@ -43,12 +43,12 @@ type Bucket struct {
 	Shown []int32
 }
 
-// ShowRows copies rows, which are those of the gradient or of its replacement, to where
-// neighbours that map the bucket find them. On the heap it does nothing.
+// ShowRows copies the rows of the gradient, or of its replacement, to where neighbours that
+// map the bucket find them. On the heap it does nothing.
 func (b *Bucket) ShowRows(rows []int32) { copy(b.Shown, rows) }
 
-// TakeRows makes the gradient one of the n rows that a neighbour has shown, whose values
-// are in place. It copies the rows and checks the copy; n may be any number.
+// TakeRows gives the gradient the n rows that a neighbour has shown; their values are in
+// place. It copies the rows and checks the copy; n may be any number.
 func (b *Bucket) TakeRows(n int) error {
 	if err := b.Gradient.SetRows(n); err != nil {
 		return fmt.Errorf("bucket %d: %w", b.Index, err)

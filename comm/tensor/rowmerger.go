@@ -45,9 +45,9 @@ func (m *RowMerger) Add(g *Gradient) {
 // over the values.
 func (m *RowMerger) Sum(dst *Gradient) error { return m.merge(dst, m.sumRow) }
 
-// Combine is Sum with another operation than addition: into the row of the first gradient
-// that holds it combine takes those of the others, in the order of Add. A row that one
-// gradient alone holds is copied.
+// Combine is Sum with another operation than addition. For each row, combine gets the row of
+// the first gradient that holds it, which it overwrites, and the others' rows in the order of
+// Add. A row of one gradient alone is copied.
 func (m *RowMerger) Combine(dst *Gradient, combine func(row []float32, others [][]float32)) error {
 	return m.merge(dst, func(row int32, out []float32) { m.combineRow(row, out, combine) })
 }

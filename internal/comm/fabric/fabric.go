@@ -105,9 +105,8 @@ func (f *Fabric) by(p provider.Provider) *Fabric {
 	return &g
 }
 
-// InSegments is the fabric whose stores all lie in segments, which can be passed to a process that no
-// link joins: this one unless its provider is a provider.Placer. What it carries, and who it can join,
-// is the same.
+// InSegments is this fabric with all stores in segments, which can be passed to a process without a
+// link. It is f itself unless f's provider is a provider.Placer.
 func (f *Fabric) InSegments() *Fabric {
 	p, ok := f.Provider.(provider.Placer)
 	if !ok {

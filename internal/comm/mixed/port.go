@@ -44,8 +44,8 @@ func (p *ports[P]) Close() error {
 	return err
 }
 
-// port is a comm.Port of two. Pushes of trainers of this host stay in their memory, and come in
-// chunks where those of others do, so that a chunk is reduced as soon as the wire has brought it.
+// port is a comm.Port made of two. Pushes of this host's trainers stay in their memory. They come in
+// chunks if pushes from other hosts do, so the server reduces a chunk as soon as the wire has brought it.
 type port struct {
 	ports[comm.Port]
 	here []bool // by trainer: it is of this host

@@ -70,7 +70,7 @@ func (c *Calls) InFlight() (*Operation, CallKind) {
 }
 
 // Begin makes a call pending. It is an error, and changes nothing, if the link has ended,
-// if a call is in flight, or if an update is not that of the last lookup. The caller
+// if a call is in flight, or if an update does not match the last lookup. The caller
 // holds Mu.
 func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	last, _ := c.InFlight()

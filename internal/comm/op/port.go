@@ -36,7 +36,7 @@ func (p *Port) Err() error {
 	return p.err
 }
 
-// Fail keeps the first error and ends all links. What follows Close is no failure.
+// Fail keeps the first error and ends all links. An error after Close is no failure.
 func (p *Port) Fail(err error) {
 	p.mu.Lock()
 	if p.err == nil && !p.closed {

@@ -60,8 +60,8 @@ func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time
 	return serverlink.New(conn, store, timeout, p.Device)
 }
 
-// NewPort makes a port that hands over gradients where they are, never in chunks. Who takes chunks
-// is handed large ones in ordinary memory of the trainers in pieces.
+// NewPort makes a port that hands over gradients in place, never in chunks. With chunked set, it hands over large
+// gradients in ordinary memory of the trainers in pieces.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	return serverlink.NewPort(trainers, specs, serverlink.Chunking{InPieces: chunked}, p.Device)
 }
@@ -88,10 +88,7 @@ func (p Provider) NewGroup(members wire.Links, _ []int, position int, store *com
 	return group.New(members, position, store, p.Device)
 }
 
-// NewGroupAcross joins a group whose members on this host, which here has connections to, work in each
-// other's memory, and are joined to those of others by the relays that some of them have: nil at the
-// others. With a Summer that is no Relay the group can do nothing but sum. It is the group's from now on, also after
-// an error.
+// NewGroupAcross joins a group on several hosts: see group.NewAcross.
 func (Provider) NewGroupAcross(here wire.Links, at hosts.Layout, store *comm.Store,
 	sums group.Summer) (comm.GroupLink, error) {
 	return group.NewAcross(here, at, store, sums)

@@ -134,7 +134,7 @@ func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Sum
 		err = g.lend(specs)
 	}
 	if err != nil {
-		_ = g.lent.Close() // what failed first is told
+		_ = g.lent.Close() // the first error counts
 		g.hangUp()
 		if g.sums != nil {
 			g.sums.Close(false)
@@ -217,8 +217,8 @@ func (g *group) poison(err error) {
 	}
 }
 
-// failPending ends all pending operations of a poisoned group, once nobody
-// touches a gradient any more.
+// failPending ends all pending operations of a poisoned group, once no
+// goroutine touches a gradient any more.
 func (g *group) failPending() {
 	g.driving.Lock()
 	defer g.driving.Unlock()

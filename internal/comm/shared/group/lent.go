@@ -96,7 +96,7 @@ func (g *group) settle(specs []tensor.BucketSpec) error {
 	return nil
 }
 
-// ownValues are those of the own buckets on the device, with all their room.
+// ownValues are the values of the own buckets on the device, with their capacity.
 func (g *group) ownValues() (values [][]float32) {
 	for _, b := range g.own.stores[layout.InStore].Lent {
 		values = append(values, b.Gradient.Values[:cap(b.Gradient.Values)])
@@ -151,10 +151,10 @@ func (g *group) give(s *step) error {
 	return g.lent.Device.Give(s.ordinal)
 }
 
-// sumOnDevice is sumSlices, or sumRows, of buckets in the memory of a device, in the same order and
-// with the same waits of the members for each other. What they wait for is that work was given to the
-// device; there it waits for the members' marks. Across devices each member has all of its own bucket
-// summed, which waits there for the others to do the same.
+// sumOnDevice is sumSlices, or sumRows, of buckets in the memory of a device, with the same order and the
+// same waits. A member waits until the others have given their work to the device; the device waits for
+// the members' marks. Across devices each member sums all of its own bucket, which waits on the device for
+// the others to do the same.
 func (g *group) sumOnDevice(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -183,9 +183,9 @@ func (g *group) partsOnDevice(s *step) [][]float32 {
 	return g.parts
 }
 
-// sumRowsOnDevice has each member sum all rows, from where they are to memory of its own, and take
-// that once nobody reads its rows any more. With R rows in all gradients together and U in the union it
-// reads and writes R + U rows, which the T members of a device do T times.
+// sumRowsOnDevice has each member sum all rows, in place, into memory of its own. The member takes the sum
+// once no other reads its rows. With R rows in all gradients together and U in the union it reads and
+// writes R + U rows; the T members of a device do so T times.
 func (g *group) sumRowsOnDevice(s *step) error {
 	if err := g.mergeRows(s); err != nil {
 		return err

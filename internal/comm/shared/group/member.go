@@ -141,8 +141,8 @@ func (g *group) sendMemory(conn *wire.Conn) error {
 
 // mapMemory maps the memory of another member: at once the pages that this member reduces of
 // every dense bucket, which is all that it touches there in every iteration. To map all
-// of them would make set-up quadratic in the members. Those of sparse gradients, of which
-// nobody knows yet how many rows they have, are mapped at their first use, in the warm-up.
+// of them would make set-up quadratic in the members. Pages of sparse gradients are mapped at
+// their first use, in the warm-up: until then their number of rows is unknown.
 func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {
 	size := layout.StoreBytes(specs)
 	all, err := conn.ReceiveSegments(false,

@@ -51,7 +51,7 @@ func (g *group) reduceScatter(s *step) error {
 }
 
 // allGather is one step: each member copies the others' shards, (T-1)/T*S bytes read and
-// written each, and waits until nobody reads its own any more. It begins with the member
+// written each, and waits until no other reads its own. It begins with the member
 // after it, so that they do not all read from the same one at once.
 func (g *group) allGather(s *step) error {
 	if err := g.waitPosted(s); err != nil {
@@ -66,8 +66,8 @@ func (g *group) allGather(s *step) error {
 	return g.endTogether(s)
 }
 
-// allToAll is one step in place: block j of member i and block i of member j change places,
-// of which the member at the lower position does the first half and the other the second.
+// allToAll is one step in place: block j of member i and block i of member j change places.
+// The member at the lower position swaps the first half, the other the second.
 // A member reads and writes (T-1)/T*S bytes; no two write the same element.
 func (g *group) allToAll(s *step) error {
 	if err := g.waitPosted(s); err != nil {
@@ -77,7 +77,7 @@ func (g *group) allToAll(s *step) error {
 	return g.endTogether(s)
 }
 
-// swapBlocks has this member's blocks change places with those of the others of its host.
+// swapBlocks swaps this member's blocks with the blocks of the others of its host.
 func (g *group) swapBlocks(s *step) {
 	own, size, positions := s.values(g.own), g.Size(), g.layout.Here()
 	here, hereEnd := tensor.Block(len(own), size, g.Position())

@@ -47,10 +47,10 @@ func (s *slots) chunk(turn uint32, i, members, n int) []float32 {
 // before out of its other slot. One turn more than there are chunks ends it. A member copies
 // (T-1)/T*S bytes into slots, reads and writes S as in place, and copies (T-1)/T*S out of slots.
 //
-// It is the pipeline of copies in and out of shared memory that MPI implementations have, but
-// for where sums are written: into the very lines that were just read, not into a slot of their
-// own which all read. A line then stays with the two cores that use it, each of which reads what
-// the other has changed before it changes it. With 2 members that took half the time.
+// It is the pipeline of copies in and out of shared memory of MPI implementations, with one
+// difference: it writes sums into the lines that it just read, not into a separate slot for all
+// readers. A line then stays with the two cores that use it, and each reads the other's change
+// before its own. With 2 members that took half the time.
 //
 // The caller has shown the first chunk, and all have posted.
 func (g *group) sumChunks(s *step) error {
@@ -98,9 +98,8 @@ func (g *group) showFirst(s *step) error {
 }
 
 // showChunk fills the slot of this turn with chunk c of all others' slices, if there is one, and
-// says so. Nobody uses the slot any more: that all have come to the turn before means that they
-// have done with the one before it. The first of an operation may be shown before anybody else
-// has posted it.
+// says so. The slot is free: all members have come to the previous turn, so they are done with
+// the one before it. A member may show the first chunk of an operation before another has posted it.
 func (g *group) showChunk(values []float32, c int) {
 	g.eachOther(values, c, g.turn, func(piece, chunk []float32) { vec.Copy(chunk, piece) })
 	g.own.filled.Store(g.turn + 1)
@@ -138,8 +137,8 @@ func (g *group) piece(n, i, c int) (from, to int) {
 	return from, min(from+each, to)
 }
 
-// goesThroughSlots says that s is carried out with this member's gradient in its process: that
-// nobody else touches it there.
+// goesThroughSlots says that this member's gradient stays in its process during s, where no other
+// member touches it.
 func (s *step) goesThroughSlots() bool {
 	return !s.group.isAcross() && !s.op.Spec.Sparse && (s.kind == stepAllReduce || s.kind == stepAverage)
 }

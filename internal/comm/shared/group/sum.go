@@ -13,8 +13,8 @@ import (
 // sumEagerly is an all-reduce in one step: each member shows a copy of its
 // gradient, waits for the T-1 others' and sums all T in the order of positions.
 // It reads (T+1)*S and writes 2*S bytes. Inputs alternate between two buffers, so
-// nobody has to wait until all have read them: who shows the input after the next
-// has seen everybody begin the next.
+// no member waits until all have read them: before a member reuses a buffer, all
+// have begun the operation in between.
 func (g *group) sumEagerly(s *step) error {
 	out := s.op.Gradient.Values
 	bytes := 4 * len(out)

@@ -31,8 +31,8 @@ type PushLine struct {
 	_        [LineBytes - 44]byte
 }
 
-// Places of a gradient: the store, the copies of those from elsewhere, memory of its process
-// alone, of which a server is passed pieces and the members of a group chunks, or memory of a device
+// Places of a gradient: the store, the copies of gradients from elsewhere, memory of its process
+// alone, which goes to a server in pieces and to the members of a group in chunks, or memory of a device
 // that its neighbours have imported.
 const (
 	InStore int32 = iota
@@ -132,8 +132,7 @@ type StepLine struct {
 	_      [LineBytes - 32]byte
 }
 
-// WordLine is a counter in a cache line of its own, and beside it a word of who sets it that is
-// written once.
+// WordLine is a counter in a cache line of its own, with a word that its writer sets once.
 type WordLine struct {
 	atomic.Uint32
 	Mark atomic.Uint32

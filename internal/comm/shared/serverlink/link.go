@@ -19,9 +19,8 @@ import (
 // push is a store into its slot and a look at the server's bell; the server finds
 // the gradient where it is and writes the answer there.
 //
-// A push in place moves no bytes by itself. One whose gradient lies outside the
-// store goes through the link's own segment: piece by piece if it is large and the server works
-// so, else it is copied there and back.
+// A push in place moves no bytes by itself. A gradient outside the store goes through the link's own segment:
+// piece by piece if it is large and the server takes pieces; else the link copies it there and back.
 type link struct {
 	op.Buckets
 	client client

@@ -220,8 +220,8 @@ func (c *conn) awaitRelease() error {
 	}
 }
 
-// release is a conn as gRPC sees it: a pool to which a buffer goes back
-// when nobody reads it any more.
+// release is a conn as gRPC sees it: a pool that gets a buffer back after its
+// last read.
 type release conn
 
 // Get is never called: the buffers are not of a pool.
@@ -277,7 +277,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "grpc", Err: err}
 }
 
-// readError is the error of RecvMsg as that of a socket. gRPC does not tell a
+// readError converts an error of RecvMsg to a socket's. gRPC does not distinguish a
 // peer that died from one that has closed.
 func readError(err error) error {
 	switch s := status.Convert(err); {
