@@ -39,7 +39,7 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 					t.Errorf("the answer is not last, or has no %q:\n%s", want, screen)
 				}
 			}
-			if waits := strings.Contains(answer, "\nlast        trainer"); waits == strings.Contains(args, "noop") {
+			if waits := strings.Contains(answer, "\nstragglers  trainer"); waits == strings.Contains(args, "noop") {
 				t.Errorf("who is connected waits, and nobody else:\n%s", screen)
 			}
 		})

@@ -37,7 +37,7 @@ func (a *app) traceCommand() *cobra.Command {
 		Short: "Write what each rank of a run did and when, for Perfetto",
 		Long: `trace writes what the ranks of a recorded run stamped as a trace, which ui.perfetto.dev
 and chrome://tracing open: a process for each trainer and server, with a thread for its
-compute, its buckets on their way, or its work on them, and arrows from push to answer. DIR
+compute, its buckets on their way, or its work on them, and arrows from push to reply. DIR
 is a folder that --out left, a file that --json left, or the folder of a sweep, of which
 --cell and --round choose the run.`,
 		Example: lines(

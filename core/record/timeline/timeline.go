@@ -25,7 +25,7 @@ type Track struct {
 // The names of lanes.
 const (
 	Compute       = "compute"       // the parts of iterations, which never overlap
-	Communication = "communication" // buckets on their way, from push to answer
+	Communication = "communication" // buckets on their way, from push to reply
 	Work          = "work"          // a server's work on buckets
 	Device        = "device"        // phases of kernels of a CUDA rank, and copies between them
 	DeviceCopies  = "device copies" // buckets on their way between its device and ordinary memory

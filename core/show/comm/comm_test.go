@@ -174,7 +174,7 @@ func TestHostsAreShown(t *testing.T) {
 		{From: "node1", To: "node2", Link: limits.Link{OutGBps: 1.25, BackGBps: 1.24, RoundTripUS: 31}},
 	}
 	const where = "\nhosts: node1 trainer0; node2 trainer1\n"
-	const link = "\nlink node1 – node2: 1.250 GB/s there, 1.240 GB/s back, a round trip of 31.0 µs, by bare sockets\n"
+	const link = "\nlink node1 – node2: 1.250 GB/s out, 1.240 GB/s back, round trip 31.0 µs (bare sockets)\n"
 	for form, want := range map[string]bool{
 		report.Table: true, report.Full: true, report.Summary: false,
 	} {

@@ -22,7 +22,7 @@ func Links(all []result.Links) string {
 // HostLinks writes what the links between hosts can do.
 func HostLinks(w *screen.Page, links []result.HostLink) {
 	for _, l := range links {
-		w.Line(2, fmt.Sprintf("link %s – %s: %s GB/s there, %s GB/s back, a round trip of %s µs, by bare sockets",
+		w.Line(2, fmt.Sprintf("link %s – %s: %s GB/s out, %s GB/s back, round trip %s µs (bare sockets)",
 			quote.Word(l.From), quote.Word(l.To), strconv.FormatFloat(l.OutGBps, 'f', 3, 64),
 			strconv.FormatFloat(l.BackGBps, 'f', 3, 64), fixed(l.RoundTripUS)))
 	}

@@ -78,7 +78,7 @@ func bandwidth(c *machine.Copy) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf(", which %s copied at %.1f GB/s", screen.Count(c.Cores, "core"), c.GBps)
+	return fmt.Sprintf(", copied at %.1f GB/s by %s", c.GBps, screen.Count(c.Cores, "core"))
 }
 
 // limits are those of cgroups, "" without any.

@@ -16,7 +16,7 @@ func TestHeaderSaysWhatIsKnownOfTheMachine(t *testing.T) {
 		"memory      4096 MiB\n":                       {},
 		"            CPUs 0-3\nmemory      4096 MiB\n": {Affinity: "0-3"},
 		"memory      4096 MiB\nlimits      1.5 CPUs\n": {Limits: &machine.Limits{CPUs: 1.5}},
-		"memory      4096 MiB, which 1 core copied at 12.3 GB/s\nlimits      512 MiB of memory\n": {
+		"memory      4096 MiB, copied at 12.3 GB/s by 1 core\nlimits      512 MiB of memory\n": {
 			Limits: &machine.Limits{MemoryBytes: 512 << 20}, Copy: &machine.Copy{GBps: 12.34, Cores: 1},
 		},
 		"            governor powersave, L1d 48 KiB, L2 2048 KiB\nmemory      4096 MiB\n": {

@@ -17,9 +17,9 @@ func Noise(intervals []noise.Interval) string {
 		return ""
 	}
 	m := i.Machine
-	text := "so short a time does not tell what other processes took"
+	text := "too short a run to tell the CPU time of other processes"
 	if i.Share(m.Uncertainty) <= vague || i.Loud(m.Others, m.Uncertainty) {
-		text = fmt.Sprintf("others %.1f ± %.1f %% of CPU time, steal %.1f %%", 100*i.Share(m.Others),
+		text = fmt.Sprintf("other processes %.1f ± %.1f %% CPU, steal %.1f %%", 100*i.Share(m.Others),
 			100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))
 	}
 	if i.Load != nil {

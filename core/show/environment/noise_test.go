@@ -50,9 +50,9 @@ func TestNoise(t *testing.T) {
 	loud := noisy()
 	loud[2].Duration = 100 * time.Millisecond
 	for want, intervals := range map[string][]noise.Interval{
-		"others 10.0 ± 0.8 % of CPU time, steal 0.5 %, load 1.25 on 2 cores":            noisy(),
-		"so short a time does not tell what other processes took, load 1.25 on 2 cores": short,
-		"others 200.0 ± 15.0 % of CPU time, steal 10.0 %, load 1.25 on 2 cores":         loud, // which a warning says, too
+		"other processes 10.0 ± 0.8 % CPU, steal 0.5 %, load 1.25 on 2 cores":           noisy(),
+		"too short a run to tell the CPU time of other processes, load 1.25 on 2 cores": short,
+		"other processes 200.0 ± 15.0 % CPU, steal 10.0 %, load 1.25 on 2 cores":        loud, // which a warning says, too
 		"": unknown,
 	} {
 		if got := Noise(intervals); got != want {

@@ -48,7 +48,7 @@ func Processes(w *screen.Page, r *result.Result) error {
 	if isolated {
 		text := "from the trainer to its isolated part"
 		if slices.ContainsFunc(r.Processes, func(p result.Process) bool { return p.Kind == "part" }) {
-			text = "to a part in a process of its own, from the one beside it"
+			text = "to a part in its own process, from the process beside it"
 		}
 		w.Line(2, "boundary: the median cost of a no-op call "+text)
 	}

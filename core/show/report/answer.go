@@ -18,7 +18,7 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	}
 	if b != nil {
 		w.Labelled("per batch", perBatch(r, b))
-		w.Labelled("last", lastOnes(r, b))
+		w.Labelled("stragglers", lastOnes(r, b))
 	}
 	if text := losses(r); text != "" {
 		w.Labelled("loss", text+pass(r))
@@ -81,7 +81,7 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	for _, l := range last {
 		cost += l.BehindNS
 	}
-	// describe is e.g. "trainer1 9 of 25 times, by 0.125 ms, 60 % of the cost".
+	// describe is e.g. "trainer1 9 of 25 times, 0.125 ms late, 60 % of the cost".
 	describe := func(who string, l breakdown.Last, first bool) string {
 		of, share := "", ""
 		if first || b.Waiting.Sets > 1 {
@@ -97,7 +97,7 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 		if error := screen.GiveOrTake(float64(b.Waiting.BoundNS) / 1e6); error != "" {
 			behind = strings.TrimSuffix(behind+error, " ms")
 		}
-		return fmt.Sprintf("%s %d%s, by %s ms%s", who, l.Times, of, behind, share)
+		return fmt.Sprintf("%s %d%s, %s ms late%s", who, l.Times, of, behind, share)
 	}
 	var parts []string
 	for i, l := range last[:min(len(last), mostLast)] {

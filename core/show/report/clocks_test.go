@@ -36,12 +36,12 @@ func TestTimesBetweenHosts(t *testing.T) {
 	for _, want := range []string{
 		" s ± 0.15 ms)\n", "12.5 ms until the first iteration ± 0.15 ms", "    straggler wait ± 0.15 ms ",
 		"(straggler wait ",
-		"times between hosts are exact to ± 0.15 ms: waits that are not longer count as none; in ",
+		"times between hosts are exact to ± 0.15 ms: shorter waits count as 0; in ",
 		"node2: its clock is 3600.000000 s ahead ± 0.15 ms, and gains 2.5 µs each second\n",
 		"placement: servers spread, affinity numa\n", "| trainer1 | node2 |         1 | 2-3  |\n",
 		"node1: CPUs unknown; 0.5 GiB\n", "node2: CPUs unknown; 2 GPUs\n",
 		"too close to tell\n",
-		"link node1 – node2: 0.117 GB/s there, 0.110 GB/s back, a round trip of 212.0 µs, by bare sockets\n",
+		"link node1 – node2: 0.117 GB/s out, 0.110 GB/s back, round trip 212.0 µs (bare sockets)\n",
 	} {
 		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {
 			if !strings.Contains(full, want) {

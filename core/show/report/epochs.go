@@ -97,11 +97,11 @@ func evaluationTable(w *screen.Page, r *result.Result) error {
 		return err
 	}
 	if hidden := len(epochs) - len(rows); hidden > 0 {
-		w.Line(2, fmt.Sprintf("and %d more epochs, which --json FILE keeps", hidden))
+		w.Line(2, fmt.Sprintf("%d more epochs are in the JSON file (--json FILE)", hidden))
 	}
 	if h := epochs[0].BaseEntropy; h != nil {
 		w.Line(2,
-			fmt.Sprintf("base-rate entropy of the held-out targets: %.6f, the log loss of always saying their mean",
+			fmt.Sprintf("base-rate entropy of the held-out targets: %.6f, the log loss of always predicting their mean",
 				*h))
 	}
 	return nil

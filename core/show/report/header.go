@@ -132,12 +132,12 @@ func partition(d result.Partition) string {
 		batches(d.Batches), size, screen.Count(len(d.BatchesPerTrainer), "trainer"), shares)
 }
 
-// besides says what else happens to the data, e.g. "read anew in every epoch, 2000
+// besides says what else happens to the data, e.g. "read again in every epoch, 2000
 // samples held out".
 func besides(d result.Partition) string {
 	var parts []string
 	if d.Streamed {
-		parts = append(parts, "read anew in every epoch")
+		parts = append(parts, "read again in every epoch")
 	}
 	if d.HeldOut > 0 {
 		parts = append(parts, screen.Count(d.HeldOut, "sample")+" held out")

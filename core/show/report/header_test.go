@@ -10,10 +10,10 @@ import (
 
 func TestHeaderSaysWhatElseHappensToTheData(t *testing.T) {
 	for want, d := range map[string]result.Partition{
-		"":                         {},
-		"read anew in every epoch": {Streamed: true},
-		"1 sample held out":        {HeldOut: 1},
-		"read anew in every epoch, 2,000 samples held out": {Streamed: true, HeldOut: 2000},
+		"":                          {},
+		"read again in every epoch": {Streamed: true},
+		"1 sample held out":         {HeldOut: 1},
+		"read again in every epoch, 2,000 samples held out": {Streamed: true, HeldOut: 2000},
 	} {
 		t.Run(want, func(t *testing.T) {
 			r := synthetic()

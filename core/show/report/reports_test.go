@@ -237,7 +237,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 		n, _ := strconv.Atoi(found[1])
 		return n
 	}
-	rows, warnings := said(`^more .* \((\d+) rows more\)`), said(`^and (\d+) more warnings, `)
+	rows, warnings := said(`^more .* \((\d+) more rows\)`), said(`^(\d+) more warnings: `)
 	if rows == 0 || warnings != 9-strings.Count(got, "warning: ") || warnings == 0 {
 		t.Errorf("%d rows and %d warnings are left out of\n%s", rows, warnings, got)
 	}

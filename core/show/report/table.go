@@ -67,7 +67,7 @@ func more(w *screen.Page, hidden int) {
 		return
 	}
 	w.Labelled("more",
-		fmt.Sprintf("--report full (%s more); psbench help metrics explains them", screen.Count(hidden, "row")))
+		fmt.Sprintf("--report full (%s); psbench help metrics explains the rows", screen.Count(hidden, "more row")))
 }
 
 // warningsWithin are the warnings that fit into some lines of a terminal, and at least one.
@@ -78,7 +78,7 @@ func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 		warning(next, text)
 		lines -= next.Lines()
 		if last := i == len(warnings)-1; w.Width > 0 && i > 0 && (lines < 0 || lines == 0 && !last) {
-			w.Line(2, fmt.Sprintf("and %s, which --report full shows", screen.Count(len(warnings)-i, "more warning")))
+			w.Line(2, fmt.Sprintf("%s: see --report full", screen.Count(len(warnings)-i, "more warning")))
 			break
 		}
 		_, _ = next.WriteTo(w) // into memory

@@ -172,9 +172,9 @@ func incomplete(w *screen.Page, r *result.Result) {
 	if why == "" {
 		why = "the run ended early"
 	}
-	what := "The numbers below are of what was done until then, by the processes that survived."
+	what := "The numbers below cover the work until then, of the processes that survived."
 	if r.Pass == result.WarmUp {
-		what = "The measured pass had not begun. The numbers below are those of the WARM-UP."
+		what = "The measured pass had not begun. The numbers below are from the WARM-UP."
 	}
 	bar := strings.Repeat("!", 72)
 	w.Line(0, "")

@@ -31,10 +31,10 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	w.Columns([]screen.Column{screen.Left("ms per iteration" + pass(r)), screen.Right("mean"), screen.Right("share")},
 		rows)
 	if apart := r.ApartNS(allRanks(r)); apart > 0 {
-		text := fmt.Sprintf("times between hosts are exact to%s: waits that are not longer count as none",
+		text := fmt.Sprintf("times between hosts are exact to%s: shorter waits count as 0",
 			screen.GiveOrTake(float64(apart)/1e6))
 		if b.Waiting != nil {
-			text += fmt.Sprintf("; in %s nobody can tell who was last", screen.Count(b.Waiting.Close, "iteration"))
+			text += fmt.Sprintf("; in %s the last trainer is unknown", screen.Count(b.Waiting.Close, "iteration"))
 		}
 		w.Line(2, text)
 	}
@@ -45,10 +45,10 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 				who = onHost(p)
 			}
 		}
-		text := fmt.Sprintf("%s was last in %d of %d iterations, which cost the others %s ms per iteration", who,
+		text := fmt.Sprintf("%s was last in %d of %d iterations and cost the others %s ms per iteration", who,
 			s.Times, s.Iterations, ms(s.CostNS, 1))
 		if len(b.Waiting.Last) > 1 {
-			text += fmt.Sprintf("; with all others who were last, %s ms", ms(s.AllNS, 1))
+			text += fmt.Sprintf("; all stragglers together cost %s ms", ms(s.AllNS, 1))
 		}
 		w.Line(2, text)
 	}
@@ -85,7 +85,7 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 		return b.CodecNS > 0
 	})
 	columns := []screen.Column{screen.Left("bucket, mean ms"), screen.Right("size").Yields(2),
-		screen.Right("count").Yields(1), screen.Right("in all")}
+		screen.Right("count").Yields(1), screen.Right("total")}
 	if hook {
 		columns = append(columns, screen.Right("hook"))
 	}
