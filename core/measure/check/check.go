@@ -161,14 +161,14 @@ func (op *operation) put(rank int, x *record.Exchange) error {
 	at := slices.Index(op.ranks, rank)
 	switch {
 	case at < 0, op.members[max(at, 0)] != nil:
-		return fmt.Errorf("%s kept an exchange that it had no part in, of bucket %d in iteration %d",
+		return fmt.Errorf("%s kept an exchange in which it took no part, of bucket %d in iteration %d",
 			op.run.Names[rank], x.Bucket, x.Batch)
 	case x.Operation == record.Broadcast && (x.Root < 0 || x.Root >= len(op.ranks)):
 		return fmt.Errorf("%s kept a broadcast from member %d of %d", op.run.Names[rank], x.Root, len(op.ranks))
 	}
 	for _, s := range []*record.Slice{&x.Sent, &x.Got} {
 		if !op.place.Fits(s) {
-			return fmt.Errorf("%s kept a slice that cannot be, of bucket %d in iteration %d", op.run.Names[rank],
+			return fmt.Errorf("%s kept an impossible slice, of bucket %d in iteration %d", op.run.Names[rank],
 				x.Bucket, x.Batch)
 		}
 	}

@@ -137,7 +137,7 @@ func (op *operation) expected(member int) ([]column, error) {
 			out[e] = exactly(op.members[e/span].Sent.Values[member*span+e%span])
 		}
 	default:
-		return nil, fmt.Errorf("%s kept an exchange of no operation", op.run.Names[op.ranks[member]])
+		return nil, fmt.Errorf("%s kept an exchange without an operation", op.run.Names[op.ranks[member]])
 	}
 	return out, nil
 }

@@ -97,7 +97,7 @@ func (op *operation) expectedRows(until int) (rows, error) {
 	switch op.operation {
 	case record.PushPull, record.Broadcast, record.AllReduce, record.Average:
 	default:
-		return nil, fmt.Errorf("%s kept an exchange of rows by %q, which has none", op.run.Names[op.ranks[0]],
+		return nil, fmt.Errorf("%s kept an exchange of rows by %q, which exchanges no rows", op.run.Names[op.ranks[0]],
 			op.operation)
 	}
 	out := rows{}

@@ -145,7 +145,7 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 func (r *run) checkPiece(p *process, piece record.Piece) error {
 	if q, ok := piece.(*record.Evaluation); ok {
 		if err := checkEvaluation(q, r.epochs(r.passing, p.rank)); err != nil {
-			return fmt.Errorf("%s sent an evaluation that cannot be: %w", p.Name, err)
+			return fmt.Errorf("%s sent an impossible evaluation: %w", p.Name, err)
 		}
 	}
 	return nil

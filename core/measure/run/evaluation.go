@@ -46,7 +46,7 @@ func (r *run) found() (found []result.Found, scores []result.Score) {
 func checkEvaluation(q *record.Evaluation, epochs int) error {
 	switch {
 	case q.Epoch < 0 && epochs == 0:
-		return fmt.Errorf("it is of epoch %d, which is none", q.Epoch)
+		return fmt.Errorf("its epoch is %d, but epochs start at 0", q.Epoch)
 	case q.Epoch < 0 || epochs > 0 && q.Epoch >= epochs:
 		return fmt.Errorf("it is of epoch %d, but the run has epochs 0 to %d", q.Epoch, epochs-1)
 	case q.Samples < 1:

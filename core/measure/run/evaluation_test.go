@@ -114,7 +114,7 @@ func TestEvaluations(t *testing.T) {
 
 // Of a pass that is timed nobody knows how many epochs there are.
 func TestCheckOfEpochsOfATimedPass(t *testing.T) {
-	for epoch, want := range map[int]string{0: "", 1_000_000: "", -1: "it is of epoch -1, which is none"} {
+	for epoch, want := range map[int]string{0: "", 1_000_000: "", -1: "its epoch is -1, but epochs start at 0"} {
 		t.Run(fmt.Sprint(epoch), func(t *testing.T) {
 			got := ""
 			if err := checkEvaluation(&record.Evaluation{Epoch: epoch, Samples: 1}, 0); err != nil {
@@ -171,7 +171,7 @@ func TestCheckOfPieces(t *testing.T) {
 				got = err.Error()
 			}
 			if want != "" {
-				want = "trainer1 sent an evaluation that cannot be: " + want
+				want = "trainer1 sent an impossible evaluation: " + want
 			}
 			if got != want {
 				t.Errorf("got %q, want %q", got, want)

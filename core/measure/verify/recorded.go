@@ -81,7 +81,7 @@ func Record(ctx context.Context, name string, e *config.Experiment, o run.Option
 		return nil, err
 	}
 	if failures := Compare(c, second).Failures; len(failures) > 0 {
-		return nil, fmt.Errorf("the run does not come out the same twice, so it is no case: %s", failures[0])
+		return nil, fmt.Errorf("two runs gave different values, so this is no reference case: %s", failures[0])
 	}
 	return c, nil
 }
@@ -112,7 +112,8 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 	for rank, losses := range r.Losses {
 		for i, loss := range losses {
 			if !numeral.Finite(loss) {
-				return nil, fmt.Errorf("trainer%d has the loss %v in iteration %d: that is no case", rank, loss, i)
+				return nil, fmt.Errorf("trainer%d has the loss %v in iteration %d: a reference case needs finite losses",
+					rank, loss, i)
 			}
 		}
 		c.Expect = append(c.Expect,

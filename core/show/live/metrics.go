@@ -37,7 +37,7 @@ func familiesOf(d *view.Document, l view.Live) []*dto.MetricFamily {
 		gauge("psbench_elapsed_seconds", "Time since the command began.", sampleOf(l.Seconds)),
 	}
 	if l.SecondsLeft != nil {
-		const help = "Time that the runs that are left are expected to take."
+		const help = "Expected time of the remaining runs."
 		all = append(all, gauge("psbench_remaining_seconds", help, sampleOf(*l.SecondsLeft)))
 	}
 	if l.Running != nil {
@@ -70,20 +70,20 @@ func running(d *view.Document, r *view.Running) (all []*dto.MetricFamily) {
 	if r.Cell >= 0 && r.Cell < len(d.Cells) {
 		of = d.Cells[r.Cell]
 	}
-	add("psbench_run_info", "The cell of the run that goes on, always 1.", 1, labelsOf(of)...)
+	add("psbench_run_info", "Cell of the current run, always 1.", 1, labelsOf(of)...)
 	if r.Cell >= 0 {
-		add("psbench_run_round", "Round of the run that goes on, counted from 0.", float64(r.Round))
+		add("psbench_run_round", "Round of the current run, counted from 0.", float64(r.Round))
 	}
-	add("psbench_run_phase", "What the run that goes on is at, always 1.", 1, label("phase", r.Phase))
-	add("psbench_run_iterations", "Iterations of the first trainer in the pass that runs.", float64(r.Iterations))
+	add("psbench_run_phase", "Phase of the current run, always 1.", 1, label("phase", r.Phase))
+	add("psbench_run_iterations", "Iterations of the first trainer in the current pass.", float64(r.Iterations))
 	if r.Of > 0 {
-		add("psbench_run_planned_iterations", "Iterations that the pass that runs will have.", float64(r.Of))
+		add("psbench_run_planned_iterations", "Planned iterations of the current pass.", float64(r.Of))
 	}
 	if r.Rate > 0 {
-		add("psbench_run_samples_per_second", "Samples of all trainers in a second, of late.", r.Rate)
+		add("psbench_run_samples_per_second", "Samples per second of all trainers over the last seconds.", r.Rate)
 	}
 	if r.Loss != nil {
-		add("psbench_run_loss", "Loss of the last iteration that was told of.", *r.Loss)
+		add("psbench_run_loss", "Loss of the last reported iteration.", *r.Loss)
 	}
 	return all
 }

@@ -17,7 +17,7 @@ var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 <h1>{{.Title}}</h1>
 <p>{{.Heading}}</p>
 <p>{{.Machine}}</p>
-<p>Pictures, details and sorting need JavaScript, which is off here. What the runs come to does not:</p>
+<p>Pictures, details and sorting need JavaScript, which is off here. The results:</p>
 <dl>{{range .Sentences}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}{{range .Remarks}}<dt>{{.Label}}</dt><dd>{{.Text}}</dd>{{end}}</dl>
 {{with .Warnings}}<ul>{{range .}}<li>{{.}}</li>{{end}}</ul>{{end}}
 {{with rows .}}<table><thead><tr><th>cell</th><th>median</th><th>change</th><th>runs</th><th></th></tr></thead>

@@ -51,7 +51,7 @@ type Terminal struct {
 func New(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now, every: time.Second}
 	p.out = unblocked{w: w, note: func(lines int) string {
-		return p.whole(fmt.Sprintf("psbench: %d lines dropped, since nobody read them", lines))
+		return p.whole(fmt.Sprintf("psbench: %d lines dropped: the reader fell behind", lines))
 	}}
 	return p
 }

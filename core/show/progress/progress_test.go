@@ -239,7 +239,7 @@ func TestLinesOfProcesses(t *testing.T) {
 	}
 }
 
-// A reader that has stopped holds nobody up, and is told what it missed.
+// A stalled reader blocks no one and later sees how many lines it missed.
 func TestAStoppedReader(t *testing.T) {
 	const lines = 100_000
 	r, w := io.Pipe()
@@ -253,7 +253,7 @@ func TestAStoppedReader(t *testing.T) {
 		lines := 0
 		for s := bufio.NewScanner(r); s.Scan(); lines++ {
 			dropped := 0
-			if n, _ := fmt.Sscanf(s.Text(), "psbench: %d lines dropped, since nobody read them", &dropped); n == 1 {
+			if n, _ := fmt.Sscanf(s.Text(), "psbench: %d lines dropped: the reader fell behind", &dropped); n == 1 {
 				lines += dropped - 1
 			}
 		}

@@ -47,6 +47,6 @@ func (m *maker) addLogs() {
 		}
 	}
 	if left > 0 {
-		m.note(screen.Count(left, "failed run") + " without logs, which their folders have")
+		m.note(screen.Count(left, "failed run") + " without logs on the page; their folders have them")
 	}
 }
