@@ -47,7 +47,7 @@ export function follow(doc, onDocument, onProgress = () => {}, parts = {}) {
   source.addEventListener('error', () => {
     lostAt ??= now();
     if (source.readyState === 2 || now() - lostAt >= patience) {
-      end('lost', 'Connection lost. What has come stays here; if the runs go on, load the page again.');
+      end('lost', 'Connection lost. The results so far stay here; if the runs continue, reload the page.');
     } else {
       bar.say('lost', 'Connection lost; trying again.');
     }

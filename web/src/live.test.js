@@ -77,7 +77,7 @@ test('a lost connection is said, and its return', () => {
   seen.at += patience;
   seen.source.send('error');
   assert.equal(seen.source.closed, true);
-  assert.match(seen.said.at(-1)[1], /^Connection lost\. What has come stays/);
+  assert.match(seen.said.at(-1)[1], /^Connection lost\. The results so far stay/);
 });
 
 test('a browser that gives up is believed', () => {
