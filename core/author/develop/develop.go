@@ -27,8 +27,8 @@ type Loop struct {
 
 // Run takes a turn at once, and one after each change: an editor may write several files, so a
 // change is over when two looks at the source, 200 ms apart, find the same, after 2 s at the
-// latest. Its error is that of the context, or that the source cannot be read at the start; later,
-// that is a change.
+// latest. It returns the error of the context, or of reading the source at the start; a later
+// read error counts as a change.
 func (l Loop) Run(ctx context.Context) error {
 	if l.read == nil {
 		l.read = (&watch{program: filepath.Base(l.Program)}).read

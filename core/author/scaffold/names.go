@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// namePattern is narrower than that of keys, since a name is that of a folder and a program as
-// well, and stands on command lines.
+// namePattern is narrower than the pattern of keys, since the name is also a folder and a program on
+// command lines.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 // imported are modules that plugins in Python import, also where they are not installed yet.
@@ -52,8 +52,7 @@ func CheckName(ctx context.Context, name string, kind Kind, language Language) e
 	return nil
 }
 
-// isModule asks Python whether a name is that of a module, or its class that of what every program has. Where there
-// is no Python nobody can tell.
+// isModule asks Python whether name is a module, or its class name a builtin. Without Python it returns false.
 func isModule(ctx context.Context, name string) bool {
 	const asked = "import sys, builtins, importlib.util as u; n, c = sys.argv[1:]\n" +
 		"print(n in getattr(sys, 'stdlib_module_names', ()) or hasattr(builtins, c) or n.endswith('customize') or u.find_spec(n) is not None)"

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Run is what there is to check.
+// Run is the recorded work to check.
 type Run struct {
 	Seed    uint64
 	Buckets []tensor.BucketSpec

@@ -11,8 +11,8 @@ import (
 // rows are those that must come out of an operation on sparse gradients, with what each must hold.
 type rows map[int32][]column
 
-// compareRows is compare of sparse gradients: of the rows that every member has shown, as far as
-// what came out was kept. Their order is that of the slice.
+// compareRows is compare for sparse gradients. It compares the rows that every member has shown and
+// whose results were kept, in the order of the slice.
 func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	until := op.spec.TableRows
 	for _, x := range op.members {

@@ -1,6 +1,6 @@
-// Package conformance holds the parts of a plugin to the contracts
-// of their kinds: each point is a small run or several, in which psbench's own trainer carries it
-// out on the part, or looks at what the part does. What ends a run is what is wrong with the part.
+// Package conformance checks the parts of a plugin against the contracts of their kinds. Each point
+// is one or more small runs in which psbench's own trainer exercises the part or observes it. The
+// error that ends a run is the fault of the part.
 package conformance
 
 import (

@@ -26,7 +26,7 @@ func (c *Check) answers(part sdk.Part) sdk.Answers {
 	return c.Expect
 }
 
-// reduces says that a part leaves gradients that somebody could expect.
+// reduces reports whether a part leaves gradients with expected values.
 func reduces(part sdk.Part) bool {
 	return part.Kind == sdk.KindHook || part.Kind == sdk.KindServer && part.Serves == sdk.ServiceGradients
 }

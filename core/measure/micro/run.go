@@ -12,14 +12,14 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// Progress is told how far a run is.
+// Progress receives the progress of a run.
 type Progress interface {
 	Phase(name string)
 	// Row says that the phase measures a row, counted from 1, of so many.
 	Row(row, rows int)
 }
 
-// Silent is a Progress that tells nobody.
+// Silent is a Progress that reports nothing.
 var Silent Progress = silent{}
 
 type silent struct{}

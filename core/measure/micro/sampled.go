@@ -87,7 +87,7 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	return npy.Sealed(&f, &f.Seal)
 }
 
-// ReadFolder reads what psbench comm left in a folder. What the tables have is reckoned from the latencies.
+// ReadFolder reads the folder of a psbench comm run and computes the tables from its latencies.
 func ReadFolder(dir string) (*Result, error) {
 	h, err := folder.Load(dir, parseHead)
 	if err != nil {

@@ -117,8 +117,8 @@ func fit(answers [][]float32, pushed [][][]float32) bool {
 	return true
 }
 
-// serverUnchecked says why nobody knows what the run's servers must answer; "" where they can be
-// asked.
+// serverUnchecked says why the right answers of the run's servers are unknown; "" if the servers can
+// be asked.
 func (r *run) serverUnchecked() string {
 	part := r.e.Parts[sdk.KindServer]
 	switch {

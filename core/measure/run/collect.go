@@ -79,7 +79,7 @@ func (r *run) collect(ctx context.Context) error {
 }
 
 // salvage fetches, after a failure, what is still missing from the processes that answer.
-// They do not wait for each other, so nobody is held up by those that do not answer.
+// It asks them concurrently, so silent processes delay no other.
 func (r *run) salvage() {
 	if r.passing == record.NoPass {
 		return

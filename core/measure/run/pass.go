@@ -25,7 +25,7 @@ func (r *run) settle() {
 }
 
 // mostEpochs bounds the epochs of both passes before the data is partitioned: an epoch has an
-// iteration at least. Of a pass that is timed it is as many as a trainer can be told.
+// iteration at least. For a timed pass it is the most that a trainer accepts.
 func (r *run) mostEpochs() int32 {
 	most := 0
 	for _, l := range []stop.Length{r.e.WarmUp, r.e.Length} {
@@ -57,11 +57,11 @@ func (r *run) measure(ctx context.Context) error {
 	return err
 }
 
-// intervals are those of the noise meter in which passes run.
+// intervals are the intervals of the noise meter in which passes run.
 var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measured: noise.Measured}
 
-// train resets every process and trains once. Of a warm-up it notes what the trainers did, which
-// nobody remembers after the next reset.
+// train resets every process and trains once. It keeps the work of a warm-up, which the next reset
+// erases.
 func (r *run) train(ctx context.Context, pass record.Pass) error {
 	works, err := r.pass(ctx, pass)
 	if err == nil && pass == record.WarmUp {
@@ -100,7 +100,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	return works, err
 }
 
-// batches are how many iterations each trainer runs in a pass; nil where nobody knows.
+// batches is the number of iterations of each trainer in a pass; nil if unknown.
 func (r *run) batches(pass record.Pass) []int64 {
 	if r.lengths[pass].Time > 0 {
 		return nil

@@ -69,7 +69,7 @@ func (p *process) checkModel() error {
 	return nil
 }
 
-// checkSteps refuses a model that steps its parameters itself where somebody else would.
+// checkSteps refuses a model that steps its parameters itself where another part would step them too.
 func (r *run) checkSteps() error {
 	if !r.model.Steps {
 		return nil
@@ -170,8 +170,8 @@ func (r *run) checkFloatTargets() error {
 	return nil
 }
 
-// warnBatchSize says that the batch size has no effect, if somebody gave another than there
-// is by default: a recorded configuration has it, too.
+// warnBatchSize warns that the batch size has no effect if it was set to other than the default:
+// a recorded configuration has the default, too.
 func (r *run) warnBatchSize() {
 	o, _ := option.Of("batch_size")
 	for _, v := range r.e.Values {

@@ -7,14 +7,15 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// Progress is told how far a run is, by the first trainer. Its methods may be called at once.
+// Progress receives the progress of a run, from the first trainer. Its methods may be called
+// concurrently.
 type Progress interface {
 	Phase(name string)
 	// Pass says that a pass begins, of so many iterations of the trainer or so long, with so
 	// many of them to an epoch; 0 is for what is not known. In each of the iterations all
 	// trainers take so many samples.
 	Pass(iterations, batches int64, length time.Duration, samples float64)
-	// EpochsEvery is of how many epochs the first is to be told, 0 for none.
+	// EpochsEvery is n where the first of every n epochs is to be reported, 0 for none.
 	EpochsEvery() int
 	// Epoch says that the trainer begins an epoch, counted from 1, of so many; 0: of a number
 	// that nobody knows.
@@ -24,7 +25,7 @@ type Progress interface {
 	Iterations(done int64, loss float64)
 }
 
-// Silent is a Progress that tells nobody.
+// Silent is a Progress that reports nothing.
 var Silent Progress = silent{}
 
 type silent struct{}
@@ -35,7 +36,7 @@ func (silent) EpochsEvery() int                          { return 0 }
 func (silent) Epoch(string, int, int)                    {}
 func (silent) Iterations(int64, float64)                 {}
 
-// follow has the first trainer tell how far it is, if somebody listens.
+// follow makes the first trainer report its progress if there is a listener.
 func (r *run) follow() {
 	if r.o.Progress != Silent {
 		r.processes.trainers[0].Follower = &monitor.Follower{EpochsEvery: r.o.Progress.EpochsEvery(), Epoch: r.epoch,

@@ -209,9 +209,8 @@ func newResult(e *config.Experiment, o Options) *result.Result {
 	return r
 }
 
-// Try begins e as Run does and ends it before its first pass. Its error is that of settings that a part
-// refuses, of data that does not hold what model and trainer take, or of whatever else keeps the processes
-// from being connected.
+// Try begins e as Run does and ends it before its first pass. It fails if a part refuses its settings, if
+// the data does not fit model and trainer, or if the processes cannot be connected.
 func Try(ctx context.Context, e *config.Experiment, o Options) error {
 	r, err := begin(e, o)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// OnCUDA are the cases with CUDA ranks in the place of others: each once for every way in which the rules of
-// the world let some of its trainers and of its servers be such. What a case expects stays,
-// since ranks and who talks to whom do. NCCL as a backend connects CUDA trainers, and no others beside them.
+// OnCUDA returns the cases with CUDA ranks instead of CPU ranks: each once for every mix of CUDA trainers
+// and CUDA servers that the rules of the world allow. The expected values stay, since ranks and links stay.
+// The backend NCCL connects only CUDA trainers.
 func OnCUDA(cases []Case, backend string) (all []Case) {
 	for _, c := range cases {
 		h := c.Head()

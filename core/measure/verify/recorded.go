@@ -61,8 +61,8 @@ func (c *Recorded) Expected() []Expected {
 	return ranks
 }
 
-// Record makes a case of a configuration: it runs it and then once more, since what does not come
-// out the same twice, as of servers that wait for nobody, is no case.
+// Record makes a case of a configuration. It runs the configuration twice and fails if the results
+// differ, as with servers that do not wait for all trainers.
 func Record(ctx context.Context, name string, e *config.Experiment, o run.Options) (*Recorded, error) {
 	if err := refuseCUDA(e); err != nil {
 		return nil, err

@@ -24,9 +24,8 @@ type Resolve func(config.Layer) (*config.Experiment, error)
 
 // Run runs the cases one after the other through real plugin processes and
 // writes a line for each, with the largest deviations, and a line for each
-// value that is out of tolerance. A case whose run failed says nothing of the numbers, so
-// it is told apart from one that disagrees; one that does not fit the parts and settings that the
-// user chose is skipped, with the reason.
+// value that is out of tolerance. A case whose run failed counts apart from a case that
+// disagrees. A case that does not fit the chosen parts and settings is skipped, with the reason.
 func Run(
 	ctx context.Context, cases []Case, chosen Substitutes, resolve Resolve, o run.Options, w io.Writer,
 ) error {

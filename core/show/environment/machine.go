@@ -18,7 +18,7 @@ import (
 // widest is how many columns a line of the GPU topology may have.
 const widest = 120
 
-// Information writes what ran on what machine.
+// Information writes the build and the machine.
 func Information(w *screen.Page, e result.Environment) {
 	w.Title("information")
 	w.Labelled("psbench", fmt.Sprintf("%s, commit %s, %s, %s/%s, kernel %s", e.Psbench, e.Commit, e.Go, e.OS, e.Arch,
@@ -81,7 +81,7 @@ func bandwidth(c *machine.Copy) string {
 	return fmt.Sprintf(", copied at %.1f GB/s by %s", c.GBps, screen.Count(c.Cores, "core"))
 }
 
-// limits are those of cgroups, "" without any.
+// limits describes the limits of cgroups, "" without any.
 func limits(l *machine.Limits) string {
 	var parts []string
 	if l != nil && l.CPUs > 0 {

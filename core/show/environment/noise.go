@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Noise says in a line what else took the machine's CPU time while the run measured, or
-// nothing where nobody knows.
+// Noise returns one line on the CPU time that other processes took during the measured pass, or
+// "" if it is unknown.
 func Noise(intervals []noise.Interval) string {
 	i := noise.Find(intervals, noise.Measured)
 	if i == nil || i.Machine == nil {

@@ -43,7 +43,7 @@ func Placement(w *screen.Page, l *placement.Layout) error {
 	return nil
 }
 
-// Hosts says who runs on which host, e.g. "node1 trainer0, server2; node2 trainer1".
+// Hosts lists the processes of each host, e.g. "node1 trainer0, server2; node2 trainer1".
 func Hosts(l *placement.Layout) string {
 	var told []string
 	for i, h := range l.Hosts {

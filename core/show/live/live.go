@@ -1,5 +1,5 @@
-// Package live serves the page of runs that go on, to browsers of this machine alone. What it shows
-// is given to it; no reader, however slow, keeps who gives it waiting.
+// Package live serves the page of current runs to browsers of this machine only. The caller supplies
+// the content; a slow reader never blocks the caller.
 package live
 
 import (
@@ -38,16 +38,16 @@ const (
 	headerLimit     = 5 * time.Second
 	writeLimit      = 5 * time.Second // for one event or page, after which a reader is dropped
 	idleLimit       = 30 * time.Second
-	goodbye         = 2 * time.Second // for who is to read how it ended
+	goodbye         = 2 * time.Second // for readers to receive the end
 )
 
 // Server serves one page until it is closed.
 type Server struct {
 	options  Options
-	token    string // in the path, so that nobody else finds the page
+	token    string // in the path, so the page cannot be guessed
 	listener net.Listener
 	http     http.Server
-	ended    chan struct{} // closed once nobody is served
+	ended    chan struct{} // closed once no reader is served
 	every    time.Duration // at most how often a reader is told of progress
 	beat     time.Duration // how often a silent stream says that it is alive
 
@@ -129,7 +129,7 @@ func (s *Server) wake() {
 	}
 }
 
-// Close tells readers how it ended, in a sentence, and serves nobody any more.
+// Close sends readers how, one sentence on the end of the runs, and stops the server.
 func (s *Server) Close(how string) error {
 	s.mu.Lock()
 	s.progress.Ended, s.progress.Running = how, nil

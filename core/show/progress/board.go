@@ -51,7 +51,7 @@ func (p *Progress) Board(b Board) {
 	p.board = &b
 }
 
-// Resumed says that the terminal has been somebody else's meanwhile: what was drawn is not there.
+// Resumed tells p that another program has used the terminal, so the drawn lines are gone.
 func (p *Progress) Resumed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

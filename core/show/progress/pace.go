@@ -14,10 +14,10 @@ import (
 // pace is how far a pass is and how fast it goes.
 type pace struct {
 	began   time.Time
-	total   int64         // iterations of the pass; 0 if nobody knows
-	batches int64         // of an epoch; 0 if nobody knows
+	total   int64         // iterations of the pass; 0 if unknown
+	batches int64         // of an epoch; 0 if unknown
 	length  time.Duration // of the pass; 0 if it is not given
-	samples float64       // that all trainers take in an iteration of the one that tells; 0 if nobody knows
+	samples float64       // of all trainers per iteration of the reporting trainer; 0 if unknown
 	done    int64
 	loss    float64
 	recent  []mark // since the start of the window
@@ -58,7 +58,7 @@ func (p *pace) rate(now time.Time) float64 {
 	return rate
 }
 
-// left is the time until the end of the pass, if that can be told.
+// left estimates the time until the end of the pass; false if it is unknown.
 func (p *pace) left(now time.Time) (time.Duration, bool) {
 	rate, last := p.rate(now), p.recent[len(p.recent)-1]
 	switch {

@@ -13,10 +13,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Progress tells the user what a run is doing, and what its processes print. From the first
-// Phase until Done it also tells how time goes by, which no other needs to call for. Its methods
-// are safe for concurrent use and never wait for who reads: a user who stops the terminal
-// stops no run. It ignores errors of its writer, which no run should fail on.
+// Progress shows the user the state of a run and the output of its processes. From the first
+// Phase until Done it also refreshes the elapsed time by its own timer. Its methods are safe for
+// concurrent use and never wait for the reader, so a stopped terminal stops no run. It ignores
+// errors of its writer, so they fail no run.
 type Progress struct {
 	mu       sync.Mutex
 	out      unblocked

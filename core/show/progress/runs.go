@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Runs tells of runs that follow each other, as those of a sweep do: by a line when one ends, or, on
-// a terminal, by a line that is kept up to date and says how the last one ended.
+// Runs reports the consecutive runs of a sweep: a line at the end of each, or on a terminal one
+// line that is kept up to date and includes the outcome of the last run.
 type Runs struct {
 	Progress *Progress
 	ended    string // how the last one did
@@ -22,7 +22,7 @@ type OneRun struct {
 	Failed           string
 	SamplesPerSecond float64
 	Seconds          float64       // that it took
-	Left             time.Duration // that the others will take, 0 if nothing tells
+	Left             time.Duration // estimate for the others, 0 if unknown
 }
 
 func (r OneRun) place() string { return fmt.Sprintf("run %d of %d", r.Number, r.Total) }

@@ -11,7 +11,7 @@ import (
 const mostPending = 256 << 10
 
 // unblocked prints to a writer whose reader may be slow, or have stopped, without
-// waiting for it. Lines that nobody has read are dropped once there are too many.
+// waiting for it. Once too many lines are unread, it drops further ones.
 type unblocked struct {
 	w    io.Writer
 	note func(lines int) string // what is printed in the place of lines that were dropped
@@ -22,7 +22,7 @@ type unblocked struct {
 	written chan struct{} // closed once all is written; nil while nothing is being written
 }
 
-// print takes whole lines, or a piece of one that nobody misses.
+// print takes whole lines, or a dispensable piece of one.
 func (u *unblocked) print(text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -37,7 +37,7 @@ func (u *unblocked) print(text string) {
 	}
 }
 
-// offer prints what nobody misses if it comes too late, unless something waits for the reader.
+// offer prints a dispensable text unless earlier output still waits for the reader.
 func (u *unblocked) offer(text string) (taken bool) {
 	u.mu.Lock()
 	waits := u.written != nil

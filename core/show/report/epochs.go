@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// epochPercentiles are those of the original's hybrid benchmark.
+// epochPercentiles are the percentiles of the original's hybrid benchmark.
 var epochPercentiles = []float64{50, 75, 90, 95}
 
 // epochTable writes how long epochs took, and the samples per second that follow, for
@@ -72,8 +72,8 @@ func epochRow(name string, seconds []float64, samples int) []string {
 // mostEpochs bounds the rows of the evaluation table.
 const mostEpochs = 12
 
-// evaluationTable writes what was found on held-out samples after the epochs: of many
-// epochs the first, the last and some between them.
+// evaluationTable writes the results on held-out samples after each epoch. With many epochs it
+// shows the first, the last and some between them.
 func evaluationTable(w *screen.Page, r *result.Result) error {
 	epochs := r.Evaluation
 	if len(epochs) == 0 {

@@ -100,7 +100,7 @@ func waitingMS(w *breakdown.Waiting) []float64 {
 	return ms
 }
 
-// measuring are the series of the trainers, rank by rank, then those of the servers and the data.
+// measuring returns the series of the trainers, rank by rank, then of the servers and the data.
 func measuring(r *result.Result) []*result.Series {
 	var all []*result.Series
 	for _, kind := range []string{"trainer", "server", "data"} {
@@ -115,8 +115,8 @@ func measuring(r *result.Result) []*result.Series {
 	return all
 }
 
-// inOrder sorts metrics as the legend has them. Those that it does not have come last, in the
-// order in which they are.
+// inOrder sorts metrics in the order of the legend. Metrics without a legend come last and keep
+// their order.
 func inOrder(metrics []*durations) []*durations {
 	place := func(m *durations) int {
 		if i := slices.IndexFunc(terms, func(t term) bool { return t.metric == m.Metric }); i >= 0 {

@@ -27,7 +27,7 @@ const (
 const (
 	// Table is a heading, one table of all ranks, and the answer.
 	Table = "table"
-	// Full is all that there is to say, and then what Table is.
+	// Full is everything, then Table.
 	Full = "full"
 	// Summary is the answer alone.
 	Summary = "summary"
@@ -45,8 +45,8 @@ type Options struct {
 	Width int
 }
 
-// Text writes r as text. What it writes depends on r and o alone: the same result read
-// back from its JSON file gives the same text.
+// Text writes r as text. The text depends on r and o alone: the same result read back from its
+// JSON file gives the same text.
 func Text(w io.Writer, r *result.Result, o Options) error {
 	columns, err := metricColumns(o.Stats)
 	if err != nil {
@@ -134,8 +134,8 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	return nil
 }
 
-// tables writes what there is of each rank and each epoch, of the series that are to be shown,
-// and the numbers beside them or not.
+// tables writes the tables of each rank and each epoch for the shown series, and the tables of
+// numbers if withNumbers.
 func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool,
 	withNumbers bool) error {
 	if err := metricTables(w, r, columns, shown, withNumbers); err != nil {
@@ -163,7 +163,7 @@ func summary(w *screen.Page, r *result.Result) {
 
 func warning(w *screen.Page, text string) { w.Line(2, "warning: "+text) }
 
-// incomplete must catch the eye of somebody who only looks for the tables.
+// incomplete must catch the eye of a reader who skips to the tables.
 func incomplete(w *screen.Page, r *result.Result) {
 	if r.Complete {
 		return
@@ -184,7 +184,7 @@ func incomplete(w *screen.Page, r *result.Result) {
 	w.Line(0, bar)
 }
 
-// pass ends every title and total whose numbers are no measured ones.
+// pass is the suffix of titles and totals whose numbers come from the warm-up.
 func pass(r *result.Result) string {
 	if r.Pass == result.WarmUp {
 		return ", warm-up"

@@ -12,8 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// times writes where the time of the iterations goes, who was waited for, and where that of each
-// bucket goes.
+// times writes the time of the iterations by part, the straggler, and the time of each bucket.
 func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	if b == nil {
 		return
@@ -64,7 +63,7 @@ func onHost(p result.Process) string {
 	return p.Name + " on " + quote.Word(p.Host)
 }
 
-// allRanks are those of all trainers and servers.
+// allRanks returns the ranks of all trainers and servers.
 func allRanks(r *result.Result) (ranks []int) {
 	for _, p := range r.Processes {
 		if p.Rank >= 0 {
@@ -131,7 +130,7 @@ func onDevices(w *screen.Page, r *result.Result, ms func(ns int64, of int) strin
 	}, rows)
 }
 
-// sizeOf is what of a bucket may travel.
+// sizeOf returns the size of the payload of a bucket.
 func sizeOf(b tensor.BucketSpec) string {
 	elements := b.Elements
 	if b.Sparse {
