@@ -22,8 +22,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Open opens the device of the process, an engine.Opener: that of the number, among those that the driver
-// shows, which the core gives the process in its environment, or 0.
+// Open opens the device of the process; it is an engine.Opener. The core gives the number of the device,
+// among the devices that the driver shows, in the environment; the default is 0.
 func Open() (engine.Engine, error) {
 	ordinal := 0
 	if text := os.Getenv(host.CUDADeviceVariable); text != "" {
@@ -40,7 +40,7 @@ func Open() (engine.Engine, error) {
 	return d, nil
 }
 
-// Parts are psbench's parts, those that compute on the device in the place of those that compute in Go.
+// Parts returns psbench's parts. Parts that compute on the device replace their counterparts in Go.
 func Parts() []sdk.Part {
 	own := slices.Concat(models.Parts(), criteria.Parts(), servers.Parts())
 	parts := slices.DeleteFunc(plugins.Parts(), func(p sdk.Part) bool {

@@ -119,8 +119,8 @@ func (c *Context) Synchronize() error {
 	return c.do("cuCtxSynchronize", cu.Synchronize)
 }
 
-// Close gives the context back, and with it all that was allocated in it. What was not freed before
-// is an error that counts it, and of a lost device the loss is.
+// Close releases the context with all its allocations. Its error counts the allocations that were not
+// freed before, or is the loss of a lost device.
 func (c *Context) Close() error {
 	var left error
 	if unfreed := c.owned.unfreed(); unfreed != "" {

@@ -122,7 +122,7 @@ func (c *Context) ExportEvent(e *Event) (handle [64]byte, err error) {
 	return handle, err
 }
 
-// ImportEvent opens an event of another process. Its Destroy leaves that of the other process.
+// ImportEvent opens an event of another process. Its Destroy leaves the other process's event.
 func (c *Context) ImportEvent(handle [64]byte) (*Event, error) {
 	if err := c.usable("cuIpcOpenEventHandle"); err != nil {
 		return nil, err

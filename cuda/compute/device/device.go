@@ -206,9 +206,9 @@ func (d *Device) Wait(t engine.Ticket) error {
 	return d.out.wait(t.Number)
 }
 
-// Close implements engine.Engine: it waits for all work and gives everything back. What is adopted
-// still is an error, since its owner unmaps it next. The first error is told. Of a lost device nothing can
-// be given back, and the error is its loss.
+// Close implements engine.Engine: it waits for all work and frees everything. Memory that is still adopted
+// is an error, since its owner unmaps it next. Close returns the first error. A lost device frees nothing,
+// and the error is its loss.
 func (d *Device) Close() error {
 	err := d.drain()
 	for _, a := range d.adopted {

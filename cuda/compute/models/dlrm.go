@@ -46,7 +46,7 @@ type dlrm struct {
 
 var _ sdk.FeatureModel = (*dlrm)(nil)
 
-// NewDLRM builds the model. Its settings are those of plugins/models, of which blas must be auto.
+// NewDLRM builds the model. It takes the settings of plugins/models; blas must be auto.
 func NewDLRM(s models.DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err

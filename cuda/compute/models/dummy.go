@@ -30,8 +30,8 @@ type dummy struct {
 	deltas   [2][]float32
 }
 
-// NewDummy builds the model. Its settings are those of plugins/models, of which engine must be layers
-// and blas auto.
+// NewDummy builds the model. It takes the settings of plugins/models; engine must be layers and blas
+// must be auto.
 func NewDummy(s models.DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ type mlp struct {
 
 var _ sdk.FeatureModel = (*mlp)(nil)
 
-// NewMLP builds the model. Its settings are those of plugins/models, of which blas must be auto.
+// NewMLP builds the model. It takes the settings of plugins/models; blas must be auto.
 func NewMLP(s models.MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(); err != nil {
 		return nil, err

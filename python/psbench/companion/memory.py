@@ -41,7 +41,7 @@ class Memory:
             self._tensors[role, index] = np.empty(0, ELEMENTS.get(role, "float32"))
             return
         if segment not in self._segments:
-            raise LinkError(f"tensor {index} of role {role} lies in segment {segment}, which there is not")
+            raise LinkError(f"tensor {index} of role {role} lies in the unknown segment {segment}")
         self._tensors[role, index] = self.view(segment, offset, count, ELEMENTS.get(role, "float32"))
 
     def view(self, segment: int, offset: int, count: int, dtype: str) -> Any:
