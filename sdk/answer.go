@@ -8,38 +8,39 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// Answerer is implemented by a hook, or a Server of gradients, that can say by itself what it
-// leaves in a bucket: psbench comm and the conformance kit compare that with what came out. What
-// an ElementwiseServer answers its own methods say.
+// Answerer is implemented by a hook, or a Server of gradients, that can compute the result which
+// it leaves in a bucket. psbench comm and the conformance kit compare this answer with the actual
+// result. An ElementwiseServer needs no Answerer: its methods define its answer.
 //
-// It is asked once the bucket is reduced, on an instance of its own of a server and on the hook
-// itself, for every bucket of every batch in order, and Reset comes before each pass; so a part
-// that keeps something from batch to batch keeps it once more for this, of all ranks.
+// psbench calls Answer after each reduction, for every bucket of every batch in order, and calls
+// Reset before each pass. It asks the hook itself, but a separate instance of a server. A part
+// that keeps state from batch to batch must keep a second copy for Answer, with the state of all
+// ranks.
 type Answerer interface {
-	// Answer makes answer, which has the bucket's shape and capacity, what x.Rank finds in its
-	// bucket. A relative deviation of 1e-5 is no difference, since the order of sums is open. The
-	// error is ErrNoAnswer where the part cannot say.
+	// Answer sets answer, which has the bucket's shape and capacity, to the result that x.Rank
+	// finds in its bucket. A relative deviation of 1e-5 counts as equal, since the order of sums
+	// is open. Answer returns ErrNoAnswer if the part does not know the result.
 	Answer(x *Exchange, answer *tensor.Gradient) error
 }
 
-// ErrNoAnswer says that nobody knows what must come out of an exchange.
+// ErrNoAnswer reports that the expected result of an exchange is unknown.
 var ErrNoAnswer = errors.New("nobody knows the answer")
 
-// Exchange is one reduction of a bucket, of which an Answerer is asked what comes out.
+// Exchange is one reduction of a bucket. An Answerer computes its result.
 type Exchange struct {
 	Batch  int64
 	Bucket tensor.BucketSpec
-	// Gradients are what was in the bucket before, of all trainers by rank; for a server those
-	// of its own trainers, by their position. They are copies, which may be overwritten.
+	// Gradients are the trainers' inputs. A hook gets those of all trainers by rank, a server those
+	// of its own trainers by position. They are copies and may be overwritten.
 	Gradients []*tensor.Gradient
-	Rank      int // whose answer it is: a place in Gradients
-	// Partners are the places in Gradients of those that push to the same server as Rank, in
-	// order, and Server makes answer what that answers them; nil where nobody knows.
+	Rank      int // index in Gradients of the trainer whose result is wanted
+	// Partners are the indices in Gradients of the trainers that push to the same server as Rank,
+	// in order. Server sets answer to the server's answer to them; it is nil if that is unknown.
 	Partners []int
 	Server   func(pushed []*tensor.Gradient, answer *tensor.Gradient) error
 }
 
-// Sum makes answer what comm.Group's AllReduce makes of Gradients.
+// Sum sets answer to the sum of Gradients, as comm.Group's AllReduce computes it.
 func (x *Exchange) Sum(answer *tensor.Gradient) error {
 	if x.Bucket.Sparse {
 		m := tensor.NewRowMerger(len(x.Gradients))
@@ -55,15 +56,15 @@ func (x *Exchange) Sum(answer *tensor.Gradient) error {
 	return nil
 }
 
-// Average makes answer what comm.Group's Average makes of Gradients.
+// Average sets answer to the mean of Gradients, as comm.Group's Average computes it.
 func (x *Exchange) Average(answer *tensor.Gradient) error {
 	err := x.Sum(answer)
 	vec.Scale(1/float32(len(x.Gradients)), answer.Values)
 	return err
 }
 
-// PushPull makes answer what comm.PushPuller's PushPull gets from the server of Rank when Partners
-// push their Gradients.
+// PushPull sets answer to the result of comm.PushPuller's PushPull for Rank when all Partners
+// push their Gradients. It returns ErrNoAnswer, wrapped, if the server's answer is unknown.
 func (x *Exchange) PushPull(answer *tensor.Gradient) error {
 	if x.Server == nil {
 		return fmt.Errorf("%w of the server", ErrNoAnswer)

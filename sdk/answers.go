@@ -9,29 +9,30 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Answers says what a hook leaves in a bucket, or a server of gradients answers: AnswersMean,
-// AnswersSum, AnswersOwn, what AnswersAs gives, or "" where nobody says. psbench plugin check, the
-// conformance kit, psbench comm and --check compare with it what came out.
+// Answers declares the result that a hook leaves in a bucket, or that a server of gradients
+// answers: AnswersMean, AnswersSum, AnswersOwn, a value of AnswersAs, or "" for unknown. psbench
+// plugin check, the conformance kit, psbench comm and --check compare actual results with it.
 type Answers string
 
 const (
-	// AnswersMean is the mean over all trainers; of a server, and of a hook that uses its server
-	// alone, over the trainers of that server.
+	// AnswersMean is the mean over all trainers. For a server, and for a hook whose only link is
+	// its server, it is the mean over the trainers of that server.
 	AnswersMean Answers = "mean"
-	// AnswersSum is the sum over the same.
+	// AnswersSum is the sum over the same trainers.
 	AnswersSum Answers = "sum"
-	// AnswersOwn is what the part itself says: it is an Answerer.
+	// AnswersOwn leaves the answer to the part, which must be an Answerer.
 	AnswersOwn Answers = "own"
 
 	answersAs = "as "
 )
 
-// AnswersAs is what the built-in hook or server of that key leaves.
+// AnswersAs returns the Answers of the built-in hook or server with that key.
 func AnswersAs(key string) Answers { return Answers(answersAs + key) }
 
-// Answering declares what a hook leaves in a bucket, or a server of gradients answers. A part that only
-// comes near to it, as one that compresses does, declares nothing, or is an Answerer. A part
-// that its settings make compute something else declares what is true of all of them.
+// Answering returns part with a declaration of its result: what a hook leaves in a bucket, or a
+// server of gradients answers. A part whose result is approximate, such as a compressor, declares
+// nothing or is an Answerer. If settings change what the part computes, the declaration must hold
+// for all settings. Answering panics if part cannot answer so.
 func Answering(answers Answers, part Part) Part {
 	part.Answers = answers
 	if err := part.CheckAnswers(); err != nil {
@@ -40,8 +41,8 @@ func Answering(answers Answers, part Part) Part {
 	return part
 }
 
-// CheckAnswers says what is wrong with what the part declares to answer. The sentence goes on
-// after "answers" or "is".
+// CheckAnswers returns an error if the part's Answers are invalid. The caller puts "answers" or
+// "is" before the message.
 func (p Part) CheckAnswers() error {
 	key, as := strings.CutPrefix(string(p.Answers), answersAs)
 	own := p.Answers == AnswersOwn
@@ -61,8 +62,7 @@ func (p Part) CheckAnswers() error {
 		string(p.Answers), AnswersMean, AnswersSum, AnswersOwn, answersAs+"KEY", strings.Join(keys, ", "))
 }
 
-// Plain is what the part declares to answer, AnswersMean where it answers as a built-in part that
-// averages.
+// Plain returns the part's Answers, or AnswersMean if it answers as a built-in part that averages.
 func (p Part) Plain() Answers {
 	if key, as := strings.CutPrefix(string(p.Answers), answersAs); as && slices.Contains(averaging, key) {
 		return AnswersMean
@@ -73,8 +73,8 @@ func (p Part) Plain() Answers {
 // averaging are the keys of built-in hooks and servers that leave the mean in every bucket.
 var averaging = []string{"allreduce", "hybrid", "average", "average_batch"}
 
-// Answerer gives what says what must come out, as far as the declaration alone does: nil where only
-// the part could say it, or nobody.
+// Answerer returns an Answerer that follows from the declaration alone. It returns nil if only the
+// part can compute its answer, or if the answer is unknown.
 func (p Part) Answerer() Answerer {
 	switch p.Plain() {
 	case AnswersMean:
@@ -95,8 +95,7 @@ type answering func(x *Exchange, answer *tensor.Gradient) error
 // Answer implements Answerer.
 func (a answering) Answer(x *Exchange, answer *tensor.Gradient) error { return a(x, answer) }
 
-// builtinAnswers is what the built-in hooks leave, and the built-in servers of gradients answer, by
-// their keys.
+// builtinAnswers computes the results of the built-in hooks and servers of gradients, by key.
 var builtinAnswers = map[Kind]map[string]answering{
 	KindHook: {
 		"allreduce": (*Exchange).Average,

@@ -9,7 +9,7 @@ import (
 )
 
 // Criterion is a loss function. Outputs and their gradients lie in the memory of the process's
-// engine, targets in ordinary memory. One whose targets may be numbers is a FloatCriterion.
+// engine, targets in ordinary memory. A criterion whose targets may be numbers is a FloatCriterion.
 type Criterion interface {
 	// Forward returns the mean loss of a batch. output is [batch, classes]
 	// and must stay unchanged until Backward; targets has one class per row.
@@ -19,7 +19,7 @@ type Criterion interface {
 	Backward(outputGradient tensor.Tensor) error
 }
 
-// CriterionEnv is what a criterion knows of its run.
+// CriterionEnv holds the facts about a run that its criterion gets.
 type CriterionEnv struct {
 	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger
 	Recorder *Recorder
@@ -27,11 +27,11 @@ type CriterionEnv struct {
 	Engine engine.Engine
 }
 
-// TargetKind is what a criterion takes as targets; "" is ClassTargets.
+// TargetKind is the kind of targets that a criterion takes; "" means ClassTargets.
 type TargetKind string
 
-// The kinds of targets. A criterion of any kind is given classes where the data has them, which
-// NumberTargets and ShareTargets take for numbers.
+// The kinds of targets. If the data has classes, a criterion of any kind gets classes. With
+// NumberTargets and ShareTargets it treats them as numbers.
 const (
 	ClassTargets       TargetKind = "classes"       // integers from 0
 	NumberTargets      TargetKind = "numbers"       // finite numbers, one for each output
@@ -39,10 +39,10 @@ const (
 	ProbabilityTargets TargetKind = "probabilities" // a probability of each class, together 1; or classes
 )
 
-// TargetKinds are all of them.
+// TargetKinds lists all kinds of targets.
 var TargetKinds = []TargetKind{ClassTargets, NumberTargets, ShareTargets, ProbabilityTargets}
 
-// OrClasses is the kind, that of a criterion which does not say it included.
+// OrClasses returns k, or ClassTargets if k is "".
 func (k TargetKind) OrClasses() TargetKind {
 	if k == "" {
 		return ClassTargets
@@ -50,12 +50,12 @@ func (k TargetKind) OrClasses() TargetKind {
 	return k
 }
 
-// sumTolerance is how far probabilities may be from 1 together: some roundings of a float32, and those of
-// numbers that were written with three digits.
+// sumTolerance is how far the sum of probabilities may be from 1. It allows for the rounding of
+// float32 and of numbers that were written with three digits.
 const sumTolerance = 1e-3
 
-// CheckRow says what is wrong with the targets of a row of the output, and which of them it is; all of
-// them: -1.
+// CheckRow returns an error if the targets of one output row are invalid. position is the index of
+// the wrong target, or -1 if the row as a whole is wrong.
 func (k TargetKind) CheckRow(row []float32) (position int, err error) {
 	sum := 0.0
 	for i, v := range row {
@@ -73,7 +73,7 @@ func (k TargetKind) CheckRow(row []float32) (position int, err error) {
 	return 0, nil
 }
 
-// Takes says in words what a criterion of the kind takes.
+// Takes describes in words the targets that a criterion of kind k takes.
 func (k TargetKind) Takes() string {
 	switch k {
 	case NumberTargets:
@@ -87,14 +87,15 @@ func (k TargetKind) Takes() string {
 	}
 }
 
-// FloatCriterion is a Criterion whose targets may also be numbers. Its part is declared by WithTargets.
+// FloatCriterion is a Criterion whose targets may also be numbers. WithTargets declares its part.
 type FloatCriterion interface {
 	Criterion
-	// ForwardFloats is Forward where targets are numbers, [batch, targets of a row].
+	// ForwardFloats is Forward for targets that are numbers, [batch, targets of a row].
 	ForwardFloats(output tensor.Tensor, targets []float32) (float64, error)
 }
 
-// Loss is the mean loss of a batch: what the criterion's Forward or ForwardFloats makes of its targets.
+// Loss returns the mean loss of a batch. It calls the criterion's ForwardFloats if the targets are
+// numbers, else its Forward.
 func Loss(c Criterion, output tensor.Tensor, b *Batch) (float64, error) {
 	if b.TargetWidth == 0 {
 		return c.Forward(output, b.Targets)

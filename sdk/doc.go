@@ -1,4 +1,4 @@
-// Package sdk is what an author of parts reads.
+// Package sdk defines the interfaces that the parts of a plugin implement.
 //
 // A plugin is an executable that provides parts. A part is one implementation,
 // named by a key, of one kind: server, trainer, hook, criterion, data or model.
@@ -9,12 +9,12 @@
 //		plugin.Serve(sdk.NewServer("mine", Settings{}, New))
 //	}
 //
-// The core starts one process per rank, tells it over gRPC which part to be,
-// and connects the processes; package comm then moves the tensors. Nothing
-// inside an iteration goes through gRPC.
+// The core starts one process per rank, configures its part over gRPC and connects the
+// processes. Package comm then moves the tensors: no iteration uses gRPC.
 //
-// Life of a part: it is built with its settings and environment, is reset, runs the
-// warm-up pass, is reset again, runs the measured pass, and is asked for its metrics. At the
-// end a part that is an io.Closer is closed, however the run ended: once, when no other
-// method of it runs, while its links are still there. docs/plugins.md has the whole of it.
+// The host builds a part with its settings and environment. It resets the part and runs the
+// warm-up pass, resets it again and runs the measured pass, and then collects its metrics.
+// Finally, however the run ended, the host closes a part that is an io.Closer. It does so once,
+// when no other method of the part runs and before it closes the part's links.
+// docs/plugins.md describes all steps.
 package sdk

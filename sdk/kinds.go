@@ -1,6 +1,6 @@
 package sdk
 
-// Kind is what a part provides.
+// Kind is the kind of a part.
 type Kind string
 
 // The kinds that a plugin can provide in a process of its own.
@@ -13,8 +13,8 @@ const (
 	KindModel     Kind = "model"
 )
 
-// The kinds that take live objects of a trainer: they are compiled into the
-// plugin that provides the trainer and are chosen by key there.
+// The in-trainer kinds. Their parts take live objects of a trainer, so they are compiled into the
+// plugin that provides the trainer. The trainer chooses among them by key.
 const (
 	KindDDPModel       Kind = "ddp_model"
 	KindHookState      Kind = "hook_state"
@@ -22,20 +22,20 @@ const (
 	KindPreprocessData Kind = "preprocess_data"
 )
 
-// Service is what trainers get from servers: what a server serves and a trainer needs.
+// Service is the service that a server offers and a trainer needs.
 type Service string
 
-// The services. A run's servers serve what its trainers need.
+// The services. A run's servers must offer the service that its trainers need.
 const (
-	ServiceGradients  Service = "gradients"  // reduced ones for those that were pushed
-	ServiceTables     Service = "tables"     // rows of embedding tables
-	ServiceParameters Service = "parameters" // updated ones for gradients
+	ServiceGradients  Service = "gradients"  // push gradients, pull reduced gradients
+	ServiceTables     Service = "tables"     // look up and update rows of embedding tables
+	ServiceParameters Service = "parameters" // push gradients, pull updated parameters
 )
 
 // Link is a link that a hook uses.
 type Link string
 
-// The links of a hook; see Links, where it finds them.
+// The links of a hook. It finds them in HookEnv.Links.
 const (
 	LinkServer  Link = "server"  // push and pull with the trainer's server
 	LinkGroup   Link = "group"   // the group of all trainers

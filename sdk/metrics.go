@@ -21,15 +21,15 @@ type Measurement struct {
 	DurationNS int64
 }
 
-// Series is all measurements of one metric type and name. Each takes 4 to 8 bytes, and up to
-// 12 where seconds lie between two.
+// Series is the list of measurements with one metric type and name. Each takes 4 to 8 bytes, or up
+// to 12 if it starts seconds after the one before it.
 type Series struct {
 	declared     // Type and Name
 	measurements packed.List[packed.Measurement]
 }
 
-// Record notes one measurement with start and end in ns of comm.Now. A pass that needs as
-// much storage as the one before it allocates none.
+// Record adds one measurement with start and end in ns of comm.Now. It reuses the storage of
+// earlier passes, so it allocates only in a pass that needs more.
 func (s *Series) Record(key Key, startNS, endNS int64) {
 	s.mu.Lock()
 	s.measurements.Add(packed.Measurement{A: key.A, B: key.B, StartNS: startNS, DurationNS: endNS - startNS})
@@ -54,7 +54,7 @@ func each(l *packed.List[packed.Measurement], f func(Measurement)) {
 
 func (s *Series) reset() { s.measurements.Reset() }
 
-// Snapshot is what a series held at some moment.
+// Snapshot is a copy of a Series at one moment.
 type Snapshot struct {
 	Type, Name   string
 	measurements packed.List[packed.Measurement]
@@ -65,5 +65,5 @@ func (s *Series) snapshot() Snapshot { return Snapshot{s.Type, s.Name, s.measure
 // Each calls f with the measurements in the order in which they were recorded.
 func (s *Snapshot) Each(f func(Measurement)) { each(&s.measurements, f) }
 
-// Chunks are the measurements as they go to the core.
+// Chunks returns the measurements in the form in which psbench sends them to the core.
 func (s *Snapshot) Chunks() []packed.Chunk[packed.Measurement] { return s.measurements.Chunks() }

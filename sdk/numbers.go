@@ -9,15 +9,15 @@ import (
 	"github.com/psbench/psbench/internal/packed"
 )
 
-// Counter is a sum that only grows: bytes that were sent, rows that were dropped. Every pass
-// begins at 0.
+// Counter is a sum that only grows, such as bytes sent or rows dropped. Every pass begins at 0.
 type Counter struct {
 	declared           // Type, Name and Unit
-	recorder *Recorder // is told of what is wrong
+	recorder *Recorder // keeps the first mistake
 	value    int64
 }
 
-// Add adds n, at least 0. The sum is at most 2^53: what would make it more is not added.
+// Add adds n, which must be at least 0. The sum must stay at most 2^53. If n breaks one of these
+// rules, Add leaves the sum unchanged and Recorder.Err reports the mistake.
 func (c *Counter) Add(n int64) {
 	if n < 0 {
 		c.negative(n)
@@ -43,7 +43,7 @@ func (c *Counter) beyond(n, before int64) {
 	c.recorder.blame(fmt.Errorf("it adds %d to %s, which is %d: the sum must be at most 2^53", n, c.title(), before))
 }
 
-// Value is the sum so far.
+// Value returns the sum so far.
 func (c *Counter) Value() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Counter) Value() int64 {
 
 func (c *Counter) reset() { c.value = 0 }
 
-// Count is what a counter held at some moment.
+// Count is a snapshot of a Counter.
 type Count struct {
 	metric.Head
 	Value int64
@@ -60,15 +60,15 @@ type Count struct {
 
 func (c *Counter) snapshot() Count { return Count{c.Head, c.value} }
 
-// Gauge is numbers that were observed, each under a key as measurements have one: how stale a
-// push was, the norm of a gradient, a ratio. Each takes 2 to 9 bytes.
+// Gauge is a list of observed numbers, each with a Key: the staleness of a push, the norm of a
+// gradient, a ratio. Each takes 2 to 9 bytes.
 type Gauge struct {
 	declared     // Type, Name and Unit
 	observations packed.List[packed.Observation]
 }
 
-// Record notes one number, which may be NaN or infinite. A pass that needs as much storage as
-// the one before it allocates none.
+// Record adds one number, which may be NaN or infinite. It reuses the storage of earlier passes,
+// so it allocates only in a pass that needs more.
 func (g *Gauge) Record(key Key, value float64) {
 	g.mu.Lock()
 	g.observations.Add(packed.Observation{A: key.A, B: key.B, Value: value})
@@ -90,7 +90,7 @@ func eachObservation(l *packed.List[packed.Observation], f func(Key, float64)) {
 
 func (g *Gauge) reset() { g.observations.Reset() }
 
-// Observations is what a gauge held at some moment.
+// Observations is a snapshot of a Gauge.
 type Observations struct {
 	metric.Head
 	observations packed.List[packed.Observation]
@@ -99,21 +99,21 @@ type Observations struct {
 // Each calls f with the observations in the order in which they were recorded.
 func (o *Observations) Each(f func(Key, float64)) { eachObservation(&o.observations, f) }
 
-// Chunks are the observations as they go to the core.
+// Chunks returns the observations in the form in which psbench sends them to the core.
 func (o *Observations) Chunks() []packed.Chunk[packed.Observation] { return o.observations.Chunks() }
 
 func (g *Gauge) snapshot() Observations {
 	return Observations{g.Head, g.observations.Snapshot()}
 }
 
-// Histogram counts values in buckets. It takes the same memory for any number of them, and tells
-// neither their order nor their keys.
+// Histogram counts values in buckets. Its memory does not grow with the number of values. It keeps
+// neither their order nor keys.
 type Histogram struct {
 	declared // Type, Name and Unit
 	of       metric.Histogram
 }
 
-// Record counts a value. NaN counts by itself, in no bucket.
+// Record counts a value. NaN has a count of its own and belongs to no bucket.
 func (h *Histogram) Record(value float64) {
 	bucket, nan := h.of.Bucket(value), math.IsNaN(value)
 	h.mu.Lock()
@@ -125,7 +125,7 @@ func (h *Histogram) Record(value float64) {
 	h.mu.Unlock()
 }
 
-// Counts are those of the buckets, in ascending order.
+// Counts returns a copy of the buckets' counts, in ascending order of their bounds.
 func (h *Histogram) Counts() []int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +137,7 @@ func (h *Histogram) reset() {
 	h.of.NaN = 0
 }
 
-// Distribution is what a histogram held at some moment.
+// Distribution is a snapshot of a Histogram.
 type Distribution struct {
 	metric.Head
 	metric.Histogram

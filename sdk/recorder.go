@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Recorder holds what one process records in a pass: series of durations, counters, gauges and
-// histograms, each under a type and a name. They are found or made at set-up, and kept. All
-// methods, also of what it gives, are safe for concurrent use. A type or name has 1 to 100 letters,
-// digits and signs, but no comma.
+// Recorder holds the values that one process records in a pass: series of durations, counters,
+// gauges and histograms, each under a type and a name. A part gets them once, at set-up, and keeps
+// them. All methods of the Recorder and of its metrics are safe for concurrent use. A type or name
+// has 1 to 100 letters, digits and signs, but no comma.
 //
-// What was declared wrongly, such as the same type and name twice with different units, records
-// nothing that counts, and ends the run with a sentence: see Err.
+// A wrong declaration, such as the same type and name with two units, ends the run; see Err. A
+// metric that was declared wrongly is usable, but its values are lost.
 type Recorder struct {
 	mu      sync.Mutex
 	metrics []recorded             // in the order in which they were made
@@ -29,7 +29,7 @@ type recorded interface {
 	reset() // forgets all and keeps the storage; the lock is held
 }
 
-// declared is what something was declared with, and its lock.
+// declared is the declaration of a metric, with its lock.
 type declared struct {
 	metric.Head
 	kind   string
@@ -39,7 +39,7 @@ type declared struct {
 
 func (d *declared) declaration() *declared { return d }
 
-// title is all of it, as errors say it.
+// title is the whole declaration in words, for errors.
 func (d *declared) title() string {
 	title := d.kind + " " + metric.Title(d.Head)
 	if d.Unit != "" {
@@ -51,7 +51,7 @@ func (d *declared) title() string {
 	return title
 }
 
-// check says what is wrong with it.
+// check reports an invalid declaration.
 func (d *declared) check() error {
 	if d.kind == kindSeries {
 		return metric.CheckNames(d.Type, d.Name)
@@ -69,31 +69,34 @@ const (
 	kindHistogram = "histogram"
 )
 
-// Series finds or makes the series of a metric type and name.
+// Series returns the series with this type and name, and makes it at the first call.
 func (r *Recorder) Series(typ, name string) *Series {
 	return find(r, &Series{declared: declared{kind: kindSeries, Head: metric.Head{Type: typ, Name: name}}})
 }
 
-// Counter finds or makes a counter. Unit is a short word for what it counts: 1, B, rows, steps.
+// Counter returns the counter with this type and name, and makes it at the first call. unit is a
+// short word, such as 1, B, rows or steps.
 func (r *Recorder) Counter(typ, name, unit string) *Counter {
 	head := metric.Head{Type: typ, Name: name, Unit: unit}
 	return find(r, &Counter{declared: declared{kind: kindCounter, Head: head}, recorder: r})
 }
 
-// Gauge finds or makes a gauge. Unit is a short word for what its numbers are in: 1, %, steps.
+// Gauge returns the gauge with this type and name, and makes it at the first call. unit is a short
+// word, such as 1, % or steps.
 func (r *Recorder) Gauge(typ, name, unit string) *Gauge {
 	return find(r, &Gauge{declared: declared{kind: kindGauge, Head: metric.Head{Type: typ, Name: name, Unit: unit}}})
 }
 
-// Histogram finds or makes a histogram, whose bounds ascend: a bucket for the values up to and
-// including each of them, and one for those above all. Unit is a short word for what they are in.
+// Histogram returns the histogram with this type and name, and makes it at the first call. bounds
+// must ascend. Each is the inclusive upper end of a bucket; the last bucket holds all greater
+// values. unit is a short word, such as 1, B or steps.
 func (r *Recorder) Histogram(typ, name, unit string, bounds ...float64) *Histogram {
 	of := metric.NewHistogram(bounds)
 	head := metric.Head{Type: typ, Name: name, Unit: unit}
 	return find(r, &Histogram{declared: declared{kind: kindHistogram, Head: head, bounds: of.Bounds}, of: of})
 }
 
-// find is what was declared like made before, or made itself.
+// find returns the metric that was declared before as made is, or else made itself.
 func find[M recorded](r *Recorder, made M) M {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,28 +123,28 @@ func find[M recorded](r *Recorder, made M) M {
 	return made
 }
 
-// wrong notes a mistake, the first of which counts; r.mu is held.
+// wrong keeps the first mistake. The caller holds r.mu.
 func (r *Recorder) wrong(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// blame is wrong for who does not hold r.mu.
+// blame is wrong for a caller that does not hold r.mu.
 func (r *Recorder) blame(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wrong(err)
 }
 
-// Err is what is wrong with what was declared or recorded, nil if nothing is.
+// Err returns the first mistake in a declaration or a recorded value, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Recorded is what a recorder held at some moment, in the order in which it was made.
+// Recorded is a snapshot of a Recorder. Each list is in the order in which its metrics were made.
 type Recorded struct {
 	Series     []Snapshot
 	Counters   []Count
@@ -149,8 +152,8 @@ type Recorded struct {
 	Histograms []Distribution
 }
 
-// All is what all hold at one moment, though others go on recording: what is recorded is not
-// written again until a Reset, so that it may be read without a lock until then.
+// All returns a snapshot of all metrics at one moment, while other goroutines go on recording. The
+// snapshot shares memory with the metrics: it may be read without a lock until the next Reset.
 func (r *Recorder) All() Recorded {
 	all := r.list()
 	for _, m := range all {
@@ -179,7 +182,7 @@ func (r *Recorder) list() []recorded {
 	return slices.Clone(r.metrics)
 }
 
-// Reset forgets all that was recorded and keeps the storage.
+// Reset forgets all recorded values and keeps the storage.
 func (r *Recorder) Reset() {
 	for _, m := range r.list() {
 		m.declaration().mu.Lock()

@@ -18,8 +18,8 @@ type Setting struct {
 }
 
 // describeSettings lists the fields of a settings struct. The json tag names a
-// setting, the doc tag describes it, the field's value is its default. Fields of an
-// embedded struct count as those of the struct around it, as they do in JSON.
+// setting, the doc tag describes it, the field's value is its default. As in JSON, the fields of
+// an embedded struct count as fields of the outer struct.
 func describeSettings(defaults any) []Setting {
 	v := reflect.ValueOf(defaults)
 	if v.Kind() != reflect.Struct {
