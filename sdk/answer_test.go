@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// What an exchange says of links is what they do: over all, or over those of a server.
+// Exchange computes the results of links: over all trainers, or over the trainers of a server.
 func TestExchange(t *testing.T) {
 	dense := tensor.BucketSpec{Elements: 2}
 	sparse := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}

@@ -55,7 +55,7 @@ type Part struct {
 // built.
 func (p Part) Build(settings []byte, env any) (any, error) {
 	if p.build == nil {
-		return nil, fmt.Errorf("%s %s is compiled into its trainer and cannot be built by itself", p.Kind, p.Key)
+		return nil, fmt.Errorf("%s %s is compiled into its trainer and cannot be built alone", p.Kind, p.Key)
 	}
 	return p.build(settings, env)
 }

@@ -7,16 +7,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BucketSettings are the settings of the buckets that gradients are reduced in. Trainers
-// embed them in their own settings.
+// BucketSettings are the settings of gradient buckets. Trainers embed them in their own settings.
 type BucketSettings struct {
 	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
 }
 
-// DefaultBuckets are those of PyTorch's DDP.
+// DefaultBuckets are the settings of PyTorch's DDP.
 var DefaultBuckets = BucketSettings{BucketBytes: 25 << 20}
 
-// CheckBuckets reports a size that no bucket can have.
+// CheckBuckets returns an error if BucketBytes is not above 0.
 func (s BucketSettings) CheckBuckets() error {
 	if s.BucketBytes <= 0 {
 		return fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
@@ -28,10 +27,9 @@ func (s BucketSettings) CheckBuckets() error {
 // early in backward.
 const firstBucketBytes = 1 << 20
 
-// PlanBuckets groups parameters as DDP does: in reverse registration order, each
-// is appended to the open bucket, which closes once it has s.BucketBytes, the first
-// one at 1 MiB at the latest. A sparse parameter is a bucket of its own and leaves the
-// open one open.
+// PlanBuckets groups parameters as DDP does. In reverse registration order it appends each to the
+// open bucket, which closes once it has s.BucketBytes; the first one closes at 1 MiB at the latest.
+// A sparse parameter gets a bucket of its own and does not close the open one.
 func (s BucketSettings) PlanBuckets(parameters []sdk.ParameterSpec) []tensor.BucketSpec {
 	var out []tensor.BucketSpec
 	open := tensor.BucketSpec{}

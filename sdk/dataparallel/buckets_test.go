@@ -29,8 +29,8 @@ func TestBuckets(t *testing.T) {
 		Elements   int
 		Sparse     bool
 	}
-	// One layer of the small model is 16*16 + 16 elements: 1088 bytes, of which
-	// the bias is 64.
+	// One layer of the small model is 16*16 + 16 elements: 1088 bytes, 64 of them
+	// for the bias.
 	for name, c := range map[string]struct {
 		specs []sdk.ParameterSpec
 		limit int

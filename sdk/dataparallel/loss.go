@@ -7,24 +7,24 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// OutputGradient is the storage for the gradient of a model's output, in the memory of an
-// engine. It grows to the largest batch.
+// OutputGradient is the storage for the gradient of a model's output, in an engine's memory. It
+// grows to the size of the largest batch.
 type OutputGradient struct {
 	engine engine.Engine
 	tensor tensor.Tensor
 }
 
-// NewOutputGradient makes storage of an engine's memory.
+// NewOutputGradient returns empty storage in the memory of e.
 func NewOutputGradient(e engine.Engine) OutputGradient { return OutputGradient{engine: e} }
 
-// Forwarder is a model as the forward pass needs it.
+// Forwarder is the part of sdk.Model that Compute needs.
 type Forwarder interface {
 	Forward(b *sdk.Batch) (tensor.Tensor, error)
 }
 
-// Compute runs a model and a criterion forward on b, and the criterion back. It gives
-// the loss, its gradient with respect to the model's output, which is valid until the
-// next call, and when the forward pass ended, in ns of comm.Now.
+// Compute runs the model and the criterion forward on b, and the criterion backward. It returns the
+// loss, the loss's gradient with respect to the model's output, and the end of the forward pass
+// in ns of comm.Now. The gradient is valid until the next call.
 func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion,
 	b *sdk.Batch) (loss float64, gradient tensor.Tensor, forwardEndNS int64, err error) {
 	output, err := m.Forward(b)
@@ -41,7 +41,7 @@ func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion,
 	return loss, gradient, forwardEndNS, err
 }
 
-// For is a tensor of output's shape. It is valid until the next For.
+// For returns a tensor of output's shape, which is valid until the next call.
 func (g *OutputGradient) For(output tensor.Tensor) (tensor.Tensor, error) {
 	data, err := engine.Grow(g.engine, g.tensor.Data, len(output.Data))
 	g.tensor.Shape, g.tensor.Data = append(g.tensor.Shape[:0], output.Shape...), data

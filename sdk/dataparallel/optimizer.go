@@ -5,8 +5,8 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// NewOptimizer makes the optimizer of a rank's parameters: the one that s asks for, unless the model
-// steps them itself.
+// NewOptimizer returns the optimizer of a rank's parameters: the model's own if parts.Step is set,
+// else the one that s chooses.
 func NewOptimizer(s optimizer.Settings, parts sdk.TrainerParts) (optimizer.Optimizer, error) {
 	if parts.Step != nil {
 		return ofModel{parts.Step}, nil

@@ -9,17 +9,17 @@ import (
 )
 
 // Reducer hands each bucket to the hook as soon as its last gradient is ready.
-// Buckets are started in index order even if a later one is ready first: all
-// ranks must reduce in the same order. For each backward pass Begin comes first, then
+// It starts buckets in index order even if a later one is ready first, since all
+// ranks must reduce in the same order. In each backward pass the trainer calls Begin, then
 // Emit for every parameter, then Wait.
 //
-// Where gradients lie in memory that Go cannot touch, they are copied to the buckets and
-// back, beside the backward pass; the hook is called from a goroutine of the Reducer's then,
-// which ends before Wait returns. Where ranks of a device share buckets there, gradients lie in them,
-// and the engine's own work waits for what comes back.
+// If Go cannot touch the memory of gradients, the Reducer copies them to the buckets and back
+// during the backward pass. It then calls the hook from a goroutine of its own, which ends before
+// Wait returns. If ranks share buckets on a device, gradients lie in the buckets, and the
+// engine's later work waits for the reduced gradients.
 type Reducer struct {
-	// Emit notes that a parameter's gradient is complete and starts the buckets
-	// that are: what a model's Backward wants.
+	// Emit reports that a parameter's gradient is complete, and starts complete buckets. Pass it
+	// to the model's Backward.
 	Emit func(parameter int)
 
 	parts    sdk.TrainerParts
@@ -34,13 +34,13 @@ type Reducer struct {
 	waitNS, doneNS    int64 // of the last Wait
 }
 
-// NewReducer makes the reducer of one pass.
+// NewReducer returns the reducer of one pass.
 func NewReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
 	return newReducer(parts, state, false)
 }
 
-// NewParameterReducer is NewReducer where what comes back are parameters, which a server sends
-// in the place of gradients: they take their place by TakeParameters.
+// NewParameterReducer is NewReducer for servers that answer with parameters instead of gradients.
+// TakeParameters copies them to the rank's parameters.
 func NewParameterReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
 	return newReducer(parts, state, true)
 }
@@ -89,9 +89,9 @@ func (r *Reducer) emit(parameter int) {
 	}
 }
 
-// Wait ends the backward pass that returned err. It waits for the buckets that were
-// started and returns err or else what went wrong with them; without an error every
-// bucket holds its reduced gradient, and so does every gradient.
+// Wait ends a backward pass that returned err. It waits for the started buckets and returns err, or
+// else the first error of a bucket. Without an error all buckets and gradients hold reduced
+// gradients.
 func (r *Reducer) Wait(err error) error {
 	r.waitNS = comm.Now()
 	for _, f := range r.futures {
@@ -115,8 +115,8 @@ func (r *Reducer) Wait(err error) error {
 	return err
 }
 
-// TakeParameters copies what came back in the buckets, of a parameter reducer, to the
-// parameters.
+// TakeParameters copies the server's answers from the buckets to the parameters. Only a reducer of
+// NewParameterReducer has such answers.
 func (r *Reducer) TakeParameters() error {
 	if r.parts.AwaitShared != nil {
 		return r.takeShared()
@@ -150,11 +150,12 @@ func (r *Reducer) takeShared() error {
 	return nil
 }
 
-// Waited is when the last Wait was called and when its buckets were done, in ns of comm.Now.
+// Waited returns the time of the last call of Wait and the time at which its buckets were done, in
+// ns of comm.Now.
 func (r *Reducer) Waited() (fromNS, toNS int64) { return r.waitNS, r.doneNS }
 
-// Record notes, under the key of an iteration, two of its parts: its backward pass, from
-// startNS until Wait was called, and its exposed communication, until the buckets were done.
+// Record records two phases of the iteration with this key: its backward pass, from startNS until
+// Wait was called, and its exposed communication, from then until the buckets were done.
 func (r *Reducer) Record(key sdk.Key, startNS int64) {
 	r.backward.Record(key, startNS, r.waitNS)
 	r.exposed.Record(key, r.waitNS, r.doneNS)

@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// staging takes gradients between the memory of an engine, which Go cannot touch, and the
-// buckets, which hooks reduce in ordinary memory. In a backward pass three goroutines work, of
-// which the first is the trainer's:
+// staging copies gradients between the memory of an engine, which Go cannot touch, and the
+// buckets, which hooks reduce in ordinary memory. In a backward pass three goroutines work:
 //
-//	emit    asks for the copy of each gradient into its bucket, as the model completes it
-//	reduce  waits until all of a bucket are there, and starts the hook on it
+//	emit    starts the copy of each gradient into its bucket when the model completes it
+//	        (the trainer's goroutine)
+//	reduce  waits until all gradients of a bucket are there, and starts the hook on it
 //	bring   waits for the reduction, and copies the bucket back
 //
-// Each goes through the buckets in the order of their index, so that copies out, reductions
-// and copies in of different buckets overlap with each other and with the backward pass. The
-// two goroutines live from begin to wait, and so nothing is left to close.
+// Each goes through the buckets in the order of their index. So copies out, reductions and copies
+// in of different buckets overlap with each other and with the backward pass. The goroutines of
+// reduce and bring live from begin to wait, so staging needs no Close.
 type staging struct {
 	engine    engine.Engine
 	waitCopy  func(engine.Ticket) error
@@ -28,7 +28,7 @@ type staging struct {
 	state     sdk.HookState
 	buckets   []*tensor.Bucket
 	gradients []*tensor.Gradient
-	stays     bool // what is reduced stays in the buckets
+	stays     bool // reduced values stay in the buckets
 	places    []place
 
 	// Of the backward pass. emit writes them before it hands a bucket on.
@@ -63,7 +63,8 @@ type reduction struct {
 // noBucket ends the work on a backward pass.
 const noBucket = -1
 
-// newStaging is nil where gradients lie in the buckets, as they do on a device that shares them.
+// newStaging returns nil if gradients lie in the buckets. Buckets that ranks share on a device hold
+// their gradients, too.
 func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *staging {
 	if parts.Engine.Addressable() {
 		return nil
@@ -125,7 +126,7 @@ func (s *staging) emit(parameter int) {
 	}
 }
 
-// at is a place in its bucket: of a sparse one the rows that it has.
+// at returns a parameter's values in its bucket. A sparse bucket has only the present rows.
 func (s *staging) at(p place) []float32 {
 	b := s.buckets[p.bucket]
 	if b.Sparse {
@@ -134,15 +135,15 @@ func (s *staging) at(p place) []float32 {
 	return b.Gradient.Values[p.span.Offset : p.span.Offset+p.span.Elements]
 }
 
-// start hands on a bucket whose copies out have all been asked for.
+// start hands on a bucket after all its copies out were started.
 func (s *staging) start(bucket int) {
 	if s.failed == nil {
 		s.ready <- bucket // has room for every bucket
 	}
 }
 
-// reduceAll starts the hook on each bucket as it is there. After an error it starts none, but
-// waits for the copies that were asked for: they write to the buckets.
+// reduceAll starts the hook on each bucket when its copies have ended. After an error it starts no
+// other, but still waits for all started copies, since they write to the buckets.
 func (s *staging) reduceAll() {
 	defer s.running.Done()
 	for bucket := range s.ready {
@@ -163,8 +164,8 @@ func (s *staging) reduceAll() {
 	s.reduced <- reduction{bucket: noBucket}
 }
 
-// bringAll copies each bucket back as its reduction is done. After an error it copies none, but
-// waits for all reductions.
+// bringAll copies each bucket back when its reduction is done. After an error it copies no other, but
+// still waits for all reductions.
 func (s *staging) bringAll() {
 	defer s.running.Done()
 	for r := range s.reduced {
@@ -219,8 +220,7 @@ func (s *staging) copyError(bucket int, way string, err error) error {
 	return fmt.Errorf("bucket %d did not come %s the memory of engine %s: %w", bucket, way, s.engine.Name(), err)
 }
 
-// wait ends the backward pass: it returns once both goroutines have ended, and with them
-// everything that they were handed.
+// wait ends the backward pass. It returns once both goroutines have finished all buckets.
 func (s *staging) wait() error {
 	s.ready <- noBucket
 	s.running.Wait()

@@ -60,7 +60,7 @@ func (h *doubling) Reduce(_ sdk.HookState, b *tensor.Bucket) *comm.Future {
 }
 
 // staged is a rank whose gradients lie in memory of an engine: a table and three dense
-// parameters, of which two are the first bucket.
+// parameters. Two of these are the first bucket.
 type staged struct {
 	parts sdk.TrainerParts
 	hook  doubling

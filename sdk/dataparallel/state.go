@@ -2,7 +2,7 @@ package dataparallel
 
 import "github.com/psbench/psbench/sdk"
 
-// HookState is what the hook sees, plus the step that moves it on.
+// HookState is the sdk.HookState of a hook, with a method by which the trainer advances it.
 type HookState interface {
 	sdk.HookState
 	// NextBatch is called before each iteration; the first batch is 0.
@@ -12,8 +12,8 @@ type HookState interface {
 // basicState counts batches; keys are {batch},{bucket}.
 type basicState struct{ batch int64 }
 
-// NewHookState makes the basic hook state of one pass: it counts batches, and its keys
-// are {batch},{bucket}.
+// NewHookState returns the basic hook state of one pass. It counts batches, and its keys are
+// {batch},{bucket}.
 func NewHookState() HookState { return &basicState{batch: -1} }
 
 func (s *basicState) NextBatch()             { s.batch++ }

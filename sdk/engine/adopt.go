@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Adopt has the engine adopt several pieces of host memory, which the error calls what. Closing
-// what it returns gives them all up, the last one first; after an error none is adopted.
+// Adopt makes the engine adopt several pieces of host memory. Closing the result releases them all,
+// the last one first. After an error no piece is adopted; the error calls the memory what.
 func Adopt(e Engine, what string, memory [][]byte) (io.Closer, error) {
 	all := make(adoptions, 0, len(memory))
 	for _, m := range memory {
 		adopted, err := e.Adopt(m)
 		if err != nil {
-			_ = all.Close() // what failed first is told
+			_ = all.Close() // Adopt returns the first error
 			return nil, fmt.Errorf("engine %s does not adopt %d bytes of %s: %w", e.Name(), len(m), what, err)
 		}
-		if adopted != nil { // else there is nothing to undo
+		if adopted != nil { // nil: nothing to undo
 			all = append(all, adopted)
 		}
 	}

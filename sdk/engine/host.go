@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Host is the engine of ordinary memory, which Go computes in. Its memory is Go's, so Free
-// leaves it to the garbage collector, and what it copies is there when the call returns.
+// Host is the engine of ordinary memory, in which Go computes. Go's garbage collector frees its
+// memory, and its copies are complete when the call returns.
 var Host Engine = host{}
 
 type host struct{}

@@ -19,8 +19,8 @@ func Floats(e Engine, n int) ([]float32, error) {
 	return tensor.ViewFloat32(memory), nil
 }
 
-// Grow is x with n elements, in other memory where it has too little, and x is freed then.
-// The elements are whatever the memory held. x is nil at first, and always what Grow gave.
+// Grow returns x with n elements. If x is too small, Grow frees it and returns new memory. The
+// elements are undefined. x must be nil or an earlier result of Grow.
 func Grow(e Engine, x []float32, n int) ([]float32, error) {
 	if n <= cap(x) {
 		return x[:n], nil
@@ -31,8 +31,8 @@ func Grow(e Engine, x []float32, n int) ([]float32, error) {
 	return Floats(e, n)
 }
 
-// View is values where Go may read them: themselves where the engine is addressable, else a
-// copy in room, which grows.
+// View returns values in memory that Go may read: values itself if the engine is addressable, else
+// a copy in room, which View grows as needed.
 func View(e Engine, room *[]float32, values []float32) ([]float32, error) {
 	if e.Addressable() {
 		return values, nil
@@ -44,8 +44,8 @@ func View(e Engine, room *[]float32, values []float32) ([]float32, error) {
 	return host, Out(e, host, values)
 }
 
-// Out copies from the engine's memory to the host's, and In the other way; the copy has ended
-// when they return. Both sides have equally many elements.
+// Out copies from the engine's memory to the host's, and In the other way. Both wait for the copy.
+// Both sides must have equally many elements.
 func Out(e Engine, host, memory []float32) error {
 	if err := same(e, host, memory); err != nil {
 		return err
@@ -53,7 +53,7 @@ func Out(e Engine, host, memory []float32) error {
 	return e.Wait(e.CopyOut(tensor.Float32Bytes(host), tensor.Float32Bytes(memory)))
 }
 
-// In is Out the other way.
+// In copies from the host's memory to the engine's; see Out.
 func In(e Engine, memory, host []float32) error {
 	if err := same(e, host, memory); err != nil {
 		return err
@@ -78,8 +78,8 @@ func Clear(e Engine, memory []float32) error {
 	return In(e, memory, make([]float32, len(memory)))
 }
 
-// NeedAddressable is for the constructors of parts that compute in Go: it is an error unless Go
-// can touch the memory of e.
+// NeedAddressable returns an error unless Go can touch the memory of e. Constructors of parts that
+// compute in Go call it.
 func NeedAddressable(e Engine) error {
 	if e.Addressable() {
 		return nil

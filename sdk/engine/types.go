@@ -18,7 +18,7 @@ const (
 	Int64    Type = "int64"
 )
 
-// Bytes is the size of an element; 0 of a type that there is not.
+// Bytes returns the size of an element, or 0 if t is unknown.
 func (t Type) Bytes() int {
 	switch t {
 	case Float16, BFloat16:
@@ -31,13 +31,12 @@ func (t Type) Bytes() int {
 	return 0
 }
 
-// Lacks is the error of an engine of some name that was asked for a type beside those
-// that it has.
+// Lacks returns the error of Alloc in the engine called name, which has the types has but not t.
 func Lacks(name string, t Type, has ...Type) error {
 	return fmt.Errorf("engine %s has no elements of type %s: it has %s", name, t, list(has))
 }
 
-// list is words as a sentence has them.
+// list joins words for a sentence.
 func list[T ~string](words []T) string {
 	if len(words) == 0 {
 		return "none"

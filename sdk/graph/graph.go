@@ -1,6 +1,6 @@
-// Package graph runs gorgonia graphs as models: forward up to the output, then,
-// when the gradient of the output is known, on to the gradients, each of which is
-// reported as soon as it is there. Only plugins that import it pay for gorgonia.
+// Package graph runs gorgonia graphs as models. A graph runs forward up to its output. Given the
+// gradient of the output, it continues to the parameters' gradients and reports each as soon as it
+// is complete. Only plugins that import this package link gorgonia.
 //
 // A plugin's model makes a Graph for each shape of its batches, adds inputs and
 // parameters, builds its output from their nodes with gorgonia's functions, and
@@ -21,12 +21,11 @@ import (
 // Graph is a gorgonia graph over float32 tensors whose shapes do not change. It
 // serves one goroutine at a time.
 //
-// One tape holds both directions: it stops behind the output, and Backward lets it
-// go on there, so nothing is computed twice. What that costs: gorgonia forgets its
-// memory at the start of each run, so activations and their gradients are allocated
-// again in each iteration, and each direction takes a goroutine of its own while it
-// runs. The gradient of a parameter that is a matrix product is computed where it
-// belongs; any other is copied there.
+// One tape holds both directions. It stops behind the output, and Backward continues from there,
+// so nothing is computed twice. This has a cost: gorgonia forgets its memory at the start of each
+// run, so each iteration allocates activations and their gradients again. Each direction also takes
+// a goroutine while it runs. A gradient that is a matrix product is computed in place; any other
+// is copied to its place.
 type Graph struct {
 	nodes      *gorgonia.ExprGraph
 	names      int            // that were given so far
@@ -38,12 +37,12 @@ type Graph struct {
 	run        *run
 }
 
-// New makes an empty graph.
+// New returns an empty graph.
 func New() *Graph { return &Graph{nodes: gorgonia.NewGraph(), run: &run{}} }
 
-// Input adds a node without a gradient. values holds the elements of the shape,
-// row-major; each Forward reads them there. The shape needs one dimension or more.
-// An input that does not fit is an error of Compile.
+// Input adds a node without a gradient. values holds the elements of the shape, row-major; each
+// Forward reads them again. The shape needs one dimension or more. Compile reports values that do
+// not fit the shape.
 func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Node {
 	g.names++
 	node := gorgonia.NewTensor(g.nodes, gtensor.Float32, len(shape), gorgonia.WithShape(shape...),
@@ -60,9 +59,9 @@ func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Nod
 	return node
 }
 
-// Parameter adds a node like Input does, with a gradient, which each Backward
-// writes to gradient. Parameters are numbered from 0 in the order of these calls.
-// A gradient of another length than values is an error of Compile.
+// Parameter adds a node like Input does. Each Backward writes its gradient to gradient. Parameters
+// are numbered from 0 in the order of these calls. Compile reports a gradient whose length is not
+// that of values.
 func (g *Graph) Parameter(name string, values, gradient []float32, shape ...int) *gorgonia.Node {
 	node := g.Input(name, values, shape...)
 	if len(gradient) != len(values) {
@@ -88,9 +87,9 @@ func (g *Graph) fail(err error) {
 	}
 }
 
-// Compile differentiates the output with respect to all parameters and writes the
-// tape; parts of the graph that need neither are left out. An output that does not
-// depend on every parameter in a differentiable way is an error.
+// Compile differentiates the output with respect to all parameters and writes the tape. It leaves
+// out nodes that neither the output nor a gradient needs. It returns an error unless the output
+// is a differentiable function of every parameter.
 func (g *Graph) Compile(output *gorgonia.Node) error {
 	switch {
 	case g.fault != nil:
@@ -121,9 +120,8 @@ func (g *Graph) Compile(output *gorgonia.Node) error {
 	return nil
 }
 
-// Forward returns the elements of the output, row-major, valid until the next
-// Forward. It reads inputs and parameters; what Backward needs of them must not
-// change until then.
+// Forward returns the elements of the output, row-major, valid until the next Forward. Inputs and
+// parameters must not change until Backward has read them.
 func (g *Graph) Forward() ([]float32, error) {
 	if g.machine == nil {
 		return nil, errors.New("the graph must be compiled before it runs")
@@ -136,10 +134,9 @@ func (g *Graph) Forward() ([]float32, error) {
 	return g.stop.output, nil
 }
 
-// Backward goes on from the last Forward, given the gradient of the loss with
-// respect to its output. It overwrites every parameter's gradient and calls emit(k)
-// once gradient k and all later ones are complete, in descending order, while the
-// tape goes on.
+// Backward continues from the last Forward with the gradient of the loss with respect to the output.
+// It overwrites every parameter's gradient. It calls emit(k) in descending order, each once gradient
+// k and all later ones are complete, while the tape still runs.
 func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) error {
 	if g.machine == nil || !g.stop.reached {
 		return errors.New("a graph goes backward once after each time that it went forward")

@@ -143,8 +143,8 @@ func (c *counter) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 	c.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, dst, ldc)
 }
 
-// Forward takes two products; backward takes three, since nobody asks for the
-// gradient of the input.
+// Forward takes two products; backward takes three, since the gradient of the
+// input is not needed.
 func TestComputesNothingTwice(t *testing.T) {
 	c := &counter{}
 	gorgonia.Use(c)

@@ -43,9 +43,8 @@ func hashcode(op fmt.Stringer) uint32 {
 // errStopped ends a run of the tape behind the output.
 var errStopped = errors.New("the output is there")
 
-// stop takes the output and gives the output's gradient. As long as there is none it
-// fails, and the tape stops at it; run again, the tape goes on with this very
-// operation.
+// stop takes the output and returns the output's gradient. Without a gradient it fails, so the
+// tape stops there. The next run of the tape continues with this operation.
 type stop struct {
 	unary
 	reached  bool
@@ -67,8 +66,8 @@ func (s *stop) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return nil, errStopped
 }
 
-// DiffWRT and SymDiff are there because gorgonia refuses an operation between
-// output and gradients that it cannot ask.
+// DiffWRT and SymDiff exist because gorgonia refuses an operation between output and gradients
+// that lacks them.
 func (s *stop) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
 
 func (s *stop) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {

@@ -7,14 +7,14 @@ import (
 )
 
 // adagrad is Adagrad as torch.optim.Adagrad defines it without decay of the learning
-// rate (see vec.Adagrad). A sparse gradient touches only its rows, which is what zeros in
-// the others would come to. Its state is a number per value.
+// rate (see vec.Adagrad). A sparse gradient touches only its rows, which gives the same
+// result as zeros in all others. Its state is a number per value.
 //
-// Row-wise it keeps one number for a row of a sparse gradient's table, the sum of the
-// means of the squares of that row's gradients, as EXACT_ROWWISE_ADAGRAD of FBGEMM does
+// Row-wise it keeps one number for a row of a sparse gradient's table: the sum of the
+// row's mean squared gradients, as EXACT_ROWWISE_ADAGRAD of FBGEMM does
 // (Mudigere et al., "Software-Hardware Co-design for Fast and Scalable Training of
 // Deep Learning Recommendation Models", 2022): sum += mean(g²), w -= lr*g/(√sum + eps).
-// Dense gradients are treated as without it.
+// For dense gradients the two are equal.
 type adagrad struct {
 	parameters
 	settings Settings

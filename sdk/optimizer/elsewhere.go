@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Engine is an engine with steps of its own, which it must have where Go cannot touch its
-// memory.
+// Engine is an engine with optimizers of its own. An engine whose memory Go cannot touch needs
+// them to step parameters.
 type Engine interface {
 	engine.Engine
-	// Optimizers names those that it has.
+	// Optimizers returns the names of the engine's optimizers.
 	Optimizers() []string
-	// NewOptimizer makes one of them, as New says; the settings have passed all checks.
+	// NewOptimizer makes one of them, as New describes. The settings have passed all checks.
 	NewOptimizer(s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error)
 }
 
@@ -25,7 +25,7 @@ func newElsewhere(e engine.Engine, s Settings, values []tensor.Tensor,
 	owner, ok := e.(Engine)
 	if !ok {
 		return nil, fmt.Errorf(
-			"engine %s has no optimizers, and Go cannot step parameters in its memory: %s cannot be had there",
+			"engine %s has no optimizers, and Go cannot step parameters in its memory: %s is not available there",
 			e.Name(), s.Optimizer)
 	}
 	if has := owner.Optimizers(); !slices.Contains(has, s.Optimizer) {

@@ -1,5 +1,4 @@
-// Package optimizer provides the optimizers that trainers and servers step their
-// parameters with.
+// Package optimizer provides optimizers for trainers and servers.
 package optimizer
 
 import (
@@ -9,20 +8,19 @@ import (
 
 // Optimizer steps the parameters that it was made for.
 type Optimizer interface {
-	// Reset forgets what earlier steps left behind. It must be called before the
-	// first Step; the first one allocates the optimizer's state.
+	// Reset forgets the optimizer's state. It must be called before the first Step. The first
+	// Reset allocates the state.
 	Reset() error
 	// Step applies the gradients. It allocates nothing and may overwrite the values
 	// of dense gradients.
 	Step() error
 }
 
-// New makes the optimizer that s, which has passed Check, asks for, of parameters in the
-// memory of e, where its state lies and its steps are made too. Values and gradients
-// are those of the parameters, in the same order. The values need no data before the
-// first Reset. A gradient is dense, or it is sparse and lists rows of a table; each of
-// them once, in any order. Weight decay beside a sparse gradient is an error, and so is an
-// optimizer that e lacks.
+// New returns the optimizer that s chooses; s must have passed Check. Parameters, gradients and the
+// optimizer's state lie in the memory of e, which also computes the steps. values and gradients have
+// one element per parameter, in the same order. values needs no data before the first Reset. A
+// sparse gradient lists rows of a table, each at most once, in any order. New returns an error for
+// weight decay with a sparse gradient, and for an optimizer that e lacks.
 func New(e engine.Engine, s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error) {
 	if err := s.checkDecay(values, gradients); err != nil {
 		return nil, err
@@ -43,15 +41,15 @@ func New(e engine.Engine, s Settings, values []tensor.Tensor, gradients []*tenso
 	}
 }
 
-// parameters are what an optimizer steps.
+// parameters are the parameters that an optimizer steps.
 type parameters struct {
 	engine    engine.Engine
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 }
 
-// state is what an optimizer keeps of each parameter: as many numbers as that has
-// values, unless said otherwise.
+// state holds an optimizer's numbers for each parameter, usually as many as the parameter has
+// values.
 type state [][]float32
 
 // reset makes the state of some parameters 0, with size(k) numbers for parameter k.

@@ -110,7 +110,7 @@ func TestSparseLeavesOtherRows(t *testing.T) {
 	})
 }
 
-// The learning rate of a row follows from the mean of its squares alone: that of ones is
+// The learning rate of a row follows from the mean of its squares alone: for ones it is
 // 1, however wide the row.
 func TestRowwiseAdagradTakesTheMean(t *testing.T) {
 	for _, width := range []int{1, 7, 64} {

@@ -30,12 +30,12 @@ type Settings struct {
 	Epsilon     float64 `json:"eps" doc:"keeps the divisor of adam and of adagrad above 0; 0: 1e-8 of adam, 1e-10 of adagrad"`
 }
 
-// Defaults are the settings of SGD, and beside them PyTorch's defaults.
+// Defaults returns the settings of SGD with lr and momentum, and PyTorch's defaults for the others.
 func Defaults(lr, momentum float64) Settings {
 	return Settings{Optimizer: SGD, LR: lr, Momentum: momentum, Beta1: 0.9, Beta2: 0.999}
 }
 
-// uses lists the settings that an optimizer has beside its learning rate.
+// uses lists an optimizer's settings other than its learning rate.
 var uses = map[string][]string{
 	SGD:            {"momentum", "nesterov", "weight_decay"},
 	Adam:           {"weight_decay", "beta1", "beta2", "eps"},
@@ -43,9 +43,8 @@ var uses = map[string][]string{
 	RowwiseAdagrad: {"weight_decay", "eps"},
 }
 
-// Check reports values out of range, and values that the optimizer has no use for,
-// unless they are 0 or those of the part's defaults: an error begins with the name of
-// the setting.
+// Check returns an error for a value out of range, and for a setting that the optimizer does not use,
+// unless its value is 0 or the part's default. The error begins with the name of the setting.
 func (s Settings) Check(defaults Settings) error {
 	if err := s.checkName(); err != nil {
 		return err
@@ -111,7 +110,7 @@ func (s Settings) checkUse(defaults Settings) error {
 	return nil
 }
 
-// checkDecay reports weight decay beside a sparse gradient.
+// checkDecay reports weight decay with a sparse gradient.
 func (s Settings) checkDecay(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	for k, g := range gradients {
 		if s.WeightDecay != 0 && g.Sparse() {

@@ -8,10 +8,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Join gives so many ranks, joined within this process until the test ends: each finds links to
-// a server that averages over all of them, to a group and to a second group, memory for the
-// buckets, which these links take, and a recorder. A rank's operations belong on a goroutine of
-// its own.
+// Join returns so many ranks, joined within this process until the test ends. Each has a recorder,
+// memory for the buckets, and links that take these buckets: to a server that averages over all
+// ranks, to a group and to a second group. Run each rank's operations on a goroutine of its own.
 func Join(t testing.TB, ranks int, buckets ...tensor.BucketSpec) []sdk.TrainerParts {
 	t.Helper()
 	joined, end, err := harness.Join(ranks, buckets)

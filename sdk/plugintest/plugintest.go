@@ -1,11 +1,10 @@
 // Package plugintest tests whether a part keeps the contract of its kind. One call in a test of
-// the part's own package does:
+// the part's own package is enough:
 //
 //	func TestConformance(t *testing.T) { plugintest.Check(t, part) }
 //
-// Each point of the contract is a subtest, whose name `psbench plugin check` shows as well. What
-// the points are carried out in is psbench's own: the links are those of a fabric, servers and
-// parts run on the host that runs them in an experiment, all in the process of the test.
+// Each point of the contract is a subtest, whose name `psbench plugin check` shows as well. The
+// tests use psbench's own fabric and host, as a run does, but all in the process of the test.
 package plugintest
 
 import (
@@ -18,31 +17,32 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Option says more of the part than its declaration does.
+// Option describes the part beyond its declaration.
 type Option struct{ apply func(*harness.Subject) }
 
-// Settings are those that the part is built with, a JSON object; its defaults otherwise.
+// Settings sets the part's settings, a JSON object. Without it the part has its defaults.
 func Settings(json string) Option {
 	return Option{func(s *harness.Subject) { s.Settings = []byte(json) }}
 }
 
-// Refuses are settings, each a JSON object, with which the part must not be built.
+// Refuses lists settings, each a JSON object, that the part must refuse.
 func Refuses(json ...string) Option {
 	return Option{func(s *harness.Subject) { s.Refused = append(s.Refused, json...) }}
 }
 
-// RanksDiffer says that a hook or server does not leave the same result on all ranks.
+// RanksDiffer declares that a hook or server may leave different results on different ranks.
 func RanksDiffer() Option { return Option{func(s *harness.Subject) { s.RanksDiffer = true }} }
 
-// Expect says what a hook or server answers, sdk.AnswersMean say, where it declares nothing.
+// Expect sets the answers that a hook or server should give, such as sdk.AnswersMean, if its
+// declaration has none.
 func Expect(answers sdk.Answers) Option {
 	return Option{func(s *harness.Subject) { s.Expect = answers }}
 }
 
-// DenseOnly says that a hook or server is not made for sparse gradients.
+// DenseOnly declares that a hook or server does not support sparse gradients.
 func DenseOnly() Option { return Option{func(s *harness.Subject) { s.DenseOnly = true }} }
 
-// InTrainer chooses a key of an in-trainer kind for a trainer.
+// InTrainer chooses the key of an in-trainer kind for a trainer.
 func InTrainer(kind sdk.Kind, key string) Option {
 	return Option{func(s *harness.Subject) {
 		if s.InTrainer == nil {
@@ -52,18 +52,18 @@ func InTrainer(kind sdk.Kind, key string) Option {
 	}}
 }
 
-// Inputs is what a model takes that data is made for.
+// Inputs sets the limits of the model for which a data part makes samples.
 func Inputs(in sdk.InputSpec) Option { return Option{func(s *harness.Subject) { s.Inputs = &in }} }
 
-// Largest bounds the batches that a model or criterion gets, which have up to 1031 samples, of a
-// criterion 4099, for one that is too slow, or too large, for as many.
+// Largest limits the samples of a batch for a model or criterion that is too slow or too large for
+// the default: up to 1031 samples for a model and 4099 for a criterion.
 func Largest(samples int) Option { return Option{func(s *harness.Subject) { s.Largest = samples }} }
 
-// Timeout is how long a part may take over anything before it is taken to hang, 10 s otherwise.
+// Timeout sets how long any step of a part may take before the test fails. The default is 10 s.
 func Timeout(d time.Duration) Option { return Option{func(s *harness.Subject) { s.Timeout = d }} }
 
-// Check tests a part against the points of the contract of its kind, one after the other, up to
-// the first that it does not keep. A key of an in-trainer kind has none, which is logged.
+// Check tests a part against the points of its kind's contract, one after the other, up to the first
+// that it does not keep. A key of an in-trainer kind has no contract: Check only logs this.
 func Check(t *testing.T, part sdk.Part, options ...Option) {
 	t.Helper()
 	if part.InTrainer() {

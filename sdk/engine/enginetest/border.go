@@ -41,7 +41,7 @@ func (d *Dark) other(memory []byte, sides func(*block) (here, there []byte)) []b
 	panic(fmt.Sprintf("%d bytes do not lie in the memory of engine %s", len(memory), d.Name()))
 }
 
-// litFloats is lit of elements. Of none there may be no address either.
+// litFloats is lit for elements. An empty slice may have no address.
 func (d *Dark) litFloats(x []float32) []float32 {
 	if cap(x) == 0 {
 		return nil

@@ -1,11 +1,10 @@
-// Package enginetest has an engine for tests whose memory Go cannot touch, as that of a
-// device: touching it ends the process.
+// Package enginetest provides an engine for tests. Go cannot touch its memory, just like a
+// device's: an access ends the process.
 //
-// Each piece of its memory is mapped twice. What the world sees may be neither read nor
-// written (dark); at another address (lit) it can be, and there the engine's kernels work. Those
-// are psbench's own models, criteria and optimizers, which believe that they compute in ordinary
-// memory: Parts puts a border around them, at which addresses are translated, and what did not
-// come from the engine is noticed.
+// Each piece of its memory is mapped twice. The dark address, which callers get, can be neither
+// read nor written. At the lit address the engine's kernels compute. The kernels are psbench's own
+// models, criteria and optimizers, which see ordinary memory. Parts wraps them: the wrapper
+// translates addresses and detects memory that did not come from the engine.
 package enginetest
 
 import (
@@ -23,19 +22,19 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// Config is what an engine has.
+// Config lists the types and optimizers of an engine.
 type Config struct {
 	Types      []engine.Type
 	Optimizers []string
 }
 
-// Full has what psbench's own parts need.
+// Full has all types and optimizers that psbench's own parts need.
 var Full = Config{
 	Types:      []engine.Type{engine.Float32, engine.Int32, engine.Int64},
 	Optimizers: []string{optimizer.SGD, optimizer.Adam, optimizer.Adagrad, optimizer.RowwiseAdagrad},
 }
 
-// Dark is an engine in whose memory Go can touch nothing.
+// Dark is an engine whose memory Go cannot touch.
 type Dark struct {
 	config  Config
 	out, in stream
@@ -46,8 +45,8 @@ type Dark struct {
 	adopted [][]byte
 }
 
-// quarantined is how many freed blocks keep their addresses, so that whoever still uses one is
-// found out: what is unmapped may at once be another mapping of the process.
+// quarantined is how many freed blocks keep their addresses, so that a later use of one ends the
+// process: another mapping could reuse an unmapped address at once.
 const quarantined = 64
 
 // block is a piece of memory.

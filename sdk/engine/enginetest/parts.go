@@ -86,7 +86,7 @@ func (m *model) emitting(emit func(parameter int)) func(int) {
 	}
 }
 
-// featureModel is a model of which the features are learnt too; those are the host's.
+// featureModel is a model whose features are learnt too. The features lie in ordinary memory.
 type featureModel struct {
 	*model
 	learnt sdk.FeatureModel
