@@ -19,9 +19,9 @@ func declared(s *harness.Subject) sdk.Part {
 	return part
 }
 
-// answererOf is whom the rank asks what must come out: the declaration, or the hook that is tested, or
-// a second server of the sort that is, which end closes; nil where nobody says. A run has the
-// part in another process, where nobody asks it.
+// answererOf returns the source of expected results: the declaration, the tested hook itself, or a
+// second server of the tested kind, which end closes. It returns nil if the result is unknown. A run
+// has the part in another process, where the rank cannot ask it.
 func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	part, end := declared(r.Subject), func() {}
 	if declared := part.Answerer(); declared != nil {
@@ -46,7 +46,7 @@ func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	return asked, end, nil
 }
 
-// twin is a second server of the sort that is tested, as far as it says what it answers.
+// twin makes a second server of the tested kind, if it is an Answerer.
 func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	s := r.Subject
 	var buckets []tensor.BucketSpec
@@ -64,8 +64,8 @@ func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	return asked, func() { closePart(made) }, nil
 }
 
-// compareAnswers compares the reduced buckets with what must have come out of what fill made, as
-// far as somebody says it.
+// compareAnswers compares the reduced buckets with the expected results for the inputs of fill. It
+// compares nothing if answerer is nil.
 func compareAnswers(r *harness.Rank, answerer sdk.Answerer, batch int64, fill filling) error {
 	if answerer == nil {
 		return nil

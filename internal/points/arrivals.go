@@ -12,8 +12,8 @@ import (
 // arrivals is of servers that combine gradients as they arrive.
 var arrivals = harness.Point{
 	Name: "arrivals",
-	Promise: "the answer does not depend on the order in which gradients arrive, nor on how many are combined " +
-		"at once, as that of a median does: such a server is combined on the last arrival",
+	Promise: "the answer depends neither on the order in which gradients arrive nor on how many are combined at " +
+		"once; a server whose answer does, such as a median, must combine on the last arrival",
 	Ranks: 3,
 	OnRank: func(r *harness.Rank) error {
 		noted := map[int][]float32{} // by bucket, of the first order
@@ -64,7 +64,7 @@ func combinedInAnyOrder(s *harness.Subject) error {
 			answer := combined(server, order, atOnce)
 			if i := differs(first, answer); i >= 0 {
 				return fmt.Errorf("element %d of %d is %g when the gradients are combined one after the other, and %g "+
-					"when those of the trainers %d are %s", i, several, first[i], answer[i], order, how)
+					"when the gradients of trainers %d are combined %s", i, several, first[i], answer[i], order, how)
 			}
 		}
 	}

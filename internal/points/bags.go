@@ -33,9 +33,9 @@ func sums(rows int, look func(bags [][]int64) ([][]float32, error)) error {
 					size += math.Abs(float64(of[row][k]))
 				}
 				if math.Abs(float64(v)-want) > 1e-5*size {
-					return fmt.Errorf("the lookup of bag %v has %g in column %d, but the sum of its rows, of which "+
-						"row 0 has %g and row %d has %g, is %g",
-						bag, v, k, of[0][k], last, of[last][k], want)
+					return fmt.Errorf("the lookup of bag %v has %g in column %d but must have %g, the sum of the bag's "+
+						"rows: row 0 has %g and row %d has %g",
+						bag, v, k, want, of[0][k], last, of[last][k])
 				}
 			}
 		}
@@ -79,8 +79,9 @@ func everyRow(rows int, look func(bags [][]int64) ([][]float32, error), teach fu
 	return sums(rows, look) // of rows that differ from those that were there first
 }
 
-// everyTime applies gradients of which one more turns the sum of a row's over. So it shows with any
-// optimizer whether that was applied, though its steps may all have one length.
+// everyTime checks that a row's gradient is applied as often as its bags hold it. It chooses gradients
+// so that one more of them reverses the sign of their sum. So the check works with any optimizer,
+// even if all its steps have the same length.
 func everyTime(server sdk.TableServer, spec comm.TableSpec) error {
 	row := func(bags [][]int64, gradients ...float32) ([]float32, error) {
 		server.Reset()

@@ -67,7 +67,7 @@ func (c *brokenSquares) Backward(g tensor.Tensor) error {
 	return nil
 }
 
-// floatSquares is that of numbers too, where a row has as many as the output.
+// floatSquares also takes numbers, if a row has as many as the output.
 type floatSquares struct {
 	brokenSquares
 	numbers []float32

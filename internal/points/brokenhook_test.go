@@ -59,7 +59,7 @@ func (h *around) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.to.Average(state.Batch(), b)
 }
 
-var opened []*os.File // which nobody closes
+var opened []*os.File // never closed
 
 func (h *around) Reset() {}
 

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// stepping trains with a step against the gradient. What needs says it has of servers.
+// stepping trains with a step against the gradient. It uses the servers of the service needs.
 type stepping struct {
 	sound
 	needs sdk.Service

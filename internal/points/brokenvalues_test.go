@@ -85,7 +85,7 @@ func (h *spoilingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Futur
 
 func (h *spoilingHook) Reset() {}
 
-// spoilingServer answers all trainers with the mean, that of the rows which anybody has pushed, spoilt.
+// spoilingServer answers all trainers with a spoilt mean of the pushed rows.
 type spoilingServer struct {
 	collecting
 	env    sdk.ServerEnv
@@ -191,7 +191,7 @@ func caught(t *testing.T, s *harness.Subject, want bool) {
 	}
 }
 
-// A part that does not say what it answers is told so, and one that says it falsely is caught.
+// The check reports a part that declares no answer, and fails a part whose declaration is wrong.
 func TestPartsThatDeclareNothing(t *testing.T) {
 	part := sdk.NewHook("tested", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return &spoilingHook{env.Group, spoilings["nothing"]}, nil
@@ -215,7 +215,7 @@ func TestPartsThatDeclareNothing(t *testing.T) {
 	}
 }
 
-// forgettingHook starts an operation that nobody waits for.
+// forgettingHook starts an operation and never waits for it.
 type forgettingHook struct{ of comm.Group }
 
 func (h *forgettingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
@@ -225,7 +225,7 @@ func (h *forgettingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Fut
 
 func (h *forgettingHook) Reset() {}
 
-// A hook that forgets its operation is told so, also where its declaration has values compared first.
+// The check names a forgotten operation, even if the declaration makes it compare values first.
 func TestHooksThatForget(t *testing.T) {
 	part := sdk.NewHook("tested", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return &forgettingHook{env.Group}, nil

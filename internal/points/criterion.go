@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/points/toys"
 )
 
-// criterionPoints are those of a criterion.
+// criterionPoints are the points of a criterion.
 var criterionPoints = []harness.Point{
 	{
 		Name:    "sizes",
@@ -62,7 +62,7 @@ var criterionPoints = []harness.Point{
 	floatTargets,
 	{
 		Name:    "mean",
-		Promise: "the loss is the mean over the batch: a batch with every sample twice has the same",
+		Promise: "the loss is the mean over the batch: a batch with every sample twice has the same loss",
 		OnRank: func(r *harness.Rank) error {
 			once, err := compute(r, 5, 1)
 			if err != nil {
@@ -73,13 +73,14 @@ var criterionPoints = []harness.Point{
 				return err
 			}
 			if math.Abs(once.loss-twice.loss) > 1e-5*max(1, math.Abs(once.loss)) {
-				return fmt.Errorf("the loss of 5 samples is %g, that of each of them twice %g", once.loss, twice.loss)
+				return fmt.Errorf("the loss is %g for 5 samples and %g for a batch with each of them twice; the two must "+
+					"be equal", once.loss, twice.loss)
 			}
 			g, h := once.gradient, twice.gradient
 			for i := range g.Data {
 				if math.Abs(float64(g.Data[i]-2*h.Data[i])) > 1e-4*max(1e-3, math.Abs(float64(g.Data[i]))) {
-					return fmt.Errorf("the gradient at element %d is %g, that of a batch with each sample twice %g "+
-						"and not half",
+					return fmt.Errorf("the gradient at element %d is %g for 5 samples, and %g for a batch with each of "+
+						"them twice but must be half there",
 						i, g.Data[i], h.Data[i])
 				}
 			}

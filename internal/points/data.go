@@ -99,7 +99,7 @@ func makeData(s *harness.Subject) (sdk.Data, *sdk.Samples, error) {
 	return nil, nil, errs[0]
 }
 
-// loadSamples gives the samples; of streamed data those of a reader.
+// loadSamples returns the samples; a reader of streamed data reads them.
 func loadSamples(s *harness.Subject) (*sdk.Samples, error) {
 	data, samples, err := makeData(s)
 	if err != nil {
@@ -138,7 +138,7 @@ func CheckSamples(b *sdk.Batch) error {
 		return err
 	}
 	if len(b.Features)%n != 0 {
-		return fmt.Errorf("there are %d numbers for %d samples, each of which must have equally many",
+		return fmt.Errorf("there are %d numbers for %d samples, but every sample must have equally many",
 			len(b.Features), n)
 	}
 	for _, list := range [][]int64{b.Indices, b.Targets} {

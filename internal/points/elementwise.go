@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// elementwisePoints are those of a server that the host runs on blocks, before those that it shares
-// with other servers.
+// elementwisePoints are the points of a server that the host runs on blocks. They come before the
+// points that it shares with other servers.
 func elementwisePoints(part sdk.Part) []harness.Point {
 	list := []harness.Point{blockMemory, inBlocks}
 	if part.Timing == sdk.OnArrival {

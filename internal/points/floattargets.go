@@ -14,7 +14,7 @@ import (
 // floatTargets is the point of criteria that take targets which are numbers.
 var floatTargets = harness.Point{
 	Name:    "float targets",
-	Promise: "targets that are numbers have a loss and its gradient, and a class has those of its number",
+	Promise: "targets that are numbers have a loss and its gradient, and a class has the loss and gradient of its number",
 	Floats:  true,
 	OnRank: func(r *harness.Rank) error {
 		c, ok := r.Criterion.(sdk.FloatCriterion)
@@ -112,7 +112,8 @@ func sameAsClasses(c sdk.FloatCriterion, kind sdk.TargetKind) error {
 	}
 	got, err := c.ForwardFloats(output, floats)
 	if err == nil && !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {
-		err = fmt.Errorf("the loss of classes %d is %g, that of the numbers that they stand for %g", classes, want, got)
+		err = fmt.Errorf("the loss of classes %d is %g, but the loss of the same targets as numbers is %g", classes,
+			want, got)
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/points/harness"
 )
 
-// hookPoints are those of a hook with links, or without.
+// hookPoints are the points of a hook, with or without links.
 func hookPoints(linked bool) []harness.Point {
 	list := slices.Concat(reductionPoints, []harness.Point{hookMemory})
 	if linked {
@@ -29,7 +29,7 @@ var hookMemory = harness.Point{
 
 var hookEnds = harness.Point{
 	Name:    "ends",
-	Promise: "where the other side of a link has gone, a reduction ends, and its future has the error",
+	Promise: "if the other side of a link is gone, a reduction ends and its future has the error",
 	Unseen:  "a process that is gone ends the run, whatever the hook makes of it",
 	Alone:   func(s *harness.Subject) error { return harness.Abandon(s, reductionsEnd) },
 }

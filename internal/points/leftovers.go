@@ -69,7 +69,7 @@ func openFiles() map[string]string {
 	files := map[string]string{}
 	links, _ := filepath.Glob("/proc/self/fd/*")
 	for _, link := range links {
-		if name, err := os.Readlink(link); err == nil { // else it is closed again: that of this list
+		if name, err := os.Readlink(link); err == nil { // the descriptor of this list itself is closed by now
 			files[link] = name
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/internal/points/harness"
 )
 
-// What a rank sees of servers of tables over its links.
+// The checks of a rank that uses servers of tables over its links.
 
-// linkedLookup looks all sorts of bags up. What nobody asked for must stay as it is.
+// linkedLookup looks up all sorts of bags. Other memory must not change.
 func linkedLookup(r *harness.Rank) error { return sums(leastRows(r), linkedLook(r)) }
 
 // linkedUpdates has gradients applied, of a row twice and of several rows.
@@ -29,7 +29,7 @@ func linkedUpdates(r *harness.Rank) error {
 	})
 }
 
-// leastRows are those of the smallest table.
+// leastRows returns the number of rows of the smallest table.
 func leastRows(r *harness.Rank) int {
 	tables := r.Tables.Store.Tables
 	least := tables[0].Rows

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// modelPoints are those of models. What a single backward pass emits the host checks, in every
+// modelPoints are the points of models. The host checks the emissions of a backward pass, in every
 // run: each parameter once, in the memory that it was bound to, with rows of its table.
 var modelPoints = []harness.Point{
 	{
@@ -165,7 +165,7 @@ var modelPoints = []harness.Point{
 	},
 	{
 		Name:    "gradient",
-		Promise: "gradients are those of the output, along their own direction and along others",
+		Promise: "gradients are the derivatives of the output, along their own direction and along others",
 		OnRank:  modelGradient,
 	},
 }

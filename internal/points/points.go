@@ -46,10 +46,10 @@ func agree(s *harness.Subject) bool {
 		(s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
 }
 
-// refusesSettings holds of every kind. What is out of range the author alone knows.
+// refusesSettings is a point of every kind. Only the author of a part knows its settings out of range.
 var refusesSettings = harness.Point{
 	Name:    "settings",
-	Promise: "settings that there are not, of another type or out of range are refused with an error",
+	Promise: "unknown settings and values of another type or out of range are refused with an error",
 	Alone: func(s *harness.Subject) error {
 		wrong := append([]string{`{"there_is_no_such_setting": 1}`}, s.Refused...)
 		for _, setting := range s.Part.Settings {
@@ -64,5 +64,5 @@ var refusesSettings = harness.Point{
 	},
 }
 
-// withoutRange is that point where nobody says what the part must refuse.
-const withoutRange = "settings that there are not, or of another type, are refused with an error"
+// withoutRange is the promise of refusesSettings if the author names no settings out of range.
+const withoutRange = "unknown settings and values of another type are refused with an error"

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// reductionPoints are those of hooks, and of servers that gradients are pushed to.
+// reductionPoints are the points of hooks, and of servers that answer gradients.
 var reductionPoints = []harness.Point{
 	{
 		Name:    "answers",
@@ -36,7 +36,7 @@ var reductionPoints = []harness.Point{
 	{
 		Name:   "sparse",
 		Sparse: true,
-		Promise: "sparse gradients come back as rows of their table: those of one rank alone, of all at once, and " +
+		Promise: "sparse gradients come back as rows of their table: rows of one rank alone, of all at once, and " +
 			"none at all",
 		Ranks: 2,
 		OnRank: func(r *harness.Rank) error {
@@ -110,7 +110,7 @@ var reductionPoints = []harness.Point{
 	},
 }
 
-// batchState is the progress of a rank, as hooks are told it.
+// batchState is the progress of a rank, as a hook sees it.
 type batchState int64
 
 func (s batchState) Batch() int64           { return int64(s) }

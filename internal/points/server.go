@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// serverPoints are those of a server, by its sort.
+// serverPoints are the points of a server, by its sort.
 func serverPoints(part sdk.Part) []harness.Point {
 	switch {
 	case part.Serves == sdk.ServiceTables:

@@ -16,10 +16,12 @@ const (
 	// directions is along how many directions by chance the gradient of a parameter is compared, singles
 	// how many of its elements are by themselves, the first and the last among them.
 	directions, singles = 3, 6
-	// blocks is how many pieces all parameters are cut into at most, and smallestBlock what a piece has
-	// at least. A piece is moved by itself, so that one wrong element of it stands out.
+	// blocks is the maximum number of pieces of all parameters, and smallestBlock the minimum number
+	// of elements of a piece. The check moves one piece at a time, so that one wrong element stands
+	// out.
 	blocks, smallestBlock = 1024, 64
-	// nudge bounds what is added to initial values: many are 0, where a model may bend.
+	// nudge bounds the numbers that are added to initial values: many are 0, where a model may
+	// have a kink.
 	nudge = 0.02
 	// starts is from how many places a gradient is compared before it is taken to be wrong: near a bend
 	// of the model it differs from the slope at one of them, a wrong gradient at all.
@@ -149,9 +151,9 @@ func (p *probe) inPieces(size int) error {
 	return nil
 }
 
-// piece moves the elements of a piece up or down, all of them together by as much as a single one,
-// along several directions where it must: near a bend of the model, as that of a ReLU, the gradient
-// differs from the slope along some, a wrong one along all.
+// piece checks one piece. It moves the piece's elements up or down, all together by as far as a
+// single one. If gradient and slope differ it tries other directions: near a kink of the model, such
+// as a ReLU's, a right gradient differs along some directions, a wrong one along all.
 func (p *probe) piece(from, to int) error {
 	const reach, attempts = 0.1, 4
 	share := 0.03 // an element of a piece is a larger share of its length

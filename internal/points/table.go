@@ -11,13 +11,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// tablePoints are those of servers of tables.
+// tablePoints are the points of servers of tables.
 var tablePoints = []harness.Point{
 	{
-		Name: "lookup",
-		Promise: "Lookup writes the sum of its rows for every bag that it is asked for, 0 for empty ones, and " +
-			"nothing beside that",
-		OnRank: linkedLookup,
+		Name:    "lookup",
+		Promise: "Lookup writes the sum of its rows for every bag of the call, 0 for empty ones, and nothing else",
+		OnRank:  linkedLookup,
 		Alone: func(s *harness.Subject) error {
 			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
 				return sums(spec.Rows, func(bags [][]int64) ([][]float32, error) { return lookup(server, spec, bags) })
@@ -26,8 +25,8 @@ var tablePoints = []harness.Point{
 	},
 	{
 		Name: "update",
-		Promise: "Update applies the gradient of every bag to every row that it holds, once for each time that it " +
-			"does, and changes no other row",
+		Promise: "Update applies the gradient of every bag to each of its rows, as often as the bag holds the row, " +
+			"and changes no other row",
 		OnRank: linkedUpdates,
 		Alone: func(s *harness.Subject) error {
 			return withTable(s, func(server sdk.TableServer, spec comm.TableSpec) error {
@@ -123,7 +122,7 @@ func withTable(s *harness.Subject, f func(sdk.TableServer, comm.TableSpec) error
 // margin is how many values lie between the columns of two bags, which belong to other tables.
 const margin = 5
 
-// call is one about bags, the values of each of which are one number.
+// call makes a call with these bags. All values of bag i are values[i].
 func call(spec comm.TableSpec, bags [][]int64, values []float32) *comm.TableCall {
 	c := &comm.TableCall{Offsets: []int64{0}, Width: spec.Width, Stride: spec.Width + margin}
 	for i, bag := range bags {
@@ -156,7 +155,7 @@ func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]fl
 	return out, nil
 }
 
-// teach looks bags up and applies their gradients, all columns of each of which are one number.
+// teach looks up bags and applies their gradients. All columns of bag i's gradient are gradients[i].
 func teach(server sdk.TableServer, spec comm.TableSpec, bags [][]int64, gradients []float32) error {
 	if _, err := lookup(server, spec, bags); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// trainerPoints are those of trainers, whatever they need of servers.
+// trainerPoints are the points of trainers, whatever service they need.
 var trainerPoints = []harness.Point{
 	{
 		Name:    "plan",
@@ -45,7 +45,7 @@ var trainerPoints = []harness.Point{
 	},
 	{
 		Name:    "trains",
-		Promise: "Train tells the finite loss of every iteration of every epoch, after that iteration",
+		Promise: "Train reports the finite loss of every iteration of every epoch, after that iteration",
 		Ranks:   2,
 		OnRank: func(r *harness.Rank) error {
 			told, err := train(context.Background(), r, nil)
@@ -53,7 +53,7 @@ var trainerPoints = []harness.Point{
 				return err
 			}
 			if want := harness.TrainedEpochs * r.Batches.Len(); len(told) != want {
-				return fmt.Errorf("%d losses are told of %d iterations", len(told), want)
+				return fmt.Errorf("Train reported %d losses but ran %d iterations", len(told), want)
 			}
 			for i, loss := range told {
 				if !numeral.Finite(loss) {

@@ -135,12 +135,12 @@ func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 	return nil
 }
 
-// checkWidth says that a batch has targets of another sort than the first one.
+// checkWidth reports a batch whose targets are of another kind than the first batch's.
 func (s *stream) checkWidth(r *batchReader) error {
 	if r.batch.TargetWidth == s.width {
 		return nil
 	}
-	return fmt.Errorf("samples up to %d have %s as targets, but those of the first batch %s; all must have the same",
+	return fmt.Errorf("the samples up to %d have %s as targets, but the first batch has %s; all must have the same",
 		r.First-1, targetsOf(r.batch.TargetWidth), targetsOf(s.width))
 }
 

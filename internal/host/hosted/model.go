@@ -183,13 +183,13 @@ func (m *checkedModel) end(method string, err error) error {
 	return err
 }
 
-// checkGradient says what is wrong with a gradient that is said to be complete: it must
-// fill the memory that it was bound to, and a sparse one name rows of its table.
+// checkGradient reports an invalid emitted gradient: it must fill the memory that it was bound to,
+// and a sparse one must name rows of its table.
 func (m *checkedModel) checkGradient(k int) error {
 	g, bound, spec := m.handedGradients[k], &m.bound[k], &m.emissions.specs[k]
 	switch {
 	case g != m.gradients[k] || !g.SameStorage(bound):
-		return fmt.Errorf("%s put another gradient in the place of that of parameter %s: it must write into the memory that it was bound to",
+		return fmt.Errorf("%s replaced the storage of the gradient of parameter %s: it must write into the memory that it was bound to",
 			m.name, spec.Name)
 	case g.Width != bound.Width:
 		return fmt.Errorf("%s emitted a gradient of width %d for parameter %s, whose width is %d", m.name, g.Width,

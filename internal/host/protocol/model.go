@@ -235,7 +235,7 @@ func (m *model) complete(k int, rows int32) error {
 		return m.link.wrong("sent a gradient of parameter %s: %v", m.specs[k].Name, err)
 	}
 	if g := m.gradients[k]; g != &b.Gradient {
-		return fmt.Errorf("the gradient of parameter %s is not that of its bucket", m.specs[k].Name)
+		return fmt.Errorf("the gradient of parameter %s is not its bucket's gradient", m.specs[k].Name)
 	}
 	return nil
 }

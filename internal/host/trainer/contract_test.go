@@ -98,12 +98,12 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 		"emitted the gradient of parameter -1":                     {emissions: emitting(-1)},
 
 		"emitted a gradient of 1 values and 0 rows for parameter weight": {emissions: changed(func(_, weight *tensor.Gradient) { weight.Values = weight.Values[:1] })},
-		"another gradient in the place of that of parameter weight":      {emissions: changed(func(_, weight *tensor.Gradient) { weight.Values = make([]float32, 2) })},
+		"replaced the storage of the gradient of parameter weight":       {emissions: changed(func(_, weight *tensor.Gradient) { weight.Values = make([]float32, 2) })},
 		"emitted a gradient of width 1 for parameter table":              {emissions: changed(func(table, _ *tensor.Gradient) { table.Width = 1 })},
 		"for 1 rows of parameter table, whose width is 2":                {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows, table.Values = table.Rows[:1], table.Values[:1] })},
 		"emitted a gradient of parameter table with row 4 at place":      {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows[len(table.Rows)-1] = 4 })},
-		"another gradient in the place of that of parameter table":       {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows = append([]int32{}, table.Rows...) })},
-		"put another gradient in the place":                              {bind: func(m *badModel) { m.Gradients[1] = own }},
+		"replaced the storage of the gradient of parameter table":        {emissions: changed(func(table, _ *tensor.Gradient) { table.Rows = append([]int32{}, table.Rows...) })},
+		"replaced the storage of the gradient":                           {bind: func(m *badModel) { m.Gradients[1] = own }},
 
 		"put another tensor, of 1 values, in the place of parameter weight": {initialize: func(m *badModel) { m.Values[1].Data = m.Values[1].Data[:1] }},
 		"put another tensor, of 2 values, in the place of parameter weight": {initialize: func(m *badModel) { m.Values[1] = tensor.New(2) }},

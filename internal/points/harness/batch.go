@@ -5,8 +5,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Batch makes n samples that a model takes; salt tells those of the same number apart. Some bags
-// are empty, some hold an index twice.
+// Batch makes n samples that a model takes. Different values of salt give different samples. Some
+// bags are empty, some hold an index twice.
 func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 	b := &sdk.Batch{}
 	for i := range n {

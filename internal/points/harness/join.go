@@ -30,8 +30,8 @@ func Join(ranks int, buckets []tensor.BucketSpec) (joined []*Rank, end func() er
 	return w.ranks, func() error { return errors.Join(w.told(), w.close()) }, nil
 }
 
-// Abandon opens a world of two ranks, of which one does something while the other one, and the
-// servers, leave.
+// Abandon opens a world of two ranks. One of them runs left while the other one and the servers
+// leave.
 func Abandon(s *Subject, left func(r *Rank) error) error {
 	w := &world{subject: s, plan: s.Buckets(false)}
 	err := w.abandon(left)

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// GuardedFloats are n values that end where a page begins that nobody may touch: who writes one
-// too many, as only assembly, a C library or unsafe code can, faults. free gives them back.
+// GuardedFloats returns n values that end at the border of an inaccessible page. Assembly, a C
+// library or unsafe code that writes one value too many causes a fault. free releases the values.
 func GuardedFloats(n int) (values []float32, freeze func() error, free func(), err error) {
 	page := os.Getpagesize()
 	size := (4*max(1, n) + page - 1) / page * page
@@ -43,7 +43,7 @@ func (g guard) Close() error {
 	return nil
 }
 
-// guardedStore are buckets whose values are guarded, each by itself.
+// guardedStore makes buckets whose values are guarded, each with a page of its own.
 func guardedStore(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
 	store := comm.NewStore(plan)
 	for _, b := range store.Buckets {

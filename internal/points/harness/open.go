@@ -112,7 +112,7 @@ func (w *world) makeServers(part sdk.Part, ranks int, p *peers) error {
 	return nil
 }
 
-// serverModel is that of a server of parameters.
+// serverModel returns the model of a server of parameters, nil for others.
 func (w *world) serverModel(part sdk.Part) *process.Choice {
 	if part.Serves != sdk.ServiceParameters {
 		return nil
@@ -189,7 +189,7 @@ func (w *world) equip(r *Rank, p *process.Process, to peers) (err error) {
 	return err
 }
 
-// links are those of the hook that a rank has.
+// links returns the links of a rank's hook.
 func (p *peers) links(declared []sdk.Link, position int) process.HookLinks {
 	links := process.HookLinks{Server: p.server}
 	if slices.Contains(declared, sdk.LinkGroup) {

@@ -13,7 +13,7 @@ import (
 // each part has a process, and a ledger, of its own, whose findings are errors of its calls.
 type ledger struct {
 	alone         bool           // it sees the calls of one part alone
-	forward, loss bool           // that of the batch is computed, and has no Backward yet
+	forward, loss bool           // the batch's is computed and has no Backward yet
 	flights       []*comm.Future // by bucket
 	backward      bool           // a backward pass runs, in which this bucket was reduced last
 	last          int
@@ -29,7 +29,7 @@ func (l *ledger) note(wrong bool, format string, args ...any) {
 // OutOfOrder begins what a ledger says is wrong.
 const OutOfOrder = "out of order: "
 
-// failure is what came out of order, where nobody else tells of it.
+// failure returns the first call out of order, unless another check reports it.
 func (l *ledger) failure() error {
 	if l.alone {
 		return l.wrong
@@ -91,7 +91,7 @@ type watchedCriterion struct {
 }
 
 func (c *watchedCriterion) Forward(output tensor.Tensor, targets []int64) (float64, error) {
-	c.l.note(!c.l.alone && !c.l.forward, "the criterion's Forward comes before that of the model")
+	c.l.note(!c.l.alone && !c.l.forward, "the criterion's Forward comes before the model's")
 	c.l.loss = true
 	return c.Criterion.Forward(output, targets)
 }

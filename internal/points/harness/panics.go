@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// panics are those of a server's methods. psbench calls these on goroutines of its own, where
-// nobody could recover a panic but the part itself, so the kit goes between the two.
+// panics recovers panics in a server's methods. psbench calls the methods on goroutines of its own,
+// where a test cannot recover, so the kit wraps the server.
 type panics struct {
 	mu    sync.Mutex
 	first error

@@ -11,13 +11,13 @@ type Point struct {
 	Ranks, Passes int
 	// Worlds are the numbers of ranks that carry the point out, one after the other; none: Ranks alone.
 	Worlds []int
-	// Large says that the buckets are those of toys.Sizes that are large.
+	// Large adds the large buckets of toys.Sizes.
 	Large bool
 	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
 	Sparse, Agreement bool
 	// Floats says that it is about criteria that take targets which are numbers.
 	Floats bool
-	// Samples are those of the largest batch that a model or criterion is told of and gets; 0: MaxBatch.
+	// Samples is the size of the largest batch that a model or criterion gets; 0: MaxBatch.
 	Samples int
 	// Unseen is why a run does not show whether the part keeps the point, "" where one does.
 	Unseen string
@@ -26,7 +26,7 @@ type Point struct {
 	OnRank func(r *Rank) error
 	// Alone takes the place of OnRank in a test. It builds the part itself, and sees more.
 	Alone func(s *Subject) error
-	// Guarded puts tensors between pages that nobody may touch, in a test.
+	// Guarded puts tensors between inaccessible pages, in a test.
 	Guarded bool
 }
 

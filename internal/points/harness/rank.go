@@ -17,7 +17,7 @@ type Rank struct {
 	Pass           int // from 0; each began with a reset
 	// Told are digests that must be the same on all ranks, by what they are of.
 	Told map[string]string
-	// Samples are those of the largest batch.
+	// Samples is the size of the largest batch.
 	Samples int
 
 	Subject *Subject
@@ -46,7 +46,7 @@ func (r *Rank) Disorder() error { return r.calls.wrong }
 // Same notes values that must be equal on all ranks.
 func (r *Rank) Same(what string, g *tensor.Gradient) { r.Told[what] = Digest(g) }
 
-// Again compares values with those of the first pass.
+// Again compares values with the values of the first pass.
 func (r *Rank) Again(what string, g *tensor.Gradient) error {
 	now := Digest(g)
 	if r.Pass == 0 {

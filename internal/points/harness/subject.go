@@ -42,7 +42,7 @@ func (s *Subject) BuiltWith() []byte {
 // GetsDense says that the part gets no sparse gradients.
 func (s *Subject) GetsDense() bool { return s.DenseOnly || s.Part.Serves == sdk.ServiceParameters }
 
-// samples are those of the largest batch.
+// samples returns the size of the largest batch.
 func (s *Subject) samples(p Point) int {
 	n := cmp.Or(p.Samples, MaxBatch)
 	if s.Largest > 0 {

@@ -17,15 +17,14 @@ import (
 )
 
 const (
-	// MaxBatch is how many samples the batches have that parts are told of, where a point does
-	// not need more.
+	// MaxBatch is the MaxBatch in the environment of parts, unless a point needs more samples.
 	MaxBatch = 64
 	// Batches is how many a trainer needs in an epoch to carry a point out.
 	Batches = 4
 
-	// TrainedEpochs is how many epochs a trainer is told to train.
+	// TrainedEpochs is how many epochs a trainer trains.
 	TrainedEpochs = 2
-	// Moment is long enough for what comes too late.
+	// Moment is how long a check waits for events that must not happen.
 	Moment = 30 * time.Millisecond
 
 	// hostGrace is for what the host has to end.
@@ -43,7 +42,7 @@ var transport = func() string {
 	return fabric.Default().Name
 }()
 
-// secret is that of the world's links.
+// secret authenticates the world's links.
 var secret = []byte("plugintest plugintest plugintest")
 
 // world is the processes of a run within this one: ranks that carry points out, and a server
@@ -162,7 +161,7 @@ func (w *world) reset(pass int) error {
 	return nil
 }
 
-// close ends the parts, then the links of trainers and at last those of servers.
+// close ends the parts, then the links of trainers, and last the links of servers.
 func (w *world) close() error {
 	var first error
 	all := w.processes()

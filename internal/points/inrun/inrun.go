@@ -1,5 +1,5 @@
-// Package inrun is what `psbench plugin check` and psbench's own parts for it share: the keys of these
-// parts, and how a run is told which point it is to carry out on which part.
+// Package inrun is shared by `psbench plugin check` and psbench's own parts for checks. It has the
+// keys of these parts and the settings that choose the point and the part of a run.
 package inrun
 
 import (
@@ -17,8 +17,8 @@ const (
 	DataKey       = Key + "_data"
 	ParametersKey = Key + "_parameters"
 	TablesKey     = Key + "_tables"
-	// OrderedKey is that of a model, a criterion and a hook that know in what order they are to be
-	// called, and PushKey that of such a hook that pushes to a server.
+	// OrderedKey is the key of a model, a criterion and a hook that check the order of their
+	// calls. PushKey is the key of such a hook that pushes to a server.
 	OrderedKey = Key + "_ordered"
 	PushKey    = Key + "_push"
 )
@@ -26,7 +26,7 @@ const (
 // BatchesFact is what the trainer that tries data says: checksums of the batches of a pass, in order.
 const BatchesFact = "batches"
 
-// IsKey says that a key is one of those of psbench's parts for checks.
+// IsKey reports whether key is the key of one of psbench's parts for checks.
 func IsKey(key string) bool {
 	return slices.Contains([]string{Key, DataKey, ParametersKey, TablesKey, OrderedKey, PushKey}, key)
 }
@@ -48,7 +48,8 @@ type Settings struct {
 	Smallest     int      `json:"smallest" doc:"samples of the smallest batch that the model that is tested takes"`
 }
 
-// SettingsOf are those of a subject, whose part a run cannot have in the trainer's process.
+// SettingsOf returns the settings that describe a subject to the trainer of a run. The trainer's
+// process does not have the subject's part.
 func SettingsOf(s *harness.Subject, point string) Settings {
 	part := s.Part
 	links := []string{}
@@ -63,7 +64,7 @@ func SettingsOf(s *harness.Subject, point string) Settings {
 	}
 }
 
-// Subject is what SettingsOf was told, as far as a rank that carries a point out has to know it.
+// Subject restores the subject of SettingsOf, with the fields that a rank needs to carry out a point.
 func (s Settings) Subject() *harness.Subject {
 	part := sdk.Part{
 		Kind: sdk.Kind(s.Kind), Serves: sdk.Service(s.Serves), Timing: sdk.Timing(s.Timing),

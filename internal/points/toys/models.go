@@ -43,7 +43,7 @@ func (m *Sizes) Inputs() sdk.InputSpec {
 	return sdk.InputSpec{Rows: 13, Classes: 2}
 }
 
-// largeRows are those of the huge table.
+// largeRows is the number of rows of the huge table.
 const largeRows = 4099
 
 // Bind implements sdk.Model.
