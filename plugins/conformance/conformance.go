@@ -1,6 +1,6 @@
-// Package conformance has the parts with which `psbench plugin check` tries those of others in a
-// run: trainers that carry points of the contract out in the place of training, a model of the
-// sizes that hooks and servers are tried with, and data for any model. No registry names them.
+// Package conformance provides the parts with which `psbench plugin check` tests other parts in a
+// run: trainers that carry out points of the contract instead of training, a model with the
+// parameter sizes for tests of hooks and servers, and data for any model. No registry names them.
 package conformance
 
 import (
@@ -53,7 +53,7 @@ func (s *modelSettings) inputs() *sdk.InputSpec {
 	return &sdk.InputSpec{Rows: s.Rows, Features: s.Features, Classes: s.Classes, Targets: s.Targets, Tables: s.Tables}
 }
 
-// model takes whatever it is told, and learns nothing of it.
+// model accepts any input and learns nothing.
 type model struct {
 	toys.Sizes
 	inputs *sdk.InputSpec

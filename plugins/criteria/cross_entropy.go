@@ -7,10 +7,10 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// crossEntropy is the mean over the batch of -log softmax(output)[target]; of probabilities, of their
-// sum over the classes, each times its probability. The
-// original's model ends in a softmax of its own, and so does psbench's: the
-// softmax here comes on top of that. A batch costs an exponential for each output.
+// crossEntropy is the mean over the batch of -log softmax(output)[target]. If targets are
+// probabilities, it is the mean of the sum over the classes, weighted by their probabilities.
+// The original's model ends in a softmax of its own, and so does psbench's: this softmax is a
+// second one. A batch costs an exponential for each output.
 type crossEntropy struct {
 	pass
 	maxBatch int

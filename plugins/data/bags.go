@@ -35,7 +35,7 @@ type bags struct {
 //
 //   - stream 2^32+3 gives the sizes, batch by batch: first the indices of the batch,
 //     min_indices + IntN(max_indices-min_indices+1), then for each bag
-//     1 + IntN(max_bag), the last of which is cut short where the batch ends;
+//     1 + IntN(max_bag); the end of the batch cuts the last bag short;
 //   - stream 2^32+4 gives the indices, bag by bag: each is IntN(num_embeddings);
 //   - stream 2^32+5 gives the targets, bag by bag: each is IntN(classes).
 //

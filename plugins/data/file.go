@@ -45,8 +45,8 @@ type parsedFile struct {
 	parse parser
 }
 
-// NewFile reads samples from a file, or from those of a folder one after the other, in one of two
-// formats:
+// NewFile reads samples from a file, or from the files of a folder one after the other, in one of
+// two formats:
 //
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
 //     lines are skipped. Instead of indices, or beside them, a sample may have numbers,

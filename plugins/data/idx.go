@@ -157,9 +157,9 @@ func (m *images) samples(which []int) *sdk.Samples {
 	return out
 }
 
-// readIdx reads a file of bytes: a magic number, whose last byte is the count of
-// dimensions, the size of each, all of 32 bits with the highest byte first, and the items,
-// those of the last dimension side by side.
+// readIdx reads a file of bytes. It starts with a magic number, whose last byte is the number of
+// dimensions, and the size of each dimension. All these are big-endian and have 32 bits. The
+// items follow, with the last dimension contiguous.
 func readIdx(f datafile.File, magic uint32, items string) (sizes []int, content []byte, err error) {
 	in, err := f.Open("auto")
 	if err != nil {

@@ -182,8 +182,7 @@ func (d *inline) Load() (*sdk.Samples, error) {
 	return samples, nil
 }
 
-// origin is that of an index or, after those, of a feature, and at position -1 that of
-// the sample's first target, at -2 of its second.
+// origin implements sdk.Samples.Origin.
 func (d *inline) origin(sample, position int) string {
 	indices := 0
 	if len(d.settings.Inputs) > 0 {

@@ -83,7 +83,8 @@ func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, e
 	return s, err
 }
 
-// noNumber names the word, as NaN, of which JSON shows the first letter alone; other errors stay as they are.
+// noNumber completes an error of JSON, which names only the first letter of a word such as NaN. It
+// returns other errors unchanged.
 func (s *sampleReader) noNumber(err error) error {
 	rest := s.line[s.start:]
 	word := rest[:len(rest)-len(bytes.TrimLeftFunc(rest,

@@ -132,10 +132,10 @@ func (f *fileSamples) check(s *sample) error {
 	case s.hasBag != f.hasBags:
 		return errors.New("some samples have indices and some have none: all must have them or none")
 	case len(s.features) != f.features:
-		return fmt.Errorf("the number of features is %d but that of the first sample is %d", len(s.features),
+		return fmt.Errorf("the number of features is %d but the first sample has %d", len(s.features),
 			f.features)
 	case len(s.targets) != f.targets:
-		return fmt.Errorf("the number of targets is %d but that of the first sample is %d", len(s.targets), f.targets)
+		return fmt.Errorf("the number of targets is %d but the first sample has %d", len(s.targets), f.targets)
 	case !s.hasBag && len(s.features) == 0:
 		return errors.New("the sample has no indices and no features")
 	case len(s.targets) == 0:

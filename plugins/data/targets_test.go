@@ -57,7 +57,7 @@ func TestTargetsOfFiles(t *testing.T) {
 			sdk.NumberTargets, floats(1, -20.5), ""},
 		"another count of targets": {"a.jsonl", list + "\n" + `{"features":[2],"target":[1]}`, "", "auto",
 			sdk.NumberTargets, batch{},
-			"line 3, column 1: the number of targets is 1 but that of the first sample is 2"},
+			"line 3, column 1: the number of targets is 1 but the first sample has 2"},
 		"a setting that is no target type": {"a.csv", csv, "y", "floats", sdk.NumberTargets, batch{},
 			`setting target_type is "floats" but must be auto, classes or numbers`},
 	} {

@@ -72,9 +72,8 @@ func layerSpecs(prefix string, sizes []int) []sdk.ParameterSpec {
 	return specs
 }
 
-// drawLayers writes the initial values of a parameter of layers of these sizes, from the stream of
-// its number among the run's tensors, the first of which is given, in [-1, 1) / sqrt(inputs of its
-// layer).
+// drawLayers writes the initial values of a parameter of layers of these sizes. They are in
+// [-1, 1) / sqrt(inputs of its layer) and come from stream firstTensor+parameter.
 func drawLayers(seed uint64, firstTensor int, sizes []int, parameter int, values []float32) {
 	bound := float32(1 / math.Sqrt(float64(sizes[parameter/2])))
 	splitmix.Uniform(seed, uint64(firstTensor+parameter), values, bound) // #nosec G115 -- a tensor's number
@@ -106,11 +105,10 @@ func (s *stack) forward(x []float32) ([]float32, error) {
 	return s.activation(len(s.layers)), nil
 }
 
-// backward takes the gradient of the last forward's output and overwrites those of the
-// parameters; emit gets their numbers, that of the first one being given. A layer's
-// gradients are emitted before what the layer below needs is computed, so that their
-// reduction runs meanwhile. dx [rows, sizes[0]] is overwritten with the gradient of the
-// input, after the last emit; it may be nil.
+// backward takes dy, the gradient of the last forward's output, and overwrites the gradients of
+// the parameters. emit gets their numbers from first on. A layer's gradients are emitted before
+// the gradient for the layer below is computed, so that the two overlap. After the last emit,
+// dx [rows, sizes[0]] is overwritten with the gradient of the input; it may be nil.
 func (s *stack) backward(dy, dx []float32, first int, emit func(parameter int)) {
 	above, below := s.deltas[0], s.deltas[1]
 	delta := above[:copy(above, dy)]

@@ -28,16 +28,15 @@ var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001,
 // of all buckets. Once the reports of a round are there, they are averaged, the
 // optimizer steps, and every trainer of the round is answered with the new parameters.
 //
-// A round has batch_update_size reports. Where fewer trainers than that wait or have
-// batches left, it has as many as those, so that the last reports of a pass wait for
-// nobody.
+// A round has batch_update_size reports. If fewer trainers wait or have batches left, it has
+// only their reports, so that the last reports of a pass do not wait for ever.
 //
 // Reports are added up in the order of trainers, so that a round of the same trainers has the same bits in every
-// run. Of n parameters a report costs n additions, that of trainer 0 n copies, and an
-// update a step of the optimizer; on an engine that averages itself (engine.Averager) a report is n
-// copies, and the additions are the engine's; of a trainer that shares its buckets with the engine (engine.Borrower)
-// none, and nobody waits for the update. A report is taken in when its last bucket is there: until then another
-// trainer may complete the round.
+// run. With n parameters a report costs n additions (n copies for trainer 0), and an update costs a step of the
+// optimizer. On an engine that averages (engine.Averager) a report costs n copies, and the engine adds. If
+// a trainer shares its buckets with the engine (engine.Borrower), there are no copies and no wait for the
+// update. A report counts when its last bucket has arrived: until then another trainer may complete the
+// round.
 type batchUpdate struct {
 	settings BatchUpdateSettings
 	env      sdk.ServerEnv
@@ -60,11 +59,11 @@ type report struct {
 	batch  int64
 	pushes []sdk.Push // by bucket; without a gradient until it arrives
 	there  int        // of them
-	done   int        // batches of which the report is complete
-	all    int        // batches of the pass; math.MaxInt while nobody knows
+	done   int        // batches with a complete report
+	all    int        // batches of the pass; math.MaxInt while unknown
 }
 
-// left is how many batches there are of which no report is complete.
+// left returns how many batches have no complete report yet.
 func (r *report) left() int { return r.all - r.done }
 
 var (
@@ -113,7 +112,7 @@ func (b *batchUpdate) bind() error {
 		err = b.env.Model.Bind(b.values, b.gradients)
 	}
 	if err != nil {
-		_ = b.Close() // a part that is not made is not closed; what failed first is told
+		_ = b.Close() // the host does not close a part that was not made; err is the first error
 	}
 	return err
 }
@@ -171,7 +170,7 @@ func (b *batchUpdate) Expect(batches []int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if batches != nil && len(batches) != len(b.reports) {
-		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", b.env.Name, len(batches),
+		return fmt.Errorf("%s got the batch counts of %d trainers but has %d trainers", b.env.Name, len(batches),
 			len(b.reports))
 	}
 	b.coming = 0

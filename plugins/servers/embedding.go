@@ -45,18 +45,18 @@ func (s EmbeddingSettings) Validate() error {
 	return nil
 }
 
-// Draw writes the initial values of the table of the server at a position among the run's: uniform
-// in [-init, init), from the stream of that number.
+// Draw writes the initial values of the table of the run's server at this position. They are uniform
+// in [-init, init) and come from the stream with number position.
 func (s EmbeddingSettings) Draw(seed uint64, position int, table []float32) {
 	splitmix.Uniform(seed, uint64(position), table, float32(s.Init)) // #nosec G115 -- not negative
 }
 
-// embedding holds an embedding table. A lookup answers each bag with the sum of its
-// rows. An update adds up the gradients of the bags that name a row, once for each time
-// that they name it, and then the optimizer steps each row once. With SGD a step for
-// every gradient would come to the same but for rounding, which is then that of the row
-// and not of its gradients, a hundred times as much. A call of n indices costs n*width
-// additions, and an update the optimizer's step of at most n rows besides.
+// embedding holds an embedding table. A lookup answers each bag with the sum of its rows. An update
+// adds up the gradients of each row, as often as the bags name the row. Then the optimizer steps
+// each row once. With SGD a step for every gradient would give the same result, but with a rounding
+// error about a hundred times as large: it would round to the row's precision, not to the
+// gradients'. A call of n indices costs n*width additions. An update also costs the
+// optimizer's step of at most n rows.
 type embedding struct {
 	settings EmbeddingSettings
 	env      sdk.TableEnv

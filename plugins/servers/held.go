@@ -46,11 +46,11 @@ func newHeld(env *sdk.ServerEnv) (_ *held, err error) {
 		return nil, err
 	}
 	if h.adopted, err = engine.Adopt(h.engine, "buckets", h.parameters.Memory()); err != nil {
-		_ = h.means.Close() // what failed first is told
+		_ = h.means.Close() // err is the first error
 		return nil, err
 	}
 	if err := h.lay(env); err != nil {
-		_ = h.Close() // what failed first is told
+		_ = h.Close() // err is the first error
 		return nil, err
 	}
 	return h, nil

@@ -33,10 +33,10 @@ func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 	return newHostMeans(env.Engine, env.Buckets, env.Trainers, bus)
 }
 
-// hostMeans adds reports up in ordinary memory: that of a trainer as it comes where those of all trainers before it are
-// there, so that the addition hides behind stragglers, and the others block by block once the round is complete. Then k
-// reports of n parameters cost 4n(k+2) bytes, where to add and divide one takes 20n. Where Go cannot touch the memory
-// of the engine, each mean is copied there.
+// hostMeans adds up reports in ordinary memory. It adds a report on arrival if the reports of all trainers before it
+// are there, so that the addition overlaps with the wait for stragglers. It adds the others block by block once the
+// round is complete: k reports of n parameters then move 4n(k+2) bytes, while a single addition and division of one
+// moves 20n. If Go cannot touch the memory of the engine, each mean is copied there.
 type hostMeans struct {
 	engine    engine.Engine
 	sum       *comm.Store
@@ -197,7 +197,7 @@ func (m *engineMeans) place(trainer, bucket int, values []float32) ([]float32, e
 	return memory, nil
 }
 
-// stage is that of a trainer, which is made for its first report.
+// stage returns the stage of a trainer and makes it for the first report.
 func (m *engineMeans) stage(trainer int) (*stage, error) {
 	if s := m.stages[trainer]; s != nil {
 		return s, nil

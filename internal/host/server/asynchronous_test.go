@@ -131,7 +131,7 @@ func TestEndedTrainersAreNotOverdue(t *testing.T) {
 		t.Errorf("nobody is waited for, but: %v", err)
 	}
 	if err := s.role.Expect([]int{1}); err == nil ||
-		err.Error() != "server9 was told of the batches of 1 trainers but has 3 trainers" {
+		err.Error() != "server9 got the batch counts of 1 trainers but has 3 trainers" {
 		t.Errorf("told of one trainer: %v", err)
 	}
 }

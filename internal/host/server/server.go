@@ -253,7 +253,7 @@ func (r *Role) Expect(batches []int) error {
 // overdue.
 func (r *Role) expect(batches []int) error {
 	if len(batches) != len(r.trainers) {
-		return fmt.Errorf("%s was told of the batches of %d trainers but has %d trainers", r.Name(), len(batches),
+		return fmt.Errorf("%s got the batch counts of %d trainers but has %d trainers", r.Name(), len(batches),
 			len(r.trainers))
 	}
 	last := make([]int64, len(batches))

@@ -16,7 +16,7 @@ import (
 // at a time.
 type BLAS interface {
 	// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes
-	// its matrix if the flag of that name is set. op(a) is [m, k], op(b) is
+	// a if transA is set, and b if transB is set. op(a) is [m, k], op(b) is
 	// [k, n] and c is [m, n]; all are row-major, and lda, ldb and ldc are the
 	// elements from one stored row to the next. With beta 0, c is only written.
 	// It panics if a slice is too short for its matrix, as indexing does.

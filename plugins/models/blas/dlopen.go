@@ -146,9 +146,8 @@ func bind(handle uintptr, functions map[string]any) error {
 	return nil
 }
 
-// loaded calls the Fortran sgemm of a shared library. All arguments of that are
-// pointers, so that a call needs no reflection and, with the list of arguments
-// kept here, allocates nothing.
+// loaded calls the Fortran sgemm of a shared library. All its arguments are pointers, so a call
+// needs no reflection. It allocates nothing, since loaded keeps the list of arguments.
 type loaded struct {
 	sgemm uintptr
 	info  Info

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// goBLAS is gonum's implementation in Go. It splits large products over
-// GOMAXPROCS goroutines and cannot be told otherwise.
+// goBLAS is gonum's implementation in Go. It always splits large products over
+// GOMAXPROCS goroutines.
 type goBLAS struct{}
 
 func (goBLAS) Info() Info {

@@ -101,8 +101,8 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	return nil
 }
 
-// fetch gets the server's parameters for gradients of zero, which it ignores: on a device that shares them for whatever
-// they hold, of which nothing is read.
+// fetch gets the server's parameters. It pushes gradients of zero, which the server ignores; gradients that are shared
+// on a device keep their contents, since the server does not read them.
 func (t *trainer) fetch() error {
 	t.state.NextBatch()
 	start := comm.Now()

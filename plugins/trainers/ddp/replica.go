@@ -14,7 +14,7 @@ type ddpModel interface {
 	Forward(b *sdk.Batch) (tensor.Tensor, error)
 	// Backward returns once every bucket holds its reduced gradient.
 	Backward(outputGradient tensor.Tensor) error
-	// Waited and Record are those of a dataparallel.Reducer.
+	// Waited and Record are methods of a dataparallel.Reducer.
 	Waited() (fromNS, toNS int64)
 	Record(key sdk.Key, startNS int64)
 }

@@ -11,7 +11,7 @@ import (
 // {epoch},{index}, and returns the loss before the step.
 type iterationStep func(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error)
 
-// iteration is what a step works with. model and state are those of the pass.
+// iteration holds the objects that a step uses. model and state belong to the pass.
 type iteration struct {
 	model     ddpModel
 	state     dataparallel.HookState

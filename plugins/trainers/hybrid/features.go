@@ -45,11 +45,11 @@ func (f *bagFeatures) join(b *sdk.Batch) (values, gradients []float32) {
 
 func (f *bagFeatures) split(*sdk.Batch) {}
 
-// rowFeatures are the numbers of a sample and then a row of each of several tables. The
-// servers hold these tables as one, each beginning at the sum of the rows of those before
-// it. So every index is a bag of its own, and what is looked up is [samples, tables,
-// columns]. Between that and the features is a copy each way, since the numbers of a
-// sample lie before its rows.
+// rowFeatures are the numbers of a sample, followed by one row of each of several tables. The
+// servers hold these tables as one, in order, so a table begins at the sum of the row counts of
+// the earlier tables. Every index is a bag of its own, and the result of a lookup is [samples,
+// tables, columns]. Results and features need a copy each way, since the numbers of a sample lie
+// before its rows.
 type rowFeatures struct {
 	store           *comm.LookupStore
 	tables, numbers int

@@ -18,7 +18,7 @@ import (
 
 // Settings of the trainer.
 type Settings struct {
-	// Settings are those of the dense layers; the servers of tables have their own.
+	// Settings choose the optimizer of the dense layers; the servers of tables have their own.
 	optimizer.Settings
 	Lookup string `json:"lookup" doc:"parallel: asks all servers at once; serial: one after the other, as the original does"`
 	dataparallel.BucketSettings
@@ -56,10 +56,9 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	return &trainer{settings: s, env: env}, nil
 }
 
-// PlanInputs implements sdk.InputPlanner. Of a model that takes numbers alone, the joined
-// columns of a bag are cut into rows of its features, each of which has a target of its
-// own. Of a model that takes rows of several tables, every server holds its columns of all
-// of them, one table after the other.
+// PlanInputs implements sdk.InputPlanner. For a model that takes only numbers, it cuts the joined
+// columns of a bag into rows of features, each with a target of its own. For a model that takes
+// rows of several tables, every server holds its columns of all tables, one table after the other.
 func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
 	switch {
 	case model.LookedUp > 0:

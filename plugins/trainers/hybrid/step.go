@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// iteration is what a step works with. state and reducer are those of the pass.
+// iteration holds the objects that a step uses. state and reducer belong to the pass.
 type iteration struct {
 	parts     sdk.TrainerParts
 	model     sdk.FeatureModel
@@ -110,8 +110,8 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	return loss, nil
 }
 
-// forwardAlone is lookup and forward alone. What is looked up here belongs to no batch of the
-// pass, and no update follows.
+// forwardAlone does only the lookup and the forward pass. The lookup belongs to no batch of the pass,
+// and no update follows.
 func (it *iteration) forwardAlone(b *sdk.Batch) (tensor.Tensor, error) {
 	if _, err := it.lookUp(b, comm.NoBatch); err != nil {
 		return tensor.Tensor{}, err
@@ -129,7 +129,7 @@ func (it *iteration) lookUp(b *sdk.Batch, batch int64) (gradients []float32, err
 	}
 	it.input.Targets, it.input.FloatTargets, it.input.TargetWidth = b.Targets, b.FloatTargets, b.TargetWidth
 	it.input.Features, gradients = it.features.join(b)
-	if b.TargetWidth > 0 { // of a sample, of which the model may get several rows
+	if b.TargetWidth > 0 { // per sample, but the model may get several rows of a sample
 		it.input.TargetWidth = len(b.FloatTargets) / max(1, len(it.input.Features)/it.inputs)
 	}
 	return gradients, nil

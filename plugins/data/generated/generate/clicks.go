@@ -25,9 +25,9 @@ var numbers = [13]number{
 	{2.8, 1.0, 1.0, 0.04}, {0.2, 0.5, 0, 0.30}, {0.9, 0.7, 1.2, 0.04}, {0.1, 0.6, 0, 0.60}, {1.6, 0.9, -1.0, 0.15},
 }
 
-// A category has so many values, of which value i occurs with a probability like
-// 1/(i+1)^1.35. Each value adds to the label's log-odds a weight of its own, normal with
-// this spread.
+// A category has so many values. Value i occurs with a probability proportional to
+// 1/(i+1)^1.35. Each value adds a weight of its own to the label's log-odds, normal with this
+// spread.
 type category struct {
 	values          int
 	spread, missing float64

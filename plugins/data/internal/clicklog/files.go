@@ -106,8 +106,8 @@ func (r *Reader) begin(line []byte) {
 	}
 }
 
-// isHeader says whether a line has as many columns as a sample, of which none is a
-// number and not all are empty.
+// isHeader reports whether a line has as many columns as a sample, no numbers, and a column that
+// is not empty.
 func isHeader(line []byte, separator byte) bool {
 	if bytes.Count(line, []byte{separator}) != columns-1 || len(line) == columns-1 {
 		return false

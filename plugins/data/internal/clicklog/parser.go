@@ -19,9 +19,9 @@ type parser struct {
 	rows      [Categories]uint64
 }
 
-// mixers make a hash function of its own for each table out of one: by multiplication
-// with different odd numbers, of which the high bits are used (Dietzfelbinger and others,
-// "A reliable randomized algorithm for the closest-pair problem", 1997).
+// mixers turn one hash function into a separate one for each table. They multiply by different odd
+// numbers and use the high bits of the product (Dietzfelbinger and others, "A reliable randomized
+// algorithm for the closest-pair problem", 1997).
 var mixers = func() (m [Categories]uint64) {
 	for k := range m {
 		m[k] = (2*uint64(k) + 1) * 0x9E3779B97F4A7C15 // #nosec G115 -- k >= 0

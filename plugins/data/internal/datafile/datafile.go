@@ -29,8 +29,8 @@ type File struct {
 // Shown is the file's name, fit for a message.
 func (f File) Shown() string { return quote.Word(f.name) }
 
-// OnDisk is the file of a path. "-" and /dev/stdin are standard input. A process that writes to a pipe may be
-// silent for half the timeout, so that this is told before others wait too long.
+// OnDisk returns the file at path. "-" and /dev/stdin are standard input. The writer of a pipe may be
+// silent for half the timeout: so the reader reports it before other processes time out.
 func OnDisk(path string, timeout time.Duration) File {
 	if timeout <= 0 {
 		timeout = defaultTimeout
@@ -166,7 +166,8 @@ func (f File) Exists() error {
 // Kind is the ending of the file's name, as the function Kind gives it.
 func (f File) Kind() string { return Kind(f.name) }
 
-// Kind is the ending of a file's name in lower case, as .csv, without that of a compressed form.
+// Kind returns the ending of a file's name in lower case, such as .csv, without the ending of a
+// compressed form.
 func Kind(name string) string {
 	name = strings.ToLower(name)
 	for _, ending := range endings {
@@ -178,8 +179,8 @@ func Kind(name string) string {
 	return filepath.Ext(name)
 }
 
-// List is the file of a path, or the files of a folder in the order of their names. Of a folder it leaves out
-// folders, and files whose names begin with . or _, as Hadoop and Spark do: they mark what a job has done.
+// List returns the file at path, or the files of a folder in the order of their names. It leaves out
+// subfolders, and files whose names begin with . or _: Hadoop and Spark use these as markers.
 func List(path string, timeout time.Duration) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() || isInput(path) {

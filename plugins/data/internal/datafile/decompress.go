@@ -19,7 +19,7 @@ import (
 // Forms are what a file may be.
 var Forms = []string{"auto", "none", "gzip", "zstd", "bzip2"}
 
-// endings are those of the names of compressed files, those too that are not read.
+// endings are the name endings of compressed files, including forms that psbench cannot read.
 var endings = []string{".gz", ".gzip", ".bgz", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".zip"}
 
 // magic is how a stream of each compressed form begins (RFC 1952, RFC 8878; bzip2 has a digit after it).
@@ -56,8 +56,8 @@ const (
 	blockBytes = 64 << 10
 	// magicBytes is as long as any magic is.
 	magicBytes = 10
-	// maxWindow bounds the memory of a zstd decoder. The program zstd reads no larger
-	// window either unless it is told to.
+	// maxWindow bounds the memory of a zstd decoder. It is also the default limit of the program
+	// zstd.
 	maxWindow = 128 << 20
 )
 

@@ -19,7 +19,7 @@ var inputs = []string{"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"}
 
 func isInput(path string) bool { return slices.Contains(inputs, path) }
 
-// defaultTimeout is that of a run by default.
+// defaultTimeout is the default timeout of a run.
 const defaultTimeout = time.Minute
 
 // Anew is an error where the file cannot be read several times: it is a pipe.
@@ -39,7 +39,7 @@ func (f File) Anew() error {
 	return fmt.Errorf("data file %s %s a pipe, which can be read only once", f.Shown(), what)
 }
 
-// openPipe opens a named pipe once somebody writes to it, and fails if nobody does in time.
+// openPipe opens a named pipe once it has a writer, and fails if it gets none in time.
 func openPipe(path, shown string, patience time.Duration) (io.ReadCloser, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // #nosec G304 -- the user names it
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// openInput opens standard input. What is there is read from where it stands.
+// openInput opens standard input. Reading starts at its current position.
 func openInput(path string, patience time.Duration) (io.ReadCloser, error) {
 	shown := fmt.Sprintf("data file %s, standard input,", quote.Word(path))
 	info, err := os.Stdin.Stat()

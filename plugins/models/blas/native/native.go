@@ -28,7 +28,7 @@ type Engine struct {
 	share   float64 // multiplications that are worth a goroutine
 	product product
 	grid    grid
-	next    atomic.Int32 // rectangle of the grid that nobody has taken yet
+	next    atomic.Int32 // the next free rectangle of the grid
 	workers []worker
 	running sync.WaitGroup
 }
@@ -56,8 +56,8 @@ func (e *Engine) Level() simd.Level { return e.level }
 // Threads is how many goroutines a product may use.
 func (e *Engine) Threads() int { return len(e.workers) }
 
-// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes its matrix if the
-// flag of that name is set. op(a) is [m, k], op(b) is [k, n] and c is [m, n]; all are
+// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes a if transA is set, and
+// b if transB is set. op(a) is [m, k], op(b) is [k, n] and c is [m, n]; all are
 // row-major, and lda, ldb and ldc are the elements from one stored row to the next. m, n
 // and k are at least 1, and each slice holds its matrix. With beta 0, c is only written.
 func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,

@@ -8,8 +8,8 @@ const (
 
 // pack copies width numbers of each of depth summands into panels of at most panel
 // numbers, one panel after the other. In a panel the numbers of one summand lie side by
-// side, and those of the next one follow. In src they lie side by side too, or, if across
-// is set, each in a row of its own.
+// side, followed by the numbers of the next summand. In src they lie side by side too, or, if
+// across is set, each in a row of its own.
 func (w *worker) pack(dst []float32, panel int, src []float32, ld, width, depth int, across bool) {
 	if across {
 		for i := 0; i < width; i += panel {

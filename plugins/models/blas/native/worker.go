@@ -108,8 +108,8 @@ func (w *worker) inPlace(p product) {
 	}
 }
 
-// dots computes few rows of a times rows of b, four of those at a time, so that b is read
-// once from wherever it lies.
+// dots multiplies few rows of a by rows of b, four rows of b at a time. So it reads b only once
+// from memory.
 func (w *worker) dots(p product) {
 	depth, rows := even(p.k, dotDepth), even(p.m, w.dotRows)
 	for from := 0; from < p.k; from += depth {
