@@ -134,8 +134,8 @@ func Stream(path string, write func(io.Writer) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// WriteNew has data stand at path, unless something stands there: made says whether it does. Of several
-// processes that write at one path, on whatever hosts, link(2) lets one.
+// WriteNew writes data to path unless the path exists. made reports whether it wrote. If several
+// processes, on any hosts, write to one path, link(2) lets only one succeed.
 func WriteNew(path string, data []byte) (made bool, err error) {
 	d, err := New(path)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // Output writes a file that the user names, at once and whole, and returns its size in bytes. It writes
-// straight to a device or a pipe. It refuses to replace one of the sources, from which the output is made,
-// and any file in a folder of theirs, unless its name ends in ending, as that of an earlier output does.
+// straight to a device or a pipe. It refuses to replace one of the sources of the output. It also refuses to
+// replace a file in a source folder, unless its name ends in ending, which marks an earlier output.
 func Output(path, ending string, sources []string, write func(io.Writer) error) (size int64, err error) {
 	counted := func(w io.Writer) error {
 		c := &counter{Writer: w}

@@ -27,8 +27,8 @@ func Commented(t testing.TB, folders ...string) *jsonschema.Reflector {
 	return r
 }
 
-// textSchema is the schema of a list that is text in JSON, as CPUs are; nil for every other type, of which
-// the reflector finds out by itself.
+// textSchema returns the schema of a list that is text in JSON, such as CPUs. It returns nil for all
+// other types, which the reflector handles itself.
 func textSchema(t reflect.Type) *jsonschema.Schema {
 	if t.Kind() != reflect.Slice || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil
@@ -36,7 +36,8 @@ func textSchema(t reflect.Type) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string"}
 }
 
-// Tagged is a reflector that describes types by their doc tags, as those of files that users write are.
+// Tagged returns a reflector that describes types by their doc tags. Types of files that users write
+// have such tags.
 func Tagged() *jsonschema.Reflector {
 	return &jsonschema.Reflector{
 		Anonymous: true, DoNotReference: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true,

@@ -1,6 +1,6 @@
-// Package identity is how processes of one run know each other across hosts: by a secret that they all
-// have. Each derives the same key from it, shows a certificate of that key in TLS 1.3, and accepts no
-// other, so who does not know the secret is neither heard nor talked to.
+// Package identity authenticates the processes of one run across hosts, by a secret that they all
+// have. Each derives the same key from the secret, shows a certificate of that key in TLS 1.3, and
+// accepts no other. So a process without the secret can neither read nor send anything.
 package identity
 
 import (
@@ -20,7 +20,7 @@ import (
 // MinimumSecret is how many bytes a secret must have at least.
 const MinimumSecret = 16
 
-// Identity is the key of those who know a secret, and a certificate of it.
+// Identity is the key that follows from a secret, with a certificate.
 type Identity struct {
 	public      ed25519.PublicKey
 	certificate tls.Certificate

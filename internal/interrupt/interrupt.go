@@ -45,7 +45,8 @@ func Signals() []os.Signal {
 
 type watchKey struct{}
 
-// Start watches until stop is called. What is done under ctx can hold psbench.
+// Start watches until stop is called. Only work under ctx counts as a reason why psbench does not
+// end.
 func (w *Watch) Start(parent context.Context, signals <-chan os.Signal) (ctx context.Context, stop func()) {
 	if w.cpu == nil {
 		w.cpu = cpuTime
@@ -111,7 +112,8 @@ func Hold(ctx context.Context) (release func()) {
 	return func() { w.held.Add(-1) }
 }
 
-// Bounded says that what psbench waits for ends by itself, until done is called.
+// Bounded declares that psbench waits for something with a time limit of its own, until done is
+// called.
 func Bounded(ctx context.Context) (done func()) {
 	w := watchOf(ctx)
 	w.waits.Add(1)

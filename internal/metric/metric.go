@@ -39,8 +39,8 @@ func CheckHead(h Head) error {
 	return CheckUnit(h.Unit)
 }
 
-// CheckNames says what is wrong with a type or a name: a comma parts the one from the other, and
-// what cannot be printed nobody could ask for.
+// CheckNames reports an invalid type or name. A comma separates the two, so neither may have one. All
+// characters must be printable, so that users can type them.
 func CheckNames(typ, name string) error {
 	odd := func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }
 	for _, n := range []struct{ what, text string }{{"type", typ}, {"name", name}} {

@@ -1,6 +1,6 @@
-// Package procfs reads what Linux says about this machine in /proc and in the folders of cgroups. It is the
-// only reader of a process's stat, of the machine's memory and of cgroup limits, so psbench records the limits
-// that it enforces. Every function takes the file system of the machine, Here or that of a test.
+// Package procfs reads facts about this machine from /proc and the cgroup folders of Linux. It is the only
+// reader of a process's stat, of the machine's memory and of cgroup limits, so psbench records the limits
+// that it enforces. Every function takes a file system: Here, or one of a test.
 package procfs
 
 import (

@@ -1,6 +1,5 @@
-// Package quote makes words from outside fit for a message: values, contents of files,
-// what plugins say, paths. What it returns is short, valid UTF-8 and has no control
-// characters, whatever it is given.
+// Package quote prepares foreign text for a message: values, contents of files, messages of
+// plugins, paths. For any input the result is short, valid UTF-8 without control characters.
 package quote
 
 import (
@@ -11,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// How many bytes of a word, and of a message that somebody else wrote, are shown.
+// How many bytes of a word, and of a foreign message, are shown.
 const (
 	wordBytes    = 200
 	messageBytes = 2000
@@ -31,7 +30,7 @@ func Word(s string) string {
 // Text is s without quotes, for what has some of its own or is a number.
 func Text(s string) string { return limited(s, wordBytes, escape) }
 
-// Message is a sentence that somebody else wrote: a plugin, a library.
+// Message quotes a sentence of a plugin or a library.
 func Message(s string) string { return limited(strings.TrimSpace(s), messageBytes, escape) }
 
 // Lines is Message of a text of several lines, each shown as a line.

@@ -21,7 +21,7 @@ func Decode(raw []byte, dst any) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	var values map[string]any // nil if raw is no object, of which the decoder below tells
+	var values map[string]any // nil if raw is no object; the decoder below reports that
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	_ = dec.Decode(&values)

@@ -13,7 +13,7 @@ import (
 // Level is a set of vector instructions.
 type Level int
 
-// The levels, each of which can do what those before it can.
+// The levels. Each includes the ones before it.
 const (
 	Portable Level = iota // Go alone
 	AVX2                  // AVX2 and FMA, 8 float32 at a time

@@ -73,7 +73,8 @@ func Choices(name string, known []string, noun, all string) string {
 
 func listed(names []string) string { return quote.Message(strings.Join(names, ", ")) }
 
-// few are the known names that are most like one, the likest first. What has it within, or is within it, is like it.
+// few returns the known names that are most similar to name, the most similar first. A name is similar if one of
+// the two contains the other.
 func few(name string, known []string) []string {
 	if len(name) > longest {
 		name = ""

@@ -12,8 +12,8 @@ import (
 // Owner is whose code a function is.
 type Owner int
 
-// The owners: Go's own packages, psbench, the plugin, and libraries, which psbench may use as well as
-// a plugin: those of a library belong to what called or started it.
+// The owners: Go's own packages, psbench, the plugin, and libraries. psbench and plugins may use the same
+// libraries, so a frame of a library belongs to the caller that called or started it.
 const (
 	Go Owner = iota
 	Psbench
@@ -46,7 +46,7 @@ func OwnerOf(function, dir string) Owner {
 	}
 }
 
-// module is the path of the module whose executable this is: of a plugin, that of its main package.
+// module returns the path of the executable's main module. In a plugin this is the plugin's module.
 var module = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path != "" {
 		return info.Main.Path
@@ -60,7 +60,7 @@ type Frame struct {
 	Place    string // file:line
 }
 
-// FrameOf reads the line of a call, and that of its place.
+// FrameOf parses two lines of a stack trace: a call and its place.
 func FrameOf(call, place string) Frame {
 	if at := strings.LastIndexByte(call, '('); at > 0 {
 		call = call[:at]
@@ -69,18 +69,18 @@ func FrameOf(call, place string) Frame {
 	return Frame{call, place}
 }
 
-// Owner is that of the function.
+// Owner returns the owner of the frame's function.
 func (f Frame) Owner() Owner { return OwnerOf(f.Function, path.Dir(f.Place)) }
 
 // String is the frame as messages have it, as in main.(*server).Receive (parts.go:12).
 func (f Frame) String() string { return path.Base(f.Function) + " (" + path.Base(f.Place) + ")" }
 
-// Goroutine is one of those that runtime.Stack tells of.
+// Goroutine is one goroutine in the output of runtime.Stack.
 type Goroutine struct {
 	ID      string
 	Mark    Mark    // what it was started for
 	Frames  []Frame // the innermost first
-	Creator Frame   // what started it; that of the main goroutine is empty
+	Creator Frame   // the go statement that started it; empty for the main goroutine
 }
 
 // Root is the outermost call that is not of Go's own packages, which start goroutines for others; it is empty where all

@@ -1,5 +1,5 @@
-// Package strangers bounds what callers can cost a listener before they have proved who they are. Whoever
-// reaches a socket may be a stranger: another user of the host, or anybody on the network.
+// Package strangers limits the resources that callers can take from a listener before they have
+// authenticated. Any user of the host, or anyone on the network, may reach a socket.
 package strangers
 
 import (

@@ -16,10 +16,10 @@ import (
 // of every two of these vectors, and top layers over those and the bottom layers' output.
 // The output is one column, the logit of class 1.
 //
-// Parameters are those of the bottom layers, then the tables, as one stack "embedding" (see
-// nn.Tables), then those of the top layers. So the stack's gradient, which takes longest to
-// reduce, is emitted before the bottom layers go backward. Where trainers look the rows up
-// on servers, they are the last of the features, and there is no embedding.
+// The order of parameters is: the bottom layers, the tables as one stack "embedding" (see
+// nn.Tables), the top layers. So the stack's gradient, which takes longest to reduce, is emitted
+// before the bottom layers go backward. If trainers look up the rows on servers, the rows are
+// the last of the features, and the model has no embedding.
 type dlrm struct {
 	settings    DLRMSettings
 	firstTensor int

@@ -43,8 +43,8 @@ var DefaultDLRM = DLRMSettings{
 	BLAS:          blas.Auto,
 }
 
-// Embedding is the number of the tables' parameter, which follows those of the bottom layers; the
-// top layers' come after it, or in its place where the tables are on servers.
+// Embedding returns the number of the tables' parameter, which follows the bottom layers. The top
+// layers come after it. If the tables are on servers, the top layers begin at this number.
 func (s DLRMSettings) Embedding() int { return 2 * len(s.BottomLayers) }
 
 // Top is the number of the first parameter of the top layers.

@@ -69,8 +69,8 @@ func (s MLPSettings) Inputs() sdk.InputSpec {
 		Outputs: s.Sizes[len(s.Sizes)-1]}
 }
 
-// Draw writes the initial values of a parameter, from the stream of its number among the run's
-// tensors, of which the model's first is given: in [-1, 1) / sqrt(inputs of its layer).
+// Draw writes the initial values of a parameter. They are in [-1, 1) / sqrt(inputs of its layer) and
+// come from stream firstTensor+parameter.
 func (s MLPSettings) Draw(seed uint64, firstTensor, parameter int, values []float32) {
 	drawLayers(seed, firstTensor, s.Sizes, parameter, values)
 }

@@ -16,9 +16,9 @@ import (
 
 // stack is linear layers y = x Wᵀ + b over each other, with a ReLU after some of them.
 // Among its tensors layer l has its weight at 2l and its bias at 2l+1. A batch of n
-// samples costs 2n multiplications and additions per weight forward and 4n backward, 2n
-// of which are for the gradient of the layer's input; the lowest layer has those only
-// where that is asked for.
+// samples costs 2n multiplications and additions per weight forward and 4n backward. 2n of
+// the 4n are for the gradient of the layer's input; the lowest layer computes it only on
+// request.
 type stack struct {
 	memory    engine.Engine
 	sizes     []int // inputs, then outputs of each layer
@@ -32,7 +32,7 @@ type stack struct {
 	deltas      [2][]float32 // gradients of two neighbouring activations
 }
 
-// newStack builds the layers of these sizes, of which there are at least 2.
+// newStack builds the layers of these sizes, at least 2.
 func newStack(memory engine.Engine, sizes []int, relu func(layer int) bool, products blas.BLAS) *stack {
 	n := len(sizes) - 1
 	s := &stack{

@@ -28,8 +28,8 @@ type Interaction struct {
 func (x *Interaction) Width() int { return x.Dim + x.Tables*(x.Tables+1)/2 }
 
 // Forward writes y [samples, Width()] from dense [samples, Dim] and the rows of the
-// tables, which are [Tables, Dim] for each sample; a sample's begin stride elements after
-// those of the one before.
+// tables, which are [Tables, Dim] for each sample. The rows of successive samples begin
+// stride elements apart.
 func (x *Interaction) Forward(y, dense, rows []float32, stride int) {
 	n := x.prepare()
 	for i := range len(dense) / x.Dim {

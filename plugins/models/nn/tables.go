@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Tables are several embedding tables of the same width, kept as one: table k begins at
-// the sum of the rows of those before it. Each sample has one index for each table. Being
-// one parameter they have one gradient, one reduction and one lookup.
+// Tables are several embedding tables of the same width, kept as one: table k begins at the sum
+// of the row counts of the earlier tables. Each sample has one index for each table. As a single
+// parameter the tables have one gradient, one reduction and one lookup.
 type Tables struct {
 	Width int
 	Stack []float32 // [sum of rows, Width]
@@ -113,7 +113,7 @@ func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 
 const digitBits = 11
 
-// SortRows is a stable radix sort of rows, none of which is negative. A key has the row in its upper half
+// SortRows is a stable radix sort of rows, which must not be negative. A key has the row in its upper half
 // and its position among the rows in its lower one. It takes a pass over the keys, in keys, for every 11
 // bits of the largest row, and allocates where keys has too little room.
 func SortRows(keys *[2][]uint64, rows []int64) []uint64 {
