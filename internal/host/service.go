@@ -141,7 +141,7 @@ func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.Tr
 	return &proto.TrainReply{Work: convert.WorkToProto(work)}, p.status(err)
 }
 
-// Bound asks a trainer how far it will run at most before it is told where its pass ends.
+// Bound asks a trainer for its bound: the iteration that it will not pass before it knows the end of its pass.
 func (p *service) Bound(_ context.Context, req *proto.BoundRequest) (*proto.BoundReply, error) {
 	r, leave, err := as[*trainer.Role](p, "bound")
 	if err != nil {
@@ -226,7 +226,7 @@ func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 	return &proto.ResetReply{}, p.status(err)
 }
 
-// Collect does not wait for a reset, after which there is nothing.
+// Collect does not wait for a running reset, which would delete the measurements.
 func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectServer) error {
 	r, leave, err := as[role](p, "collect")
 	if err != nil {

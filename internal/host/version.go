@@ -7,10 +7,10 @@ import (
 	"github.com/hashicorp/go-plugin"
 )
 
-// Version is that of the contract between core and plugin: the handshake, the calls and
-// their messages, the frames and segments of the data plane. Within a major version a
-// minor one only adds, so that a core can talk to every plugin of its major version whose
-// minor one is not above its own. Major version 0 is what there was before versions.
+// Version is the version of the contract between core and plugin: the handshake, the calls and
+// their messages, the frames and segments of the data plane. A minor version only adds to its
+// major version. So a core can talk to every plugin with the same major version and a minor
+// version that is not above its own. Major version 0 is the contract before versions existed.
 type Version struct{ Major, Minor int }
 
 // Contract is the version that this source speaks, as a core and as a plugin.

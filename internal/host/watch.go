@@ -12,8 +12,8 @@ import (
 // heartbeatEvery is how often a process says that it lives.
 const heartbeatEvery = time.Second
 
-// Watch sends what the process tells on its own, and heartbeats, as long as the core listens.
-// It looks at how many iterations are done as often as the core asks for; nobody tells it.
+// Watch sends the events of the process, and heartbeats, as long as the core listens. It polls the
+// number of finished iterations at the interval that the core asks for.
 func (p *service) Watch(req *proto.WatchRequest, stream proto.Part_WatchServer) error {
 	p.events.TellEpochs(int(req.GetEpochsEvery()))
 	beat := time.NewTicker(heartbeatEvery)

@@ -45,8 +45,7 @@ func Signals() []os.Signal {
 
 type watchKey struct{}
 
-// Start watches until stop is called. Only work under ctx counts as a reason why psbench does not
-// end.
+// Start watches until stop is called. Work under ctx can keep psbench from ending at once, see Hold.
 func (w *Watch) Start(parent context.Context, signals <-chan os.Signal) (ctx context.Context, stop func()) {
 	if w.cpu == nil {
 		w.cpu = cpuTime

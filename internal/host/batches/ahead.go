@@ -88,8 +88,8 @@ func (s *stream) giveBack() {
 	s.used = s.used[:0]
 }
 
-// Rewind implements Batches. The data process begins anew as it is reset for the pass. What it
-// had sent before is passed over here, so that it can send what comes then.
+// Rewind implements Batches. The reset of the data process for the pass makes it begin anew. Rewind
+// skips batches that it sent before, so that it can send the new ones.
 func (s *stream) Rewind() error {
 	s.pass++
 	s.giveBack()

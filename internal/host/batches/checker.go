@@ -128,7 +128,7 @@ func (c *Checker) checkTargets(targets []int64, i int) error {
 	return nil
 }
 
-// checkWidth checks how many numbers are the target of a sample, of which the model gets some rows.
+// checkWidth checks how many numbers are the target of a sample. The model gets several rows of it.
 func (c *Checker) checkWidth(b *sdk.Batch, rows int) error {
 	width, outputs, what := b.TargetWidth, rows*c.In.Outputs, "criterion"
 	if c.Wanted.Criterion != "" {

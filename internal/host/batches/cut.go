@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Cut makes batches in sample order: those that the data asks for, or of size
-// samples, of which the last may be short.
+// Cut makes batches in sample order. It uses the sizes that the data gives, or else
+// size samples each; the last batch may then be short.
 func Cut(s *sdk.Samples, size int) ([]sdk.Batch, error) {
 	if s.Batches == nil {
 		return CutEvery(&s.Batch, size), nil
@@ -31,8 +31,8 @@ func Cut(s *sdk.Samples, size int) ([]sdk.Batch, error) {
 	return out, nil
 }
 
-// CutEvery makes batches of size samples, of which the last may be short. They are
-// views of b but for their offsets.
+// CutEvery makes batches of size samples; the last one may be short. They are views
+// of b, except their offsets.
 func CutEvery(b *sdk.Batch, size int) (out []sdk.Batch) {
 	for from := 0; from < b.Size(); from += size {
 		out = append(out, Slice(b, from, min(from+size, b.Size())))

@@ -6,14 +6,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Fetched is what a rank has of the data.
+// Fetched is the data of a rank.
 type Fetched struct {
 	Batches Batches     // its share
-	HeldOut []sdk.Batch // its share of those that are held out
+	HeldOut []sdk.Batch // its share of the held-out batches
 	Sizes   []Lengths   // of the largest batches, among others
 }
 
-// Batches are those of a rank, which begin anew in each pass: a pass may end within an epoch.
+// Batches are the batches of a rank. They begin anew in each pass, since a pass may end within an epoch.
 type Batches interface {
 	sdk.Batches
 	// Rewind begins a pass: Next gives the first batch of an epoch.
@@ -48,9 +48,8 @@ type fetcher struct {
 	inputs  sdk.InputSpec
 }
 
-// Fetch takes what the data process sends: the rank's share of the batches, at
-// once or during the passes, and of those that are held out. Trainers that are a
-// Preprocessor change them.
+// Fetch receives the rank's share of the batches, at once or during the passes, and
+// its share of the held-out batches. A trainer that is a Preprocessor changes both.
 func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from Source) (*Fetched, error) {
 	f := &fetcher{p, trainer, inputs}
 	conn, err := p.Dial(from.Data, process.PurposeBatches)

@@ -40,7 +40,7 @@ func (m *Memory) room(n Lengths) ([]byte, error) {
 	return m.segment.Bytes()[:n.Bytes()], nil
 }
 
-// Close gives the memory back; nobody may use the batch any more.
+// Close releases the memory. The batch must not be used any more.
 func (m *Memory) Close() error {
 	if m.segment == nil {
 		return nil

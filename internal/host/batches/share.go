@@ -36,8 +36,8 @@ func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 	return sendBatches(&call.Link{Conn: conn}, share)
 }
 
-// receiveShare is the other side of SendShare. The batches are views of memory that the
-// process owns and nobody may write.
+// receiveShare is the other side of SendShare. The batches are views of read-only memory that the
+// process owns.
 func receiveShare(p *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	if err := conn.Bound(p.Timeout); err != nil {
 		return nil, err
@@ -95,10 +95,10 @@ func listsOf(width int) int {
 	return Lists
 }
 
-// Lengths are those of a batch's lists.
+// Lengths are the lengths of a batch's lists.
 type Lengths [Lists]int64
 
-// LengthsOf are those of a batch.
+// LengthsOf returns the lengths of a batch's lists.
 func LengthsOf(b *sdk.Batch) Lengths {
 	return Lengths{int64(len(b.Offsets)), int64(len(b.Indices)), int64(len(b.Targets)), int64(len(b.Features)),
 		int64(len(b.FloatTargets))}
@@ -278,8 +278,8 @@ func send(conn *call.Link, h *wire.Header, b *sdk.Batch) error {
 		tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets))
 }
 
-// receiveBatches is the other side of sendBatches. The batches lie in memory that the
-// process owns and nobody may write, as in shared memory.
+// receiveBatches is the other side of sendBatches. As in shared memory, the batches lie in
+// read-only memory that the process owns.
 func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	var h wire.Header
 	if err := call.Expect(conn, &h, opShare); err != nil {
@@ -324,7 +324,7 @@ func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	return share, nil
 }
 
-// readOnlyShare moves batches that were made in this process to where nobody may write.
+// readOnlyShare moves batches that were made in this process to read-only memory.
 func readOnlyShare(p *process.Process, share []sdk.Batch) ([]sdk.Batch, error) {
 	segment, err := shm.New("the preprocessed batches of "+p.Name(), 8*shareWords(share), true)
 	if err != nil {

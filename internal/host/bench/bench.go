@@ -30,7 +30,7 @@ type Role struct {
 	asked  asked
 }
 
-// Config is what a bench process is told of its run.
+// Config is the configuration of a bench process.
 type Config struct {
 	Hook     *process.Choice // that it measures, if any
 	Trainers int
@@ -41,8 +41,7 @@ type Config struct {
 	Links    []sdk.Link
 }
 
-// purposeSync is that of the links over which barriers around a round go, whatever is
-// measured.
+// purposeSync is the purpose of the links that carry the barriers around a round.
 const purposeSync = "sync"
 
 // New makes the role of a configured process.
@@ -59,7 +58,7 @@ type Peers struct {
 	Server  *process.Peer  // nil unless it measures with one
 	Group   *process.Group // nil unless it measures collectives, or a hook that uses it
 	Default *process.Group // nil unless it measures a hook that uses it
-	// Together are those of this host that push to the server as one; nil if it pushes for itself.
+	// Together are the processes of this host that push to the server as one; nil if each pushes alone.
 	Together *process.Group
 	Sync     process.Group // all bench processes; where they share a host, at their Unix sockets
 	Part     process.Peer  // the companion with the hook, if it is in one
@@ -155,8 +154,8 @@ type Rounds struct {
 //
 //	write new values, line up, [operation], line up, verify
 //
-// of which only the part in brackets is timed: neither the writing nor the
-// verifying of one rank disturbs the operation of another. Warm rounds follow
+// Only the part in brackets is timed. So one rank's writing or verifying does not
+// disturb another rank's operation. Warm rounds follow
 // one fresh round, which counts as a round but is not timed: zeros go round and
 // round, back to back.
 func (r *Role) Measure(req Request) (*Rounds, error) {
@@ -193,8 +192,8 @@ type work struct {
 	bucket    *tensor.Bucket // nil where none moves
 	values    *bench.Values
 	round     bench.Round
-	check     func(number int64) (where, how string, err error) // what came out; nil where nobody can
-	unknown   string                                            // why nobody can
+	check     func(number int64) (where, how string, err error) // checks the result; nil if it is unknown
+	unknown   string                                            // why it is unknown
 	mismatch  string                                            // the first one
 }
 
@@ -224,7 +223,7 @@ func (r *Role) prepare(req Request) (*work, error) {
 	return w, w.expect(req)
 }
 
-// bucket is the one to work on: that of the store or, copied, one beside it.
+// bucket returns the bucket to work on: the store's, or a second one if copied is set.
 func (r *Role) bucket(k int, copied bool) (*tensor.Bucket, error) {
 	if k < 0 || k >= len(r.store.Buckets) {
 		return nil, fmt.Errorf("%s has no bucket %d: it has %d", r.Name(), k, len(r.store.Buckets))

@@ -82,8 +82,8 @@ func (w *work) askServer() error {
 	return nil
 }
 
-// askHook has the hook say what must come out, and it the server's answer, of which server says
-// what that is.
+// askHook asks the hook for the expected result. The hook may need the server's answer, which
+// server computes.
 func (w *work) askHook(server Expect) error {
 	answerer := hosted.AnswererOf(w.hook.Hook)
 	if part, err := w.Find(*w.config.Hook); answerer == nil && err == nil {
@@ -165,8 +165,8 @@ func (w *work) compare(x *sdk.Exchange, by sdk.Answerer, title string) (where, h
 	return where, how, nil
 }
 
-// serverAnswer is what the server makes of what is pushed to it, for a hook that pushes; nil where
-// nobody knows.
+// serverAnswer returns a function that computes the server's answer to pushes, for a hook that
+// pushes. It returns nil if the answer is unknown.
 func (w *work) serverAnswer(e Expect) (func(pushed []*tensor.Gradient, answer *tensor.Gradient) error, error) {
 	switch e {
 	case Mean, Sum:

@@ -23,7 +23,7 @@ type roundState struct{ round int64 }
 func (s *roundState) Batch() int64           { return s.round }
 func (s *roundState) Key(bucket int) sdk.Key { return sdk.Key{A: s.round, B: int64(bucket)} }
 
-// newHook builds the hook, which gets those of the links that it declares.
+// newHook builds the hook with the links that it declares.
 func (r *Role) newHook(joined sdk.Links) (*hook, error) {
 	h := &hook{title: r.config.Hook.Title(), links: r.config.Links}
 	if r.part == nil {

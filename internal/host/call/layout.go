@@ -25,8 +25,8 @@ func segmentBytes(n int) int { return headBytes + 4*((n+lineBytes-1)/lineBytes*l
 // than its room. How many bytes lie in the room is in Link, which a connection alone needs.
 const rest = 1
 
-// lane carries headers one way: a ring of slots, each of which belongs to the sender until it
-// has counted the slot in sent, and then to the receiver until that has counted it in taken.
+// lane carries headers one way, in a ring of slots. A slot belongs to the sender until the sender has
+// counted it in sent, and then to the receiver until the receiver has counted it in taken.
 // A header with a payload takes a room with it.
 type lane struct {
 	sent, taken *atomic.Uint32 // in the segment, each written by one side alone

@@ -86,9 +86,8 @@ func (l *Link) Lift() error {
 	return nil
 }
 
-// Discard reads and forgets what still comes, until the link ends: some of a call's payload may
-// be unread, so that frames can no longer be told apart, and the peer must not block on what it
-// is still sending.
+// Discard reads and drops all further bytes until the link ends. A call's payload may be partly
+// unread, so frames can no longer be separated, but the peer must not block while it sends.
 func (l *Link) Discard() {
 	if l.memory != nil {
 		l.memory.discard()
@@ -98,8 +97,7 @@ func (l *Link) Discard() {
 	}
 }
 
-// Close ends the link, and all that waits on it. In memory it returns once nobody uses that any
-// more.
+// Close ends the link and all waits on it. A link in memory returns once the memory is unused.
 func (l *Link) Close() error {
 	err := l.Conn.Close()
 	if l.memory != nil {

@@ -32,7 +32,7 @@ type memory struct {
 	mostOnWay uint32 // room waits for so many headers on their way, or fewer
 
 	ended   atomic.Pointer[error]
-	watched chan struct{} // closed when nobody reads conn any more; nil before watch
+	watched chan struct{} // closed when conn has no reader any more; nil before watch
 }
 
 // newMemory lays a side over a segment, which sealed is for reading alone.
@@ -89,7 +89,7 @@ const lookEvery = 20 * time.Millisecond
 
 // await waits until the condition is met. Its error says that what is late, or that the peer has ended.
 func (m *memory) await(until shm.Condition, what string) error {
-	for m.watched == nil { // nobody else would notice the end of the peer
+	for m.watched == nil { // nothing else would notice the end of the peer
 		late := time.Now().Add(lookEvery)
 		last := !m.deadline.IsZero() && m.deadline.Before(late)
 		if last {
@@ -135,7 +135,7 @@ func (m *memory) end(err error) {
 	m.own.Shake()
 }
 
-// close waits until nobody works in the segment any more, whose connection is closed.
+// close waits until the segment is unused. Its connection is closed already.
 func (m *memory) close() {
 	if m.watched != nil {
 		<-m.watched

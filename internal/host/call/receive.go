@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// readHeader reads the header of the next call or answer; of the one before it drops what
-// nobody read.
+// readHeader reads the header of the next call or answer. It drops the unread rest of the one
+// before.
 func (m *memory) readHeader(h *wire.Header) error {
 	if err := m.enter(); err != nil {
 		return err

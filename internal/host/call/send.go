@@ -36,8 +36,8 @@ func (m *memory) send(h *wire.Header, payload [][]byte) error {
 	return m.post(h, used)
 }
 
-// place is the room of the next payload, of n bytes, for whoever makes it there; nil where it is
-// larger than the room.
+// place returns the room of the next payload, of n bytes, so that the caller can write it in place.
+// It returns nil if the payload is larger than the room.
 func (m *memory) place(n int) ([]byte, error) {
 	if err := m.enter(); err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (m *memory) place(n int) ([]byte, error) {
 	return room[:n:n], m.awaitRoom()
 }
 
-// awaitRoom waits until the room of the next payload is empty: the peer has taken the last header
-// that filled one, and so has no use for that of the payload before.
+// awaitRoom waits until the room of the next payload is empty. That is so when the peer has taken the
+// last header with a payload: it no longer needs the room of the payload before.
 func (m *memory) awaitRoom() error { return m.awaitTaken(m.going.at - m.filled) }
 
 // awaitTaken waits until so many headers at most are on their way.

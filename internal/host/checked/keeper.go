@@ -10,14 +10,14 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// KeptBytes is what a process keeps in a pass at most.
+// KeptBytes bounds the memory of a process's slices in a pass.
 const KeptBytes = 16 << 20
 
-// Keeper keeps a slice of each operation of the process's links, of those iterations whose number
-// is a multiple of its stride, which is 1 at first. Where all its memory is in use the stride
-// doubles, and what is no multiple of it is forgotten: so what is kept is spread over the whole pass,
-// however long that is, and it is of the same iterations on all ranks. An iteration that needs more
-// by itself is kept in part, and no other.
+// Keeper keeps a slice of each operation of the process's links, in iterations whose number is a
+// multiple of its stride. The stride is 1 at first. When the memory is full, the stride doubles and the
+// Keeper forgets the iterations between. So the kept iterations are spread over the whole pass,
+// whatever its length, and are the same on all ranks. If a single iteration needs more than the
+// memory, the Keeper keeps a part of it and no other iteration.
 //
 // It copies into memory that it has from the beginning, and allocates nothing in a pass.
 type Keeper struct {
@@ -43,7 +43,7 @@ type slot struct {
 	state  state
 }
 
-// state is that of a slot.
+// state is the state of a slot.
 type state int
 
 const (

@@ -28,8 +28,8 @@ func (k *Keeper) Links(l sdk.Links, specs []tensor.BucketSpec) sdk.Links {
 // LinkHook stands for the link in exchanges of all that a hook does to a bucket.
 const LinkHook = "hook"
 
-// Hook is a hook of which k keeps what it is given and what it leaves, the mean or the sum of all trainers';
-// without a keeper, or where it declares neither, it is the hook itself.
+// Hook wraps a hook that leaves the mean or the sum of all trainers' gradients: k keeps slices of its inputs and
+// results. Without a keeper, or if the hook declares neither, Hook returns the hook itself.
 func (k *Keeper) Hook(h sdk.Hook, answers sdk.Answers, specs []tensor.BucketSpec) sdk.Hook {
 	operations := map[sdk.Answers]record.Operation{sdk.AnswersMean: record.Average, sdk.AnswersSum: record.AllReduce}
 	if k == nil || operations[answers] == 0 {

@@ -14,7 +14,7 @@ import (
 // SliceBytes is the size of a slice at most, row numbers included.
 const SliceBytes = 4 << 10
 
-// elements are those of a slice at most.
+// elements is the maximum number of elements of a slice.
 const elements = SliceBytes / 4
 
 // Place is where the slice of a bucket lies in an iteration: at a place that is drawn from seed,

@@ -43,8 +43,8 @@ const (
 const boundaryPings = 200
 
 // Dial joins a companion by a link with n bytes of memory for the payloads of each side, and
-// measures the median round trip of a no-op call. What else the two exchange over its connection
-// comes before Watch.
+// measures the median round trip of a no-op call. Any other exchange over the link's connection
+// must come before Watch.
 func Dial(p *process.Process, peer process.Peer, n int) (link *call.Link, tripNS int64, err error) {
 	conn, err := p.Dial(peer, process.PurposeCompanion)
 	if err != nil {
@@ -116,7 +116,7 @@ func acceptTrainer(p *process.Process, trainer process.Peer) (*call.Link, error)
 }
 
 // serveCalls answers a trainer's calls one after the other until the link
-// ends. A call that fails is told to the trainer, which ends the run.
+// ends. It reports a failed call to the trainer, which ends the run.
 func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) error) {
 	var h wire.Header
 	for {
@@ -154,10 +154,10 @@ func collect(p *process.Process, calling *sync.Mutex, part any, send record.Send
 	return process.CollectPassFacts(send, part)
 }
 
-// CallMemory is how many bytes each side of a call link needs for what a model with
-// these inputs gets for the largest of the batches with these lengths, whose targets have a width: the batch
-// itself, its features looked up or its own, and the gradient of those; or for the output with
-// the targets. Every row of the model's input has its target in the batch.
+// CallMemory returns how many bytes each side of a call link needs, for a model with these inputs and
+// batches with these lengths and target width. It is the larger of two sizes for the largest batch: the
+// batch with its features and their gradient, or the output with the targets. Every row of the
+// model's input has its target in the batch.
 func CallMemory(sizes []batches.Lengths, in sdk.InputSpec, width int) int {
 	n := int64(1)
 	columns := int64(max(in.Classes, in.Outputs))

@@ -83,7 +83,7 @@ type CriterionRole struct {
 	conn             *call.Link
 	output, gradient tensor.Tensor
 	own              [2][]float32 // of both, where they do not lie in memory of both sides
-	targets          sdk.Batch    // whose targets are those of the output
+	targets          sdk.Batch    // a batch with the targets of the output
 	calling          sync.Mutex   // held while the criterion works
 }
 

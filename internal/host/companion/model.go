@@ -157,8 +157,8 @@ func (r *ModelRole) backwardInput(h *wire.Header) error {
 	})
 }
 
-// backward sends each gradient as it is ready, so that buckets fly while the
-// rest of backward runs, and then that of the features.
+// backward sends each gradient as soon as it is ready, so that reductions overlap with the
+// rest of backward. Then it sends the gradient of the features.
 func (r *ModelRole) backward(h *wire.Header, run func(tensor.Tensor, func(int)) error) (err error) {
 	n := tensor.Elements(r.gradient.Shape)
 	if h.Payload != uint64(4*n) { // #nosec G115 -- a length

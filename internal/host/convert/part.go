@@ -30,7 +30,7 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 	return out
 }
 
-// PartFromProto is the inverse of PartToProto. What builds the part stays in its plugin.
+// PartFromProto is the inverse of PartToProto. The result cannot be built: the build function stays in its plugin.
 func PartFromProto(d *proto.PartDescription) sdk.Part {
 	out := sdk.Part{
 		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()),

@@ -76,7 +76,7 @@ func (r *Role) Partition(req Request) (*batches.Partition, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = part.Close() }() // nobody asks where a sample came from once all are checked
+		defer func() { _ = part.Close() }() // no error needs the origin of a sample once all are checked
 		r.data, r.tripNS = part, tripNS
 	}
 	data, fitted := r.data.(sdk.FittedData)
@@ -211,8 +211,8 @@ func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {
 	return process.Facts(nil, r.data), nil
 }
 
-// sendShares sends trainer t what is sent at once: its share of batches in memory, then
-// of those that are held out.
+// sendShares sends trainer t its share of batches in memory, then its share of the held-out
+// batches.
 func (r *Role) sendShares(conn *wire.Conn, t int) error {
 	if r.stream == nil {
 		if err := batches.SendShare(r.Process, conn, r.shares[t]); err != nil {
@@ -226,9 +226,9 @@ func (r *Role) sendShares(conn *wire.Conn, t int) error {
 	return batches.SendShare(r.Process, conn, heldOut)
 }
 
-// serveStream sends trainer t its batches until the link ends. A trainer that is gone is
-// noticed by itself; what the data did wrong is told before the link breaks, so that it
-// explains that.
+// serveStream sends trainer t its batches until the link ends. It reports an error of the data
+// before the link breaks, so that the error explains the broken link. The end of a trainer needs no
+// report: the core notices it.
 func (r *Role) serveStream(conn *wire.Conn, t int) {
 	defer r.stream.sending.Done()
 	err := r.stream.send(&call.Link{Conn: conn}, t)

@@ -14,9 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// stream is the data process's side of streamed data: it reads batches of the same size,
-// of which the last may be short, one at a time, so that its memory does not grow with
-// the data.
+// stream is the data process's side of streamed data. It reads batches of the same size one at a
+// time, so that its memory does not grow with the data. The last batch may be short.
 type stream struct {
 	title  string // of the data, for errors
 	data   sdk.StreamedData
@@ -255,8 +254,7 @@ func (s *stream) readAgain(r *batchReader, number int) error {
 	return nil
 }
 
-// closed closes a reader that is done with. What it says counts only where nothing else
-// went wrong.
+// closed closes a reader. The error of Close counts only if there is no other error.
 func closed(r *batchReader, err error) error {
 	if cerr := r.Close(); err == nil {
 		err = fault.Of(r.title, "Close", cerr)

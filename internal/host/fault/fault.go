@@ -38,7 +38,8 @@ func Explained(err error) bool {
 	return errors.As(err, &part) || errors.As(err, &wait) || errors.As(err, &peer)
 }
 
-// Told is an error as a process tells it to the core: that of a part names the process.
+// Told returns an error in the form in which a process reports it to the core: the error of a part
+// names the process.
 func Told(process string, err error) error {
 	var part *Part
 	if !errors.As(err, &part) || Begins(err, process) {
@@ -63,7 +64,7 @@ const (
 	Peer        // a link broke
 )
 
-// Failure is an error as it is told to the core.
+// Failure is an error in the form that the core gets.
 type Failure struct {
 	Cause   Cause
 	Message string

@@ -61,8 +61,8 @@ func AnswererOf(h sdk.Hook) sdk.Answerer {
 	return answerer
 }
 
-// Unawaited is an error that names an operation which a hook, as its host hands it on, has started and nobody has
-// waited for; nil if there is none. It is for where buckets are not what they should be, since a hook may wait later.
+// Unawaited returns an error that names an operation which a hook has started and not waited for, or nil. It explains
+// wrong values in a bucket; on its own it is no fault, since a hook may wait later.
 func Unawaited(h sdk.Hook) error {
 	if named, ok := h.(*namedHook); ok {
 		return cmp.Or(named.watch.err(), named.watch.unawaited())

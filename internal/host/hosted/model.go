@@ -13,9 +13,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkedModel is a model as the process that holds it hands it on. What the model does
-// is held against its contract here, before anything relies on it, so that a model beside
-// its trainer and one beyond any transport are refused for the same, in the same words.
+// checkedModel wraps a model in the process that holds it. It checks the model's calls against the
+// contract before anything relies on them. So a model in its trainer's process and a model behind
+// any transport get the same errors.
 type checkedModel struct {
 	sdk.Model
 	name      string // for errors

@@ -27,7 +27,7 @@ type handed struct {
 	future   *comm.Future // that the last Reduce returned
 }
 
-// newStamps makes those of a hook, whose Reduce runs on the trainer's goroutine or beside it.
+// newStamps makes the stamps of a hook. Its Reduce runs on the trainer's goroutine or beside it.
 func newStamps(env *sdk.HookEnv, onTrainer bool) *stamps {
 	s := &stamps{beside: env.Recorder.Series(record.HookMetric, record.HookBeside),
 		handed: make([]handed, len(env.Buckets))}

@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// watch finds an operation that a hook starts and forgets: it neither waits for it nor returns its future, nor one
-// that waits for it. A hook may keep an operation past its Reduce, as a delayed one does. So the watch looks when the
-// hook starts the next operation on that bucket and link, by when the last one must have been awaited. It costs a lock
-// that nobody else holds, and allocates nothing.
+// watch finds an operation that a hook starts and forgets: the hook neither waits for it nor returns its future, nor a
+// future that waits for it. A hook may keep an operation past its Reduce, as a delayed one does. So the watch checks
+// when the hook starts the next operation on that bucket and link: by then it must have waited for the last one. The
+// check costs an uncontended lock and allocates nothing.
 type watch struct {
 	all       []*watchedLink
 	stamps    *stamps
 	forgotten atomic.Pointer[forgotten] // the first one
 }
 
-// forgotten is the error of an operation that nobody has waited for.
+// forgotten is the error of an operation that the hook has not waited for.
 type forgotten struct {
 	operation record.Operation
 	link      sdk.Link
@@ -33,7 +33,7 @@ func (f *forgotten) Error() string {
 		f.operation, f.batch, f.bucket, f.link)
 }
 
-// err is that of the first operation that was forgotten.
+// err returns the error of the first forgotten operation.
 func (w *watch) err() error {
 	if f := w.forgotten.Load(); f != nil {
 		return f
@@ -41,7 +41,7 @@ func (w *watch) err() error {
 	return nil
 }
 
-// unawaited is the error of an operation that nobody has waited for yet; nil if there is none.
+// unawaited returns the error of an operation that the hook has not waited for yet, or nil.
 func (w *watch) unawaited() error {
 	for _, l := range w.all {
 		for i, last := range l.last {

@@ -83,8 +83,8 @@ func CollectHeld(e engine.Engine, server interface{ Reset() }, summarizing bool,
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Checksums are those of parameters in the memory of an engine, by their bits: CRC-32C, which processors compute some
-// 10 GB a second of. Unequal parameters have equal ones once in 4 billion cases.
+// Checksums returns the CRC-32C of each parameter in the memory of an engine. Processors compute some 10 GB a second.
+// Unequal parameters have equal checksums once in 4 billion cases.
 func Checksums(e engine.Engine, values []tensor.Tensor) ([]uint32, error) {
 	var room []float32
 	out := make([]uint32, len(values))

@@ -46,13 +46,13 @@ func SendRecorded(all sdk.Recorded, send record.Send) error {
 	return nil
 }
 
-// CollectPassFacts sends what parts know after the pass, which nobody works in any more.
+// CollectPassFacts sends the facts of parts after the pass. No part works on the pass any more.
 func CollectPassFacts(send record.Send, parts ...any) error {
 	return SendPassFacts(PassFactsOf(parts...), send)
 }
 
-// PassFactsOf is what parts know after the pass. What they record when they are asked can be collected
-// after it.
+// PassFactsOf returns the facts of parts after the pass. Collect their recorders afterwards: parts may
+// record values in PassFacts.
 func PassFactsOf(parts ...any) record.Facts {
 	var facts record.Facts
 	for _, part := range parts {
