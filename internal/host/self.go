@@ -26,9 +26,9 @@ func peakRSSBytes() int64 {
 var realStderr = os.Stderr
 
 // useStderr sends all output to the real standard error once the handshake is
-// over. Go-plugin would take what a library prints to the real standard output
-// for its protocol, and a long line would block the process for good; and of
-// what goes through its pipe the last words of a process are lost.
+// over. Go-plugin would take a library's output on the real standard output for
+// its protocol, and a long line would block the process for ever. Its pipe also
+// loses the last output of a process.
 func useStderr() {
 	_ = unix.Dup3(int(realStderr.Fd()), 1, 0) // #nosec G115 -- a descriptor
 	os.Stdout, os.Stderr = realStderr, realStderr

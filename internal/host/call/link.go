@@ -97,7 +97,7 @@ func (l *Link) Discard() {
 	}
 }
 
-// Close ends the link and all waits on it. A link in memory returns once the memory is unused.
+// Close ends the link and all waits on it. For a link in memory it returns once the memory is unused.
 func (l *Link) Close() error {
 	err := l.Conn.Close()
 	if l.memory != nil {

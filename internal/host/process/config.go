@@ -23,7 +23,7 @@ type Config struct {
 	// Check is what the places of slices are drawn from that the process keeps of what its links
 	// exchange; nil: it keeps none.
 	Check *uint64
-	// Engine opens that of the process's plugin; nil: it computes in ordinary memory.
+	// Engine opens the engine of the process's plugin; nil: the process computes in ordinary memory.
 	Engine engine.Opener
 }
 

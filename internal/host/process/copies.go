@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// watched is an engine to whose copies nobody waits longer than the run's timeout: then the
-// run ends, though nobody else may wait for the process. Wait itself cannot be given up.
+// watched is an engine that ends the run if a wait for a copy exceeds the run's timeout. No other
+// process may be waiting for this one, so none would report it. The engine's Wait cannot be cancelled.
 type watched struct {
 	engine.Engine
 	process *Process

@@ -30,12 +30,12 @@ type ending struct {
 	links, memory []io.Closer
 	broken        bool // links end at once
 
-	closing sync.Mutex // held by who ends the process
-	resting bool       // Working is locked, for good
+	closing sync.Mutex // held while the process is ended
+	resting bool       // Working is locked and stays so
 	stuck   bool       // a part is left behind at work
 	ended   bool
 
-	lost atomic.Bool // the core was told that the engine is lost
+	lost atomic.Bool // the process has reported a lost engine to the core
 }
 
 // closer is what wants to be closed, as errors name it.
@@ -85,10 +85,10 @@ func (e *ending) OwnMemory(memory io.Closer) {
 // that does not return may compute on it.
 //
 // A part at work may wait for a process that has ended its work: a trainer that is interrupted
-// may be an iteration behind another one. So the links are broken, if it does not end soon,
-// which ends all that waits for them; no memory goes with that.
+// may be an iteration behind another one. So if the part does not end soon, the links are broken.
+// This ends all waits on them, but releases no memory.
 //
-// That the engine is lost, which may fail each of them, is no news to a core that was told.
+// A lost engine may fail each part. The core gets that error only once.
 func (e *ending) CloseParts(limit time.Duration) error {
 	e.closing.Lock()
 	defer e.closing.Unlock()
@@ -184,7 +184,7 @@ func (e *ending) breakLinks() {
 	links := slices.Clone(e.links)
 	e.mu.Unlock()
 	for _, link := range slices.Backward(links) {
-		_ = link.Close() // who waits is told, and the run is over
+		_ = link.Close() // waiters get the error, and the run is over
 	}
 }
 

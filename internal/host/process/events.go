@@ -14,21 +14,20 @@ type Events struct {
 	Epochs   chan Epoch // that begin
 
 	pass        atomic.Int64 // a record.Pass
-	epochsEvery atomic.Int64 // of so many epochs the first is told, up to MostEpochs; 0: of none
+	epochsEvery atomic.Int64 // every so many epochs one is reported, up to MostEpochs; 0: none
 
 	// What a trainer stores after each iteration and Watch looks at now and then.
 	done atomic.Int64  // iterations of the pass
-	loss atomic.Uint64 // bits of that of the last one
+	loss atomic.Uint64 // bits of the last iteration's loss
 }
 
-// Epoch is an epoch of a pass, from 0. What is told of it may arrive when the next pass
-// has begun.
+// Epoch is an epoch of a pass, from 0. Its report may arrive after the next pass has begun.
 type Epoch struct {
 	Pass   record.Pass
 	Number int
 }
 
-// NewEvents makes queues that hold what nobody has listened to yet.
+// NewEvents makes queues that hold events until the core listens.
 func NewEvents() *Events {
 	return &Events{Failures: make(chan error, 16), Epochs: make(chan Epoch, 16)}
 }
@@ -40,7 +39,7 @@ func (e *Events) Begin(pass record.Pass) {
 	e.pass.Store(int64(pass))
 }
 
-// Iteration notes that one more iteration of the pass is done, for who asks; it costs some ns.
+// Iteration counts one more finished iteration of the pass; it costs some ns.
 // One goroutine at a time calls it.
 func (e *Events) Iteration(loss float64) {
 	e.loss.Store(math.Float64bits(loss))
@@ -61,8 +60,8 @@ func (e *Events) Iterations() record.Iterations {
 	return record.Iterations{Pass: pass, Done: done, Loss: loss}
 }
 
-// Fail reports err. The first failures are what counts: when nobody listens
-// and the queue is full, later ones are dropped.
+// Fail reports err. Only the first failures matter: if the core does not listen and the
+// queue is full, later ones are dropped.
 func (e *Events) Fail(err error) {
 	select {
 	case e.Failures <- err:
@@ -70,16 +69,15 @@ func (e *Events) Fail(err error) {
 	}
 }
 
-// MostEpochs is how many epochs of a pass are told at most. Where an epoch is some µs, to
-// tell of them without end would cost more than they do, and how far a long pass is, its
-// iterations say.
+// MostEpochs is the maximum number of epochs that a process reports in a pass. Reports of epochs of
+// some µs would cost more than the epochs. The count of iterations shows the progress of a long pass.
 const MostEpochs = 10
 
-// TellEpochs has the first of every so many epochs told, MostEpochs times in a pass, or of 0
+// TellEpochs makes the process report the first of every so many epochs, MostEpochs times in a pass; 0:
 // none.
 func (e *Events) TellEpochs(every int) { e.epochsEvery.Store(int64(every)) }
 
-// Epoch reports that an epoch begins, or drops the news if nobody listens.
+// Epoch reports that an epoch begins, or drops the report if the core does not listen.
 func (e *Events) Epoch(n int) {
 	if every := e.epochsEvery.Load(); every == 0 || int64(n)%every != 0 || int64(n)/every >= MostEpochs {
 		return

@@ -13,10 +13,9 @@ import (
 // mostLeft bounds how many places of goroutines are named.
 const mostLeft = 3
 
-// Left says what goroutines the parts have left running, once they are closed: how many, where
-// they stand and where they were started. It waits no longer than closeGrace for those that are
-// about to end. What ran before the process was made, as what packages start for themselves, is
-// none of the parts'.
+// Left reports goroutines that still run after the parts were closed: how many, where they are and
+// where they were started. It waits at most closeGrace for goroutines that are about to end. It
+// ignores goroutines from before the process was made, such as those that packages start.
 func (p *Process) Left() string {
 	var left map[string]int
 	Within(closeGrace, func() bool {
@@ -53,8 +52,8 @@ func standsOf(g stack.Goroutine) string {
 	return text
 }
 
-// isPart says whether a goroutine is a part's: the part started it or runs on it, or a library does that the part
-// called. What psbench starts for a part, and what Go starts once for the whole process, is not.
+// isPart reports whether a goroutine belongs to a part: the part, or a library that it called, started the goroutine or
+// runs on it. Goroutines that psbench starts for a part, or Go once for the whole process, do not count.
 func isPart(g stack.Goroutine) bool {
 	runs := func(owner stack.Owner) bool {
 		return slices.ContainsFunc(g.Frames, func(f stack.Frame) bool { return f.Owner() == owner })

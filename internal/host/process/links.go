@@ -15,7 +15,7 @@ import (
 // Purposes of a link; a hello names one.
 const (
 	PurposePush      = "push"      // a hook process to its server
-	purposeTogether  = "together"  // one to those of its host that push with it
+	purposeTogether  = "together"  // a process to the others of its host that push with it
 	PurposeTables    = "tables"    // a trainer to the server of a table
 	PurposeGroup     = "group"     // a ring of trainers
 	purposeDefault   = "default"   // the second ring
@@ -76,9 +76,9 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 	return wire.Links{Self: p.Name(), Conns: conns, Timeout: p.Timeout}
 }
 
-// JoinLinks joins the links that the hook uses, in the process that holds it. store holds the
-// rank's buckets, in the memory of a device as well where they may be left there. What they exchange is
-// kept where the process has a keeper.
+// JoinLinks joins the links that the hook uses, in the process that holds the hook. store holds the
+// rank's buckets, which may lie in the memory of a device. If the process has a keeper, it keeps slices of
+// the links' exchanges.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
 	over := p.Fabric
 	if device, ok := p.Engine.(comm.Device); ok && store.Lent != nil {

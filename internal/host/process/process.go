@@ -36,7 +36,7 @@ type Process struct {
 	Recorder               *sdk.Recorder
 	Keeper                 *checked.Keeper // of what its links exchange; nil: it keeps nothing
 	Timeout                time.Duration
-	shared                 []comm.DeviceLink // those of the hook
+	shared                 []comm.DeviceLink // the hook's
 	Events                 *Events
 
 	// owned are the goroutines of the role; they end once done is closed and
@@ -46,8 +46,8 @@ type Process struct {
 	ending
 }
 
-// New makes a process that can build these parts, and opens its sockets. What of it there
-// is ends with Close, also after an error.
+// New makes a process that can build these parts, and opens its sockets. Call Close even after an
+// error.
 func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 	p := &Process{
 		config: c, parts: parts, before: running(), Events: events, Engine: engine.Host,
@@ -92,7 +92,7 @@ func (p *Process) Close() {
 	p.ended = true
 	close(p.Done)
 	p.breakLinks()
-	_, engine := p.takeClosers() // there are some where nobody called CloseParts, and waits for word
+	_, engine := p.takeClosers() // some are left if CloseParts was not called, and its result is not needed
 	for _, c := range engine {
 		_, _ = c.closeWithin(p.Timeout)
 	}
@@ -102,8 +102,7 @@ func (p *Process) Close() {
 	p.Owned.Wait()
 }
 
-// StopListening closes the sockets on which links come: once all have, nobody else is
-// to call.
+// StopListening closes the listening sockets. Call it once all links have come.
 func (p *Process) StopListening() {
 	_ = p.linkListener.Close()
 	_ = p.listener.Close()
@@ -118,7 +117,7 @@ func (p *Process) LinkAddress() string { return p.linkListener.Address() }
 // Name is the process's own, as in trainer0.
 func (p *Process) Name() string { return p.config.Name }
 
-// Rank is that of the rank that the process belongs to; -1 for data.
+// Rank returns the rank that the process belongs to; -1 for data.
 func (p *Process) Rank() int { return p.config.Rank }
 
 // Part is the process's own part.

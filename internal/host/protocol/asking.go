@@ -16,7 +16,7 @@ func (h *Hook) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return h.asking.ask(h.link, x, answer)
 }
 
-// Answer implements sdk.Answerer, as that of a hook.
+// Answer implements sdk.Answerer for a hook.
 func (s *Server) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return s.asking.ask(s.link, x, answer)
 }

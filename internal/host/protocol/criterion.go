@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// criterion stands for a criterion in a companion. What it works on is copied to memory of both
-// sides, which grows with the batches.
+// criterion stands for a criterion in a companion. It copies outputs, targets and gradients to memory of
+// both sides, which grows with the batches.
 type criterion struct {
 	link             *link
 	output, gradient room
@@ -47,8 +47,7 @@ func (c *criterion) ForwardFloats(output tensor.Tensor, targets []float32) (floa
 	})
 }
 
-// loss calls for the loss of an output, whose targets go to a room of theirs. What h says of them is
-// there.
+// loss calls for the loss of an output. The caller has put the targets that h describes into their room.
 func (c *criterion) loss(output tensor.Tensor, to *room, targets []byte, h wire.Header) (float64, error) {
 	if err := layout.CheckOutput(output); err != nil {
 		return 0, err

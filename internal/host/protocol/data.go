@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Data stands for data in a companion, which loads all samples into memory of both: they are
-// copied once. Close ends the link, and with it that memory, when nobody will ask where a sample came from.
+// Data stands for data in a companion. The companion loads all samples into memory of both sides, and
+// Data copies them once. Close ends the link and releases the memory; Origin needs the link.
 type Data struct {
 	link   *link
 	limits room

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// lineBytes is a cache line. Parameters, pushes and buckets begin on one, so what is left of their last line is
-// nobody's.
+// lineBytes is the size of a cache line. Parameters, pushes and buckets begin on one, so the rest of their last line
+// is unused.
 const lineBytes = 64
 
 // canary is what the host leaves behind the tensors that it lays out, in memory that nothing else takes. A part

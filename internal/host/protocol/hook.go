@@ -13,17 +13,19 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Hook stands for a hook in a companion. A bucket that is to be reduced goes to the part, which asks for
-// operations on it, one after the other. Who reads starts them on the rank's links; a goroutine
-// of the hook waits for them in the order in which they were started, and tells the part or, after
-// the last one, who waits for the bucket. Who waits for a bucket whose part is not done yet reads,
-// unless the reader does, and then waits for that bucket's operation itself: to hand it to another
-// goroutine may take longer than it does.
+// Hook stands for a hook in a companion. Each bucket to reduce goes to the part. The part requests
+// operations on the bucket, one after the other. The goroutine that reads the link starts them on the
+// rank's links. A goroutine of the hook waits for the operations in the order of their start. It
+// reports each end to the part and, after the last one, to the waiter for the bucket.
 //
-// Members of a group must start the same operations in the same order, and a part with several of
-// them per bucket asks for them as fast as it is. So a bucket's collectives begin once all buckets
-// that were to be reduced before it have begun their last operation: the order is that of the
-// buckets and not of the parts' speed. Pushes to a server need no order.
+// A waiter for a bucket that the part still works on reads the link itself, unless the reader does.
+// Then it also waits for that bucket's operation: handing the operation to another goroutine may take
+// longer than the operation.
+//
+// Members of a group must start the same operations in the same order, but a part with several
+// operations per bucket requests them at its own speed. So a bucket's collectives begin once all
+// earlier buckets have begun their last operation: this fixes the order by bucket. Pushes to a
+// server need no order.
 type Hook struct {
 	link       *link
 	links      sdk.Links
@@ -40,7 +42,7 @@ type Hook struct {
 var _ sdk.Hook = (*Hook)(nil)
 
 // reduction is the reductions of a bucket, one after the other. The link's mu guards state and
-// debt; the rest belongs to whoever is at work with the bucket.
+// debt; the rest belongs to the goroutine that works with the bucket.
 type reduction struct {
 	debt    // what the part does next
 	state   state
@@ -139,8 +141,8 @@ func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return r.promise.Future()
 }
 
-// drive reads on the goroutine of who waits for a bucket, for as long as the part has it, unless
-// somebody reads already, and then waits for the operation that the part has asked for.
+// drive runs on the goroutine of a waiter for a bucket. It reads the link while the part has the bucket,
+// unless another goroutine reads already. Then it waits for the operation that the part requested.
 func (h *Hook) drive(r *reduction) {
 	l := h.link
 	for more := true; more && h.isWithPart(r) && l.reading.TryLock(); {
@@ -292,7 +294,7 @@ func (h *Hook) done(r *reduction, err error) {
 	r.promise.Complete(err)
 }
 
-// ended fails what is in flight. Whoever waits for an operation is told of its end as well, which
+// ended fails all reductions in flight. Waiters for an operation also get the operation's own end, which
 // changes nothing.
 func (h *Hook) ended(err error) {
 	for _, r := range h.reductions {
@@ -300,7 +302,7 @@ func (h *Hook) ended(err error) {
 	}
 }
 
-// Close ends the link and waits until nobody works with the buckets on its account.
+// Close ends the link and waits until no goroutine works with its buckets.
 func (h *Hook) Close() error {
 	err := h.link.Close()
 	h.waiting.Wait()

@@ -16,13 +16,16 @@ import (
 )
 
 // link is a host's side of the link to the part in a companion. A goroutine, the reader, reads the
-// frames of the part: it hands answers to who called, and to take what is of one kind of parts. It does
-// so alone where the part may speak at any time. Where it only answers there is nothing to take: who
-// called reads, and the reader looks now and then whether the part says something in between. Where
-// all that it says is owed, the reader reads for as long as something is, or who waits does.
+// part's frames. It hands answers to the caller, and frames that only this kind of part sends to take.
+// Which goroutine reads depends on the part:
 //
-// What the part owes has a deadline. The reader's is that of what has been owed for longest, so that
-// nothing else has to look at the clock. An error ends the link and with it all that is owed.
+//   - If the part may send at any time, only the reader reads.
+//   - If it only answers calls, the caller reads, and the reader checks now and then for an
+//     unexpected frame.
+//   - If it sends only frames that it owes, the reader or a waiter reads while something is owed.
+//
+// Each owed frame has a deadline. The reader uses the deadline of the oldest one, so no other goroutine
+// watches the clock. An error ends the link and fails all that is owed.
 type link struct {
 	process *process.Process
 	conn    *wire.Conn
@@ -38,7 +41,7 @@ type link struct {
 	debts    []*debt
 	armed    time.Time // the deadline in force
 	calling  debt      // the answer to a call
-	pending  wire.Op   // of that call; 0: there is none
+	pending  wire.Op   // the operation of the open call; 0: there is none
 
 	answers chan wire.Header
 	text    []byte        // of the answer that was handed over last; set only while a call awaits one
@@ -46,7 +49,7 @@ type link struct {
 	read    chan struct{} // closed when the reader has ended
 
 	wanted  chan struct{} // something is owed; nil unless the reader waits for that
-	reading sync.Mutex    // held by who reads, where that is not the reader alone
+	reading sync.Mutex    // held while a goroutine reads, unless only the reader may
 	frame   wire.Header   // the last one; reading guards it, too
 	over    bool          // nothing will be read any more
 }
@@ -153,9 +156,9 @@ func (l *link) next() (wire.Header, error) {
 	return h, l.allIntact()
 }
 
-// send sends a frame. What the part said last explains more than that it does not listen any
-// more, so an error is that which ends the reader; on the reader, or where it is not waited for, use
-// post.
+// send sends a frame. If that fails it returns the error that ends the reader, since the last frames of
+// the part explain more than a failed write. The reader itself, and callers that do not wait for it,
+// must use post.
 func (l *link) send(h *wire.Header) error {
 	err := l.conn.Post(h)
 	l.want()
@@ -171,7 +174,7 @@ func (l *link) send(h *wire.Header) error {
 	return l.failure()
 }
 
-// post sends a frame that nobody waits for: the reader learns why it could not be sent.
+// post sends a frame without a wait. If that fails, the reader finds out why.
 func (l *link) post(h *wire.Header) {
 	_ = l.conn.Post(h)
 	l.want()
@@ -191,9 +194,9 @@ func blame(name string, err error) error {
 	return &fault.Part{Text: err.Error(), Err: err, Process: name}
 }
 
-// end ends the link as the reader ends. Where nothing is owed nobody waits for the error, so what
-// the part itself did is told; that its process is gone the core sees, and why the link was ended
-// before is told by who did that.
+// end ends the link when the reader ends. If nothing is owed, no caller gets the error, so end reports a
+// fault of the part to the core. It does not report that the part's process is gone, which the core
+// notices, or that the host ended the link, which has its own report.
 func (l *link) end(err error) {
 	l.mu.Lock()
 	oldest, first := l.oldest(), l.err == nil

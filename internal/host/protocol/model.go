@@ -240,7 +240,7 @@ func (m *model) complete(k int, rows int32) error {
 	return nil
 }
 
-// Step has the part step its parameters, whose gradients are reduced: of sparse ones it is told the rows.
+// Step makes the part step its parameters by the reduced gradients. It sends the rows of sparse gradients first.
 func (m *model) Step() error {
 	for k, b := range m.sparse {
 		if b != nil {

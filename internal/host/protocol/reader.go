@@ -53,7 +53,7 @@ func (l *link) readDebts() {
 			}
 			l.reading.Unlock()
 		case <-tick.C:
-			if l.reading.TryLock() { // else somebody reads
+			if l.reading.TryLock() { // else another goroutine reads
 				l.reading.Unlock()
 				l.readEarly()
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// maxSegments bounds those of a link: each takes a descriptor on both sides.
+// maxSegments bounds the segments of a link: each takes a descriptor on both sides.
 const maxSegments = 512
 
 // segment is memory of both sides.

@@ -34,7 +34,7 @@ type pushSlot struct {
 	pending bool             // it has no answer yet
 	taken   int64            // the number of the last one that the part has taken
 	places  []*tensor.Bucket // where pushes can arrive
-	shown   *tensor.Bucket   // that of them which the part was told of last
+	shown   *tensor.Bucket   // the place that was last announced to the part
 	given   tensor.Gradient  // what a push is answered with; of a sparse one with rows of its own
 }
 
@@ -204,8 +204,8 @@ func (s *Server) answer(h *wire.Header, slot *pushSlot) error {
 	return nil
 }
 
-// answered is what the part answers with: memory of a push that is unanswered, or its own. Rows are
-// copied, since they are places; who is answered checks the copy. What is wrong names the push.
+// answered returns the part's answer, which lies in the memory of an unanswered push or in its own. It
+// copies the rows, since they are indices: the receiver checks the copy. Errors name the push.
 func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, error) {
 	wrong := func(format string, args ...any) (*tensor.Gradient, error) {
 		return nil, s.link.wrong("answered batch %d, bucket %d of %s with %s", slot.push.Batch, h.Bucket,
@@ -273,8 +273,8 @@ func (s *pushSlot) bucket(g *tensor.Gradient) *tensor.Bucket {
 	return nil // none lies elsewhere: Receive has refused it
 }
 
-// ended tells why the link ended, if somebody waits for the part: what it did wrong by itself the
-// link tells, and a part that is done may end first.
+// ended reports why the link ended if a push waits for the part. The link itself reports other faults of
+// the part, and a part without open pushes may end first.
 func (s *Server) ended(err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return

@@ -84,8 +84,8 @@ func (l *link) given(r role, index int32) []byte {
 	return l.tensors[place{r, index}]
 }
 
-// view is the first n elements of a tensor that the part has announced. What the part says of it
-// must be checked: it may write there at any time.
+// view returns the first n elements of a tensor that the part has announced. The contents must be
+// checked in a copy: the part may write there at any time.
 func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 	l.mu.Lock()
 	at, ok := l.tensors[place{r, index}]
@@ -101,7 +101,7 @@ func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 }
 
 // show announces a tensor of the host, which lies in a segment of the link and fills memory. So many bytes behind it
-// are nobody's, and are guarded.
+// are unused and guarded.
 func (l *link) show(r role, index int, memory []byte, free int) error {
 	h := wire.Header{Op: opTensor, Flags: uint8(r), Bucket: int32(index), Arg2: int64(len(memory)) / r.size()} // #nosec G115 -- counts of a run
 	if len(memory) > 0 {

@@ -29,7 +29,7 @@ type Exchange struct {
 	Operation Operation
 	Batch     int64
 	Bucket    int
-	Number    int  // of the operation among those of the link on this bucket in the pass, from 0
+	Number    int  // of the operation among the link's operations on this bucket in the pass, from 0
 	Root      int  // of a broadcast
 	Edges     bool // the slices have the first and the last elements, too
 	Sent, Got Slice

@@ -7,10 +7,10 @@ import (
 	"github.com/psbench/psbench/internal/packed"
 )
 
-// Pass is a pass over the data: what was recorded is of one of them.
+// Pass identifies the pass in which values were recorded.
 type Pass int
 
-// The passes. What belongs to none of them is of NoPass.
+// The passes. NoPass stands for values outside of a pass.
 const (
 	NoPass Pass = iota
 	WarmUp
@@ -89,7 +89,7 @@ const (
 	FactGroup     = "group"
 )
 
-// Losses are those of iterations that ended; those of many come in several pieces.
+// Losses are the losses of finished iterations, in several pieces if there are many.
 type Losses []float64
 
 // Iterations are those that a trainer has done in a pass.
@@ -153,7 +153,7 @@ type PeakRSS int64
 // link for it, each keyed {batch},{bucket}. A hook that calls none has it until the bucket is reduced.
 const HookMetric = "hook_time_metric"
 
-// The series of HookMetric. What of a bucket is in one of them is not in the other.
+// The series of HookMetric. They do not overlap for a bucket.
 const (
 	// HookBlocking is the time within Reduce, on the trainer's own goroutine.
 	HookBlocking = "hook blocking"

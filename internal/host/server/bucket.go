@@ -204,8 +204,8 @@ func (b *bucket) reset() {
 	}
 }
 
-// overdue says which trainers (by position) a bucket has waited for at nowNS for
-// longer than waitNS, and since which batch; nobody if it waits for none.
+// overdue returns the trainers (by position) for which a bucket has waited longer than
+// waitNS at nowNS, and since which batch.
 func (b *bucket) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

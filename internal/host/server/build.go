@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// build makes the server, or joins that of a companion, and makes the reduction of an elementwise one.
+// build makes the server or joins the one in a companion. For an elementwise server it makes the reduction.
 func (r *Role) build(env sdk.ServerEnv, companion process.Peer) (_ any, err error) {
 	choice := r.Part()
 	if r.config.Protocol {

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Combine is what an elementwise server makes of each list of gradients, in memory of the first of
-// them. Of any other it is unknown, and it says why.
+// Combine computes an elementwise server's answer to each list of gradients, in memory of the list's first
+// gradient. For any other server it returns why the answer is unknown.
 func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string, err error) {
 	if r.reduction == nil {
 		return nil, "it is no elementwise server, and so nobody else knows what it must answer", nil

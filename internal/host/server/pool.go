@@ -46,19 +46,18 @@ type worker struct {
 // timed and then every fifth, which stands for its neighbours: 1 to 2 % of the work on a
 // large bucket.
 //
-// Up to 9 blocks are timed in full. Beyond that the estimate is wrong by how far the
-// sampled blocks are from the mean of those that they stand for. If each of these takes,
-// for its elements, the same time but for a share d, up to a third, then the estimate is
-// wrong by less than 2d at worst, however long the first blocks took. What interrupts a
-// worker for long breaks that: it counts five times if it falls into a sampled block,
-// else not at all, which is right only on average.
+// Up to 9 blocks are timed in full. Beyond that the error of the estimate is the difference
+// between sampled blocks and the mean of the blocks that they stand for. If the time per element
+// of the blocks differs by at most a share d, up to a third, the error is below 2d, however long
+// the first blocks took. A long interruption of a worker breaks this bound: it counts five times
+// in a sampled block and not at all elsewhere, which is right only on average.
 //
 // The zero meter has seen no block.
 type meter struct {
 	blocks        int
 	exactNS       float64 // spent on the first blocks
-	sampledNS     float64 // spent on those that were timed of the others
-	sampled, rest int64   // elements: of those that were timed of the others, of all others
+	sampledNS     float64 // spent on the sampled ones of the others
+	sampled, rest int64   // elements of the sampled ones, and of all others
 }
 
 // next takes note of a block and says whether it is to be timed, and then given to add.
@@ -93,9 +92,9 @@ func (m *meter) spentNS() int64 {
 	return int64(math.Round(max(0, ns)))
 }
 
-// pool splits jobs over the cores: whoever brings a job works on it himself, and
-// goroutines that are parked between jobs help. A helper that wakes up late finds
-// the job closed and does nothing, so nobody waits for it.
+// pool splits jobs over the cores. The caller works on its job itself, and parked
+// goroutines help. A helper that wakes up late finds the job closed and does
+// nothing, so the caller does not wait for it.
 type pool struct {
 	busy    sync.Mutex // held for the length of a job
 	helpers []*worker

@@ -24,7 +24,7 @@ type slot struct {
 	pending bool  // it has no answer yet
 
 	over int64 // the last number of the pass before
-	last int64 // the batch after which the trainer has no other; math.MaxInt64 while nobody knows
+	last int64 // the trainer's last batch; math.MaxInt64 while unknown
 }
 
 // newSlots makes the slots of a bucket.
@@ -68,8 +68,8 @@ func (b *bucket) take(a *comm.Arrival) sdk.Push {
 		Gradient: a.Gradient}, s.answer)
 }
 
-// answer sends g to a trainer for p. Whatever the server makes of an error, the run ends: at once,
-// or when it collects what was measured, where the news of it comes too late.
+// answer sends g to a trainer for p. An error ends the run even if the server ignores it: at once, or
+// at the collection of measurements if the report comes too late.
 func (r *Role) answer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) error {
 	s, err := r.beginAnswer(b, trainer, p, g)
 	if err == nil {

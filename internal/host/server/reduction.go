@@ -27,7 +27,7 @@ type chunk struct {
 	arrivals []*comm.Arrival // by trainer
 	blocks   blockReduction  // of a dense bucket
 	rows     *rowReduction   // of a sparse one, which is one chunk; nil for a dense one
-	own      worker          // of whoever brings the last arrival
+	own      worker          // of the goroutine with the last arrival
 }
 
 // newChunks makes the chunks of a bucket.
@@ -54,9 +54,8 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 	return chunks
 }
 
-// add does what there is to do when a gradient arrives. The caller holds c.mu. At the last
-// arrival it is true, answerTo has what each gets, and spentNS is how long the server's own
-// methods took of what is measured.
+// add does the work of one arrival. The caller holds c.mu. At the last arrival it returns true:
+// then answerTo has the answers, and spentNS is the measured time of the server's own methods.
 func (c *chunk) add(a *comm.Arrival) (spentNS int64, last bool, err error) {
 	c.arrivals[a.Trainer] = a
 	c.arrived++
@@ -102,7 +101,7 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 type blockReduction struct {
 	*reduction
 	parts    [][]float32   // the gradients, by trainer
-	pieces   []comm.Pieces // of those that come so, by trainer
+	pieces   []comm.Pieces // of the gradients that come in pieces, by trainer
 	inPieces bool          // there are some
 	// inPlace says of each trainer whether it finds the answer where its gradient is: it is copied there.
 	// Otherwise it is sent from where it comes into being.
@@ -148,8 +147,8 @@ func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (sp
 	return 0, nil
 }
 
-// work goes through the gradients when a has arrived. What comes in frames comes while the cores copy
-// the frames of others, whose readers add as well: to wake a helper there takes longer than it helps.
+// work goes through the gradients when a has arrived. While gradients arrive in frames, the cores copy the
+// frames of others, whose readers add as well: then waking a helper costs more than it saves.
 func (b *blockReduction) work(own *worker, a *comm.Arrival) (spentNS int64) {
 	if !a.InPlace {
 		return runAlone(b, own)

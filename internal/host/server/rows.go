@@ -51,7 +51,7 @@ func (r *rowReduction) add(a *comm.Arrival, first, last bool) (spentNS int64, er
 	return int64(max(0, r.clock.since(start))), nil
 }
 
-// merge makes the sum the union of gradients, of which it may be one itself.
+// merge sets the sum to the union of gradients. The sum may be one of them.
 func (r *rowReduction) merge(gradients ...*tensor.Gradient) error {
 	r.merger.Reset()
 	for _, g := range gradients {

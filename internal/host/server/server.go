@@ -21,9 +21,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Role hosts a server. What an elementwise server is pushed it reduces itself, with that
-// server's methods; to any other it hands each push. It measures what every server has in
-// common.
+// Role hosts a server. It reduces the pushes to an elementwise server itself, with the server's
+// methods, and hands pushes to any other server. It records the metrics that all servers share.
 type Role struct {
 	*process.Process
 	config    Config
@@ -41,7 +40,7 @@ type Role struct {
 	broken    atomic.Pointer[error] // the first answer that could not be given
 }
 
-// Config is what a server is told of its run.
+// Config is the configuration of a server.
 type Config struct {
 	Seed      uint64
 	Summarize bool
@@ -50,7 +49,7 @@ type Config struct {
 	// Protocol says that the server is in a companion, called by the frames of docs/protocol.md.
 	Protocol bool
 	Model    *process.Choice // of a server of parameters
-	ModelEnv sdk.ModelEnv    // of that model
+	ModelEnv sdk.ModelEnv    // of Model
 }
 
 // Peers are the processes that push to a server.
@@ -125,7 +124,7 @@ func (r *Role) staged(port comm.Port) string {
 	if !ok {
 		return "staged: transport " + r.Fabric.Name + " maps no memory of one host"
 	}
-	var names, reasons []string // of those whose are staged
+	var names, reasons []string // of the trainers whose buckets are staged
 	for t, trainer := range r.trainers {
 		if why := shared.Staged(t); why != "" {
 			names, reasons = append(names, trainer.Name), append(reasons, why)
@@ -137,7 +136,7 @@ func (r *Role) staged(port comm.Port) string {
 	return "staged for " + comm.JoinNames(names) + ": " + reasons[0]
 }
 
-// newBuckets makes the buckets. Where nobody waits for all trainers, there is no straggler.
+// newBuckets makes the buckets. A server that does not wait for all trainers has no stragglers.
 func (r *Role) newBuckets(specs []tensor.BucketSpec) {
 	var straggler *sdk.Series
 	if !r.config.Asynchronous {
@@ -214,7 +213,7 @@ func (r *Role) overdue(b *bucket, nowNS int64) error {
 	}
 }
 
-// names are those of trainers.
+// names returns the names of trainers.
 func (r *Role) names(trainers []int) []string {
 	names := make([]string, len(trainers))
 	for i, t := range trainers {
@@ -236,7 +235,7 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-// Expect tells the server how many batches each trainer has in the pass; nil: nobody knows yet.
+// Expect tells the server how many batches each trainer has in the pass; nil: not yet known.
 func (r *Role) Expect(batches []int) error {
 	if batches != nil {
 		if err := r.expect(batches); err != nil {

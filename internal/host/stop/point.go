@@ -13,13 +13,13 @@ import (
 //  1. The core asks each trainer for a bound, which is ahead of where it is. The trainer will
 //     not go past its bound without further word.
 //  2. Once it has the bounds of all, the core tells each the furthest of them, which is the
-//     end. Nobody can be past it, and whoever stands at its own bound goes on.
+//     end. No trainer can be past it, and a trainer that waits at its own bound goes on.
 //
-// Bounds are given at once, whatever the trainer waits for, so no wait within an iteration
-// holds the agreement up. They lie far enough ahead that the end is usually told before the
-// first trainer comes to its bound.
+// A trainer returns its bound at once, whatever it waits for, so no wait within an iteration
+// delays the agreement. Bounds lie far enough ahead that trainers usually learn the end before
+// the first one comes to its bound.
 //
-// The zero Point is of a pass whose end nobody knows. It is not safe for concurrent use: Step
+// The zero Point belongs to a pass whose end is unknown. It is not safe for concurrent use: Step
 // and Bound must exclude each other, or a trainer could pass a bound that it gives.
 type Point struct {
 	done  int64 // iterations that ended

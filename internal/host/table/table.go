@@ -27,7 +27,7 @@ type Role struct {
 	calling sync.Mutex
 }
 
-// Config is what a server of a table is told of its run.
+// Config is the configuration of a server of a table.
 type Config struct {
 	Seed      uint64
 	Position  int // among the servers

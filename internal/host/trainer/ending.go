@@ -46,8 +46,8 @@ const mostWaits = 2
 
 // watch ends the run if no iteration ends and no batch is evaluated for twice the timeout, or if
 // Train has not returned for as long as the timeout after its pass was over: others may wait for
-// the trainer and say so, but where it is alone nobody does. returned is to be called when Train
-// has returned.
+// the trainer and report it, but a single trainer has no others. Call returned when Train has
+// returned.
 func (r *Role) watch(ctx context.Context) (returned func()) {
 	back, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -91,8 +91,8 @@ func (r *Role) signs(over bool) int64 {
 	return r.Events.Done() + r.batches.taken.Load() + r.evaluation.count()
 }
 
-// late is the error of a pass that does not go on. Who waits for the trainer says so, too: whom
-// that one waits for explains both.
+// late is the error of a pass without progress. Processes that wait for this trainer report it too.
+// The process that this trainer waits for explains both errors.
 func (r *Role) late(over bool) error {
 	if over {
 		return fmt.Errorf("%s has not ended its pass %g s after it was over", r.Title(), r.Timeout.Seconds())
@@ -153,7 +153,7 @@ func (r *Role) Bound(ahead time.Duration) int64 {
 	return p.Bound(iterationsIn(ahead, p.Done(), time.Duration(comm.Now()-r.work.StartNS-r.evaluation.spentNS())))
 }
 
-// iterationsIn is how many iterations a time has at the pace of those that took some time.
+// iterationsIn returns how many iterations fit into a time at the pace of the given ones.
 func iterationsIn(ahead time.Duration, done int64, took time.Duration) int64 {
 	return int64(float64(done) * ahead.Seconds() / max(took, time.Microsecond).Seconds())
 }

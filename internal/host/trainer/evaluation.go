@@ -120,9 +120,9 @@ func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch
 }
 
 // classify counts the targets that a classifier's output hits, and with two classes the
-// scores. An output is a classifier's if it has a column for each class, of which the
-// largest wins and the first of equals, or for two classes one column, a logit, which is
-// class 1 above 0. A row with a NaN is wrong.
+// scores. The output of a classifier has a column for each class: the largest wins, or the
+// first of equals. For two classes it may have a single column, a logit: above 0 it stands
+// for class 1. A row with a NaN is wrong.
 func (e *evaluation) classify(found *evaluated, output []float32, targets []int64) {
 	columns := len(output) / max(1, len(targets))
 	if e.classes < 2 || columns != e.classes && (columns != 1 || e.classes != 2) {
@@ -196,8 +196,8 @@ func (e *evaluation) spentNS() int64 {
 	return e.tookNS
 }
 
-// collect sends what was found, each epoch by itself: an epoch with many bins is most of
-// what a message may hold.
+// collect sends the results, one message per epoch: an epoch with many bins nearly fills a
+// message.
 func (e *evaluation) collect(send record.Send) error {
 	if e == nil {
 		return nil

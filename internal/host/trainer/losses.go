@@ -2,8 +2,8 @@ package trainer
 
 import "slices"
 
-// losses are those of a pass, in chunks: no copy is made as they grow, and a pass that has as
-// many as the one before it allocates nothing.
+// losses are the losses of a pass, in chunks. They grow without copies, and a pass that has no more
+// than the one before it allocates nothing.
 type losses struct {
 	chunks  [][]float64
 	filling int // the chunk that is not full

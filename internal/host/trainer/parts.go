@@ -118,7 +118,7 @@ func (r *Role) connectCriterion(beside *companions) (err error) {
 	return conn.Watch(r.Process)
 }
 
-// connectHook also settles where the buckets stay, of which it adds a fact.
+// connectHook also decides where the buckets lie, and adds a fact about it.
 func (r *Role) connectHook(links process.HookLinks, beside *companions, facts map[string]string) error {
 	if choice, ok := r.config.local(sdk.KindHook); ok {
 		refused := r.mayShare(choice)

@@ -20,8 +20,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Role hosts a trainer and those of its model, criterion and hook that
-// live in the same process; the others it reaches through companions.
+// Role hosts a trainer, and its model, criterion and hook if they live in the same
+// process. It reaches the others through companions.
 type Role struct {
 	*process.Process
 	config     Config
@@ -40,14 +40,14 @@ type Role struct {
 	training sync.Mutex
 	ending   ending // of the pass
 
-	mu     sync.Mutex // of what is told of the pass while it runs
+	mu     sync.Mutex // guards the progress of the running pass
 	losses losses
 	work   record.Work
-	next   sdk.Key // the iteration that Loss will tell of
+	next   sdk.Key // the iteration that Loss will report
 	found  inspect.NonFinite
 }
 
-// Config is what a trainer is told of its run.
+// Config is the configuration of a trainer.
 type Config struct {
 	Local     []process.Choice    // hook, criterion and model that its process holds
 	Maps      map[sdk.Kind]string // keys of the in-trainer kinds
