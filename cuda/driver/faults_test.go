@@ -27,7 +27,7 @@ func TestDriverThatDoesNotServe(t *testing.T) {
 	for _, test := range []struct{ environment, want string }{
 		{"PSBENCH_DOUBLE_DEVICES=0",
 			"the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): " +
-				"it shows no GPU to this process: nvidia-smi shows what there is, and CUDA_VISIBLE_DEVICES or a container may hide it"},
+				"it shows no GPU to this process: nvidia-smi lists the devices, and CUDA_VISIBLE_DEVICES or a container may hide it"},
 		{"PSBENCH_DOUBLE_VERSION=10020",
 			"the NVIDIA driver is of CUDA 10.2 but must be of 11.0 or newer: install driver 450 or newer"},
 		{"PSBENCH_DOUBLE_FAIL=cuInit:1:999",

@@ -78,7 +78,7 @@ func open(t testing.TB) *driver.Context {
 func onDouble(t *testing.T) {
 	t.Helper()
 	if name := open(t).Device().Name; !strings.Contains(name, "double") {
-		t.Skipf("%s fails when it does, not when it is told to", name)
+		t.Skipf("%s fails at moments of its own, not on demand", name)
 	}
 }
 

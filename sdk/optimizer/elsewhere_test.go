@@ -37,7 +37,7 @@ func TestEngineMakesItsOwnSteps(t *testing.T) {
 		t.Errorf("adam gives %v, and the engine made %v", err, e.made)
 	}
 	for want, err := range map[string]error{
-		"engine apart has no optimizer adagrad: it has sgd, adam":                                              errorOf(New(e, with(Adagrad), nil, nil)),
+		"engine apart has no optimizer adagrad: it has sgd, adam":                                                 errorOf(New(e, with(Adagrad), nil, nil)),
 		"engine apart has no optimizers, and Go cannot step parameters in its memory: sgd is not available there": errorOf(New(apart{engine.Host}, with(SGD), nil, nil)),
 	} {
 		t.Run(fmt.Sprintf("%.60s", want), func(t *testing.T) {

@@ -41,12 +41,12 @@ func CheckName(ctx context.Context, name string, kind Kind, language Language) e
 	instead := fmt.Sprintf("choose another name, such as %s_%s", name, kind.Kind)
 	switch {
 	case slices.Contains(imported, name):
-		return fmt.Errorf("the name %s is that of a module that plugins import, which %s.py would hide: %s",
+		return fmt.Errorf("the name %s belongs to a module that plugins import, which %s.py would hide: %s",
 			quote.String(name), name, instead)
 	case slices.Contains(words, strings.ToLower(name)):
 		return fmt.Errorf("the name %s is a word of Python itself: %s", quote.String(name), instead)
 	case isModule(ctx, name):
-		return fmt.Errorf("the name %s is that of a module of Python, which %s.py would hide: %s", quote.String(name),
+		return fmt.Errorf("the name %s belongs to a module of Python, which %s.py would hide: %s", quote.String(name),
 			name, instead)
 	}
 	return nil

@@ -147,8 +147,8 @@ func TestNamesInPython(t *testing.T) {
 	kind := Kinds[slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == "hook" })]
 	for name, want := range map[string]string{
 		"top-k": `the name "top-k" must have no -, which no module of Python may have: try top_k`,
-		"torch": `the name "torch" is that of a module that plugins import, which torch.py would hide: choose another name, such as torch_hook`,
-		"grpc":  `the name "grpc" is that of a module that plugins import, which grpc.py would hide: choose another name, such as grpc_hook`,
+		"torch": `the name "torch" belongs to a module that plugins import, which torch.py would hide: choose another name, such as torch_hook`,
+		"grpc":  `the name "grpc" belongs to a module that plugins import, which grpc.py would hide: choose another name, such as grpc_hook`,
 		"class": `the name "class" is a word of Python itself: choose another name, such as class_hook`,
 		"none":  `the name "none" is a word of Python itself: choose another name, such as none_hook`,
 	} {

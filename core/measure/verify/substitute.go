@@ -79,7 +79,7 @@ func (s Substitutes) comparable(c Case, r *result.Result) error {
 	}
 	for _, e := range c.Expected() {
 		if got := len(c.Head().parameters(r, e.Rank)); e.Params != nil && got != len(e.Params) {
-			return &misfit{fmt.Sprintf("the model has %d parameters, that of the case %d", got, len(e.Params))}
+			return &misfit{fmt.Sprintf("the model has %d parameters, the case has %d", got, len(e.Params))}
 		}
 	}
 	return nil

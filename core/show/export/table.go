@@ -1,5 +1,5 @@
-// Package export hands recorded runs to other programs: a row for each run and metric, with all
-// that runs were told to be as columns.
+// Package export writes recorded runs for other programs: a row for each run and metric, with the configuration of the
+// runs as columns.
 package export
 
 import (

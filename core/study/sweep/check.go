@@ -46,7 +46,7 @@ func (p *Plan) check() error {
 		ids[c.ID], names[c.Name] = c.Runs(), true
 	}
 	if id := p.identity(); id != p.Identity {
-		return fmt.Errorf("the identity is %s, but that of the cells is %s: somebody changed one of them",
+		return fmt.Errorf("the identity is %s, but the cells give %s: a file was edited",
 			quote.String(p.Identity), id)
 	}
 	return nil
@@ -65,12 +65,12 @@ func (c Cell) check(axes int, sums map[string]string, before map[string]bool) er
 		}
 		for _, path := range append([]string{c.Binary}, c.Plugins...) {
 			if sums[path] == "" {
-				return fmt.Errorf("it is run by %s, of which there is no checksum", quote.Word(path))
+				return fmt.Errorf("its program %s has no checksum", quote.Word(path))
 			}
 		}
 	}
 	if id := c.identity(sums); c.ID != id {
-		return fmt.Errorf("its ID is %s, but that of its configuration is %s: somebody changed one of them",
+		return fmt.Errorf("its ID is %s, but its configuration gives %s: a file was edited",
 			quote.String(c.ID), id)
 	}
 	if c.Same != "" && !before[c.Same] {

@@ -96,7 +96,7 @@ func Read(dir string) (*Plan, error) {
 			return nil, err
 		}
 		if hash(config) != hash(c.Config) {
-			return nil, fmt.Errorf("%s is not the configuration of cell %s that %s has: somebody changed it",
+			return nil, fmt.Errorf("%s is not the configuration of cell %s that %s has: a file was edited",
 				quote.Word(path), quote.String(c.Name), PlanFile)
 		}
 	}

@@ -65,19 +65,19 @@ func TestPlanIsReadAsItWasWritten(t *testing.T) {
 
 func TestPlanThatSomebodyChanged(t *testing.T) {
 	for _, test := range []struct{ file, old, new, want string }{
-		{PlanFile, `"server": "sum"`, `"server": "mean"`, "but that of its configuration is"},
+		{PlanFile, `"server": "sum"`, `"server": "mean"`, "but its configuration gives"},
 		{PlanFile, `"repeats": 10`, `"repeats": 0`, "repeats is 0 but must be from 1 to 1000000"},
 		{PlanFile, `"repeats": 10`, `"repeats": 10, "begun": 10`,
 			"begun is 10 but must be from 0 to less than repeats, which is 10"},
 		{PlanFile, `"baseline": 0`, `"baseline": 3`, "baseline is 3, which is the place of no cell that runs"},
-		{PlanFile, `"identity": "`, `"identity": "0`, "somebody changed one of them"},
+		{PlanFile, `"identity": "`, `"identity": "0`, "a file was edited"},
 		{PlanFile, `"seed": 7`, `"sead": 7`, `did you mean "seed"?`},
 		{PlanFile, Schema, "psbench.sweep/9",
 			`has the schema "psbench.sweep/9", but this psbench reads psbench.sweep/1`},
 		{PlanFile, `"path": "/bin/psbench"`, `"path": "psbench"`, "must have an absolute path"},
-		{PlanFile, `"binary": "/bin/psbench"`, `"binary": "/bin/other"`, "of which there is no checksum"},
+		{PlanFile, `"binary": "/bin/psbench"`, `"binary": "/bin/other"`, "has no checksum"},
 		{PlanFile, "}\n", "", "unexpected end of JSON input"},
-		{"cells", `"average"`, `"sum"`, "somebody changed it"},
+		{"cells", `"average"`, `"sum"`, "a file was edited"},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			dir := t.TempDir()

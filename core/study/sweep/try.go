@@ -45,7 +45,7 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 		return ctx.Err()
 	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded): // as of data that takes long to read
 		b.notes[fmt.Sprintf(
-			"whether its parts take their settings and its data fits its model could not be told within %v",
+			"psbench could not check its settings and its data within %v",
 			patience)]++
 	case err != nil:
 		err = &RefusedError{err}

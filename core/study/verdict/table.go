@@ -1,5 +1,5 @@
 // Package verdict is what the runs of a study prove: which cell is best, by how much and how surely, what differs
-// between two studies, and what there is to warn of. It pairs the runs of cells and has package judge decide.
+// between two studies, and its warnings. It pairs the runs of cells and has package judge decide.
 package verdict
 
 import (

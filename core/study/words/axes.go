@@ -48,7 +48,7 @@ func changesTexts(s *model.Study, d *verdict.Duels) []string {
 			text = fmt.Sprintf("the best %s changes: %s", a.Name, strings.Join(parts, "; "))
 		}
 		if unknown > 0 {
-			text += fmt.Sprintf("; in %d it cannot be told", unknown)
+			text += fmt.Sprintf("; in %d it is not proven", unknown)
 		}
 		texts = append(texts, text)
 	}

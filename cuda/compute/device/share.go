@@ -137,7 +137,7 @@ func (e *end) Import(_ int, text []byte) ([][]float32, error) {
 	}
 	for _, n := range []int{len(o.Memory), len(o.Given), len(o.Done)} {
 		if n != 0 && n != len(e.specs) {
-			return nil, fmt.Errorf("an offer is of %d buckets, of which there are %d", n, len(e.specs))
+			return nil, fmt.Errorf("an offer has %d buckets but the store has %d", n, len(e.specs))
 		}
 	}
 	p := &peer{}

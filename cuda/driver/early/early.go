@@ -62,7 +62,7 @@ func words(result C.CUresult) string {
 
 func advice(result C.CUresult) string {
 	if result == C.CUDA_ERROR_NO_DEVICE {
-		return "it shows no GPU to this process: nvidia-smi shows what there is, and CUDA_VISIBLE_DEVICES or a container may hide it"
+		return "it shows no GPU to this process: nvidia-smi lists the devices, and CUDA_VISIBLE_DEVICES or a container may hide it"
 	}
 	return "nvidia-smi shows whether the driver works"
 }

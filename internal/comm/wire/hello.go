@@ -180,7 +180,7 @@ func (d *dialling) secure(c *Conn) error {
 	if err == nil || broken(err) {
 		return c.Explain(err, awaitedAck(d.Purpose), int64(d.Timeout))
 	}
-	return fmt.Errorf("%s does not open its %s link to whoever is at the address of %s: %w", d.From, d.Purpose, d.To,
+	return fmt.Errorf("%s does not open its %s link to the process at the address of %s: %w", d.From, d.Purpose, d.To,
 		err)
 }
 

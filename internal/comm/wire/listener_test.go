@@ -24,7 +24,7 @@ func TestListenerRefuses(t *testing.T) {
 		otherRun := "server1 refused the push link from trainer0: the secret is of another run"
 		if linktest.Secured(n) {
 			otherRun =
-				"trainer0 does not open its push link to whoever is at the address of server1: the peer does not know the secret"
+				"trainer0 does not open its push link to the process at the address of server1: the peer does not know the secret"
 		}
 		for what, c := range map[string]struct {
 			to     string

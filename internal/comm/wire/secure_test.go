@@ -237,7 +237,7 @@ func TestOneSideWithoutTLS(t *testing.T) {
 	}{
 		"a caller without TLS": {wire.TCP, plain, "trainer0 lost"},
 		"a listener without TLS": {plain, wire.TCP,
-			"trainer0 does not open its push link to whoever is at the address of server1"},
+			"trainer0 does not open its push link to the process at the address of server1"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			l, err := c.listens.Listen(linktest.HostIP(t), "server1", linktest.TestSecret)

@@ -109,7 +109,7 @@ func Failure(t *testing.T, p *process.Process) error {
 	case err := <-p.Events.Failures:
 		return err
 	case <-time.After(Patience):
-		t.Fatal("nothing is told")
+		t.Fatal("no message")
 		return nil
 	}
 }

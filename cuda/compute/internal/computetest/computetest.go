@@ -55,7 +55,7 @@ func OnDouble(t testing.TB) {
 	is, name := double(d), d.Context().Device().Name
 	Must(t, d.Close())
 	if !is {
-		t.Skipf("%s fails when it does, not when it is told to", name)
+		t.Skipf("%s fails at moments of its own, not on demand", name)
 	}
 }
 
