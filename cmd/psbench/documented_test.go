@@ -58,7 +58,8 @@ func commandsOf(page string) []string {
 		}
 		for line := range strings.Lines(strings.ReplaceAll(found[3], "\\\n", " ")) {
 			line = endOfCommand.ReplaceAllString(strings.TrimSpace(line), "")
-			if rest, ok := strings.CutPrefix(line, "psbench "); ok && !strings.ContainsAny(rest, "$…[") && !slices.Contains(commands, rest) {
+			rest, ok := strings.CutPrefix(line, "psbench ")
+			if ok && !strings.ContainsAny(rest, "$…[") && !slices.Contains(commands, rest) {
 				commands = append(commands, rest)
 			}
 		}

@@ -182,7 +182,8 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 		return p
 	})
 	d := verdict.DuelsOf(s, m, nil)
-	if text, _ := matters(s, m, d); !d.Crossing() || !strings.HasPrefix(text, "how the axes are combined matters most") {
+	text, _ := matters(s, m, d)
+	if !d.Crossing() || !strings.HasPrefix(text, "how the axes are combined matters most") {
 		t.Errorf("it says %q", text)
 	}
 	for at, c := range d.Changes { // of what b and 2 do nothing is proven

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// summary leads an answer: what is proven, which cells are recommended, and in one sentence what is not proven and how many
-// runs would prove it.
+// summary leads an answer: what is proven, which cells are recommended, and in one sentence what is not proven and how
+// many runs would prove it.
 type summary struct {
 	proven   []string
 	choices  []string // the cells that may be best, by work
