@@ -55,8 +55,16 @@ func synopses(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		if folder := path.Dir(file); parsed.Doc != nil && rooms[folder] == "" {
-			rooms[folder] = new(doc.Package).Synopsis(parsed.Doc.Text())
+			rooms[folder] = purpose(new(doc.Package).Synopsis(parsed.Doc.Text()))
 		}
 	}
 	return rooms
+}
+
+var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds )?`)
+
+// purpose is a sentence without the name of its package, which stands beside it.
+func purpose(sentence string) string {
+	short := named.ReplaceAllString(sentence, "")
+	return strings.TrimSuffix(short, ".")
 }

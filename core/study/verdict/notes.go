@@ -37,7 +37,7 @@ var noteKinds = []struct {
 	{says: "a step within", short: "step in runs"},
 	{says: "an iteration tells", short: "autocorrelation"},
 	{says: "other processes took", short: "machine busy"},
-	{says: "other guests of the hypervisor", short: "stolen from"},
+	{says: "other guests of the hypervisor", short: "CPU stolen by other VMs"},
 	{says: "throttled", short: "throttled"},
 	{says: "that are not finite", short: "loss not finite"},
 	{says: "is not finite at the end of the pass", short: "loss not finite"},

@@ -21,8 +21,9 @@ type Sentence struct {
 const mostWorks = 8
 
 // Sentences answer what a study was made for. First stands what is proven, then which cells are recommended, then what
-// is not proven and how many runs would prove it; the rest are details. The sentences follow from the study alone. A target
-// is a value of a held-out metric, e.g. "auc=0.80"; its price in seconds and bytes is a sentence, too. "" is none.
+// is not proven and how many runs would prove it; the rest are details. The sentences follow from the study alone.
+// A target is a value of a held-out metric, e.g. "auc=0.80"; its price in seconds and bytes is a sentence, too.
+// "" is none.
 func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error) {
 	goal, err := verdict.GoalOf(target)
 	if err != nil {
