@@ -35,7 +35,7 @@ const mostNodes = 10000
 
 func (s *submission) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&s.launcher, launcherFlag, "", "submit this to a `LAUNCHER`, slurm, and follow it to its end")
+	flags.StringVar(&s.launcher, launcherFlag, "", "submit this to a `LAUNCHER` (slurm) and follow it until it ends")
 	wholeVar(flags, &s.slurm.Nodes, "nodes", 1, "`N` nodes of the job of --launcher")
 	flags.StringVarP(&s.slurm.Partition, "partition", "p", "", "`NAME` of the partition of the job of --launcher")
 	flags.StringVar(&s.slurm.Account, "account", "", "`NAME` of the account that the job of --launcher is charged to")

@@ -57,9 +57,8 @@ func (c *BatchUpdate) check(file string) error {
 		return fmt.Errorf("%s: %d batches of %d numbers are more than %d numbers", file, batches, numbers, mostNumbers)
 	}
 	if c.NServer != 1 || len(c.Expect.Params) == 0 {
-		return fmt.Errorf("%s: nserver is %d and expect has %d parameters, but there must be 1 server and its "+
-			"parameters",
-			file, c.NServer, len(c.Expect.Params))
+		return fmt.Errorf("%s: nserver is %d and expect lists %d parameters, but there must be 1 server, "+
+			"and expect must list its parameters", file, c.NServer, len(c.Expect.Params))
 	}
 	return nil
 }

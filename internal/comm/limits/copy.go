@@ -43,7 +43,7 @@ const least = 5
 // the way with the better median counts.
 func Copy(c Copying, during time.Duration) (gbps float64, err error) {
 	if c.Cores < 1 || c.Cores > Cores() || c.Dirty && Cores() < 2 {
-		return 0, fmt.Errorf("a copy by %d cores, dirty %v, needs more than the %d cores of this process", c.Cores,
+		return 0, fmt.Errorf("a copy by %d cores (dirty: %v) needs more than the %d cores of this process", c.Cores,
 			c.Dirty, Cores())
 	}
 	share := c.Footprint / 2 / c.Cores / lineBytes * lineBytes

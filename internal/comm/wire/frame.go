@@ -61,8 +61,8 @@ type Header struct {
 	Arg     int64
 	Arg2    int64
 	Payload uint64
-	// Sequence counts the frames of one direction of a connection from 0, Link
-	// tells connections and directions apart. A Conn sets and checks both.
+	// Sequence numbers the frames in one direction of a connection, from 0. Link identifies the connection and
+	// the direction. A Conn sets and checks both.
 	Sequence uint64
 	Link     uint64
 }

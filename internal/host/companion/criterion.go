@@ -31,7 +31,7 @@ func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float6
 	return c.loss(output, 0, tensor.Int64Bytes(targets))
 }
 
-// ForwardFloats implements sdk.FloatCriterion, whether the criterion does or not.
+// ForwardFloats implements sdk.FloatCriterion, even if the remote criterion does not.
 func (c *remoteCriterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
 	rows := max(1, len(output.Shape)) // else the check below fails
 	if len(output.Shape) > 0 {

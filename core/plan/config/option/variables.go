@@ -12,7 +12,7 @@ const (
 	CoreVariable   = "PSBENCH_CORE"   // HOST:PORT at which the first task listens
 )
 
-// Variables with which a manifest says about its pods what Kubernetes does not.
+// With these variables a manifest describes its pods where Kubernetes does not.
 const (
 	TasksVariable = "PSBENCH_TASKS"
 	TaskVariable  = "PSBENCH_TASK"

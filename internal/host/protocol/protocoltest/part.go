@@ -185,7 +185,7 @@ func (p *Part) Of(role uint8, index int32) []byte { return p.tensors[[2]int32{in
 // Mine is what a tensor holds that it has given.
 func (p *Part) Mine(role uint8, index int32) []byte { return p.mine[[2]int32{int32(role), index}] }
 
-// Floats is Of as numbers.
+// Floats returns the bytes of Of as float32 values.
 func (p *Part) Floats(role uint8, index int32) []float32 {
 	return tensor.ViewFloat32(p.Of(role, index))
 }
