@@ -70,7 +70,7 @@ func TestBadCases(t *testing.T) {
 		{hybrid, `"batches": [`, `"batches": [{"indices": [], "offsets": [], "targets": []}, `,
 			"case.json: batch 0 has no bags"},
 		{update, `"nserver": 1`, `"nserver": 3`,
-			"case.json: nserver is 3 and expect has 2 parameters, but there must be 1 server and its parameters"},
+			"case.json: nserver is 3 and expect lists 2 parameters, but there must be 1 server, and expect must list its parameters"},
 		{update, `"ntrainer": 3`, `"ntrainer": 2`, "case.json: expect has losses of 3 trainers but ntrainer is 2"},
 		{update, `"num_batches": 8`, `"num_batches": 4`,
 			"case.json: expect has 8 losses of trainer0 but num_batches is 4"},
