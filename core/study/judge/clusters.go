@@ -9,8 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// RunWarnings says in words what the runs of a cell, in any order, leave to be wished. About 1 % of cells with plain
-// noise, normal, lognormal or exponential, are warned of for more than too few runs.
+// RunWarnings returns warnings about the runs of a cell, in any order: too few runs, a value that is not finite, or
+// two clusters. About 1 % of cells with plain noise (normal, lognormal or exponential) get a false warning of two
+// clusters.
 func RunWarnings(runs []float64) []string {
 	var warnings []string
 	n := len(runs)
@@ -35,17 +36,18 @@ func RunWarnings(runs []float64) []string {
 	return warnings
 }
 
-// apart is how much evidence two clusters need. About 1 % of simulated cells of 4 to 200 runs with normal, lognormal or
-// exponential noise have so much.
+// apart returns the evidence that two clusters need. It is chosen so that about 1 % of simulated cells of 4 to 200
+// runs with normal, lognormal or exponential noise exceed it.
 func apart(runs int) float64 { return 3 + 20/float64(runs) }
 
-// evenly is the evidence, for each share of the smaller cluster, against noise with a tail, which few runs are in.
+// evenly times the smaller cluster's share is added to the evidence for clusters. It speaks against noise with a tail,
+// which puts few runs into the smaller cluster.
 const evenly = 6
 
-// separate finds where values in ascending order fall into two clusters of a fifth of them each or more, and of two
-// values or more: below index at. The evidence is how much more likely two clusters of equal spread are than noise
-// around one value, as a logarithm; it is -Inf where there can be no clusters. Values above 0 are compared by their
-// ratios, others by their differences.
+// separate finds where values in ascending order fall into two clusters: the first at values, and the rest. Each
+// cluster has at least two values and at least a fifth of all. The evidence is the logarithm of how much more likely
+// two clusters of equal spread are than noise around one value. It is -Inf where no clusters are possible. Values
+// above 0 are compared by their ratios, others by their differences.
 func separate(sorted []float64) (at int, evidence float64) {
 	n := len(sorted)
 	evidence = math.Inf(-1)
@@ -59,7 +61,7 @@ func separate(sorted []float64) (at int, evidence float64) {
 	mean, total := moments(values)
 	noise := noiseLikelihood(values, ratios)
 	least := max(2, (n+4)/5)
-	below := 0.0 // the sum of what is below i, from the mean
+	below := 0.0 // sum of the deviations of the first i values from the mean
 	for i := 1; i <= n-least; i++ {
 		below += values[i-1] - mean
 		if i < least {
@@ -75,9 +77,9 @@ func separate(sorted []float64) (at int, evidence float64) {
 	return at, evidence
 }
 
-// noiseLikelihood is the largest logarithm of the likelihood of values in ascending order as noise: normal,
-// exponential to either side, or uniform, as that of a machine that drifts. That of logarithms may be noise of
-// what they are of, too.
+// noiseLikelihood returns the largest log-likelihood of values, in ascending order, under several kinds of noise:
+// normal, exponential to either side, or uniform as on a machine that drifts. If the values are logarithms, it also
+// tries normal and exponential noise of the original values.
 func noiseLikelihood(values []float64, logs bool) float64 {
 	n := float64(len(values))
 	low, high := values[0], values[len(values)-1]
@@ -91,7 +93,7 @@ func noiseLikelihood(values []float64, logs bool) float64 {
 	}
 	best(low, mean, high, total, 0)
 	if logs {
-		ratios, sum := make([]float64, len(values)), 0.0 // to the highest, so that none is too large
+		ratios, sum := make([]float64, len(values)), 0.0 // relative to the highest value, so that exp does not overflow
 		for i, v := range values {
 			ratios[i] = math.Exp(v - high)
 			sum += v - high
@@ -102,12 +104,12 @@ func noiseLikelihood(values []float64, logs bool) float64 {
 	return likely
 }
 
-// normalLikelihood is the logarithm of the likelihood of normal noise with this sum of squares.
+// normalLikelihood returns the log-likelihood of n values of normal noise with this sum of squared deviations.
 func normalLikelihood(n int, squares float64) float64 {
 	return -float64(n) / 2 * (1 + math.Log(2*math.Pi*squares/float64(n)))
 }
 
-// moments are the mean and the sum of squared deviations from it.
+// moments returns the mean and the sum of the squared deviations from it.
 func moments(values []float64) (mean, squares float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -126,7 +128,7 @@ func logarithms(values []float64) []float64 {
 	return logs
 }
 
-// percent is the relative change from one value to another in brackets, nothing if there is none to tell.
+// percent formats the relative change between two values in brackets. It returns "" where Relative gives no change.
 func percent(from, to float64) string {
 	change, ok := Relative(from, to)
 	if !ok {

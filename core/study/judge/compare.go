@@ -8,30 +8,30 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Verdict is what a comparison proves.
+// Verdict is the outcome of a comparison.
 type Verdict string
 
-// The verdicts: Better and Worse are proven.
+// Better and Worse are proven changes.
 const (
 	Better     Verdict = "better"
 	Worse      Verdict = "worse"
 	CannotTell Verdict = "cannot tell"
 )
 
-// Runs are the values of a cell's runs, one each, in any order.
+// Runs holds one value for each run of a cell, in any order.
 type Runs struct {
 	Values []float64
-	// Rounds says in which round each value was measured. It is nil if the runs were not made in rounds.
+	// Rounds holds the round in which each value was measured. It is nil if the runs were not made in rounds.
 	Rounds []int
 }
 
-// Apart are runs that were not made in rounds.
+// Apart returns the values as runs that were not made in rounds.
 func Apart(values []float64) Runs { return Runs{Values: values} }
 
-// InRounds says whether the runs were made in rounds.
+// InRounds reports whether the runs were made in rounds.
 func (r Runs) InRounds() bool { return r.Rounds != nil }
 
-// And are the runs of both, which are of the same. They are in rounds if both are.
+// And joins the runs of two cells that ran the same experiment. The result is in rounds only if both are.
 func (r Runs) And(other Runs) Runs {
 	switch {
 	case len(r.Values) == 0:
@@ -46,61 +46,64 @@ func (r Runs) And(other Runs) Runs {
 	return both
 }
 
-// Pair is the runs of one comparison. If both sides were made in the same rounds, the rounds are its blocks.
+// Pair holds the old and the new runs of one comparison. Rounds that both sides have are its blocks.
 type Pair struct{ Old, New Runs }
 
-// Change is what became of old runs in new ones. All changes are relative: 0.05 is 5 % more.
+// Change is the judged change from old runs to new ones. Its changes and floors are relative unless they say
+// otherwise: 0.05 is 5 % more.
 type Change struct {
-	// Change is that of the middle round: the median over the rounds of what each changed by. Of runs that were
-	// not made in rounds it is the change of the medians. It is NaN where there are no runs on a side, where one
-	// is not finite, and where the old median alone is 0.
+	// Change is the median of the changes of all rounds. For runs that were not made in rounds it is the change of the
+	// medians. It is NaN if a side has no runs, if a value is not finite, or if only the old median is 0.
 	Change float64
-	// Low and High are its interval of 95 % confidence, infinite with too few runs for one.
+	// Low and High bound the 95 % confidence interval of Change. They are infinite if there are too few runs.
 	Low, High float64
-	// Difference is set where no relative change can be told, and is told in its place: see Relative.
+	// Difference is the change in the metric's unit. It is set only where a relative change means nothing; see
+	// Relative.
 	Difference *Difference
-	// Floor is the relative change that this comparison had to exceed: the floor of the machine, or that of its
-	// own rounds if they are noisier.
+	// Floor is the relative change that this comparison had to exceed. It is the floor of the machine, or of the
+	// comparison's own rounds if that is higher.
 	Floor float64
-	// FloorDifference is the floor in the unit of the metric, set within rounds where Difference is.
+	// FloorDifference is the floor in the unit of the metric. It is set for comparisons within rounds that set
+	// Difference.
 	FloorDifference float64
-	// Rounds is how many rounds were compared, 0 of runs that were not made in rounds.
+	// Rounds is the number of rounds that were compared, or 0 if the runs were not made in rounds.
 	Rounds int
-	// P is that of the comparison by itself; Adjusted is corrected for all pairs that were compared.
+	// P is the p-value of this comparison alone. Adjusted is P corrected for all pairs that were compared together.
 	P, Adjusted float64
 	Verdict     Verdict
-	// Needed is how many runs on each side would prove such a change in 4 of 5 studies, if it is
-	// there: above MostNeeded is not within reach, 0 where it is proven, where runs do not help or
-	// nothing can be estimated.
+	// Needed is the number of runs on each side that would prove a change of this size in 4 of 5 studies, if it is
+	// real. Above MostNeeded it is out of reach. It is 0 where the change is proven, where more runs do not help, and
+	// where there is nothing to estimate it from.
 	Needed int
 
-	exceeds bool    // it is above the floor
-	noise   float64 // of a difference within a round, in the same parts as effect
-	effect  float64 // that is held to the floor: of values above 0 a difference of logarithms
-	held    float64 // the floor in the same parts: the larger of the next two
-	given   float64 // that of the machine
-	own     float64 // that of its rounds
+	exceeds bool    // the change is above the floor
+	noise   float64 // standard deviation of the differences within rounds, on the scale of effect
+	effect  float64 // change that is compared with the floor; a difference of logarithms if values are above 0
+	held    float64 // floor on the scale of effect: the larger of given and own
+	given   float64 // floor of the machine
+	own     float64 // floor of the comparison's own rounds
 }
 
-// Proven says whether the runs show a change.
+// Proven reports whether the runs prove a change.
 func (c Change) Proven() bool { return c.Verdict != CannotTell }
 
-// Exceeds says whether the change is above another floor: as many times more or less.
+// Exceeds reports whether the change is above another floor. An increase by a factor counts as much as a decrease by
+// it.
 func (c Change) Exceeds(floor Floor) bool {
 	if c.Change > -1 {
 		return math.Abs(math.Log1p(c.Change)) > math.Log1p(floor.Change)
 	}
-	return math.Abs(c.Change) > floor.Change // which NaN is not
+	return math.Abs(c.Change) > floor.Change // false for NaN
 }
 
-// Compare judges all pairs together: a change is proven if its p, corrected by Holm's method, is below
-// Alpha and the change is above the floor, and above that of its own rounds.
+// Compare judges all pairs together. A change is proven if its p, corrected by Holm's method, is below Alpha, and if
+// it exceeds both the given floor and the floor of its own rounds.
 func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 	return CompareAmong(pairs, len(pairs), higherIsBetter, floor)
 }
 
-// CompareAmong is Compare, but for the runs that are needed: they are enough for so many comparisons, if these are more
-// than the pairs.
+// CompareAmong judges pairs like Compare. If comparisons is larger than the number of pairs, each Needed is estimated
+// for that many comparisons.
 func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floor) []Change {
 	comparisons = max(comparisons, len(pairs))
 	changes := make([]Change, len(pairs))
@@ -125,8 +128,8 @@ func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floo
 	return changes
 }
 
-// Reversed is the change from the new runs to the old ones, of the pair in that direction: with the same p and floor,
-// and the opposite verdict.
+// Reversed returns the change from the new runs to the old ones; pair is given in that direction. It keeps p and the
+// floor, and turns the verdict around.
 func (c Change) Reversed(pair Pair, floor Floor) Change {
 	back := Compare([]Pair{pair}, true, floor)[0]
 	back.Adjusted, back.Floor, back.Needed, back.Verdict = c.Adjusted, c.Floor, c.Needed, CannotTell
@@ -139,7 +142,7 @@ func (c Change) Reversed(pair Pair, floor Floor) Change {
 	return back
 }
 
-// change is that of a pair by itself.
+// change judges the pair alone: it sets neither the verdict nor the corrected p.
 func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 	if !p.judgeable() {
 		return Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1, Floor: floor.Change}
@@ -150,12 +153,12 @@ func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 	return p.apart(ends, floor)
 }
 
-// apart is the change of runs that were not made in rounds.
+// apart returns the change between runs that were not made in rounds.
 func (p Pair) apart(ends leftOuts, floor Floor) Change {
 	old, new := p.Old.Values, p.New.Values
 	c := Change{Change: relative(numeral.Median(old), numeral.Median(new)), P: p.mannWhitney(), Floor: floor.Change}
 	c.Low, c.High = p.interval(ends)
-	// It is about shifts, and the medians of few runs may differ by more than most pairs of runs do.
+	// The interval is about shifts. The medians of few runs may differ by more than most pairs of runs do.
 	if !math.IsNaN(c.Change) {
 		c.Low, c.High = min(c.Low, c.Change), max(c.High, c.Change)
 	}
@@ -164,7 +167,7 @@ func (p Pair) apart(ends leftOuts, floor Floor) Change {
 		c.effect, c.given = math.Log1p(c.Change), math.Log1p(floor.Change)
 	}
 	c.held = c.given
-	c.exceeds = math.Abs(c.effect) > c.held // which NaN does not
+	c.exceeds = math.Abs(c.effect) > c.held // false for NaN
 	if !p.isRelative(c) {
 		d := p.difference(ends)
 		c.Difference = &d
@@ -177,8 +180,8 @@ func (p Pair) judgeable() bool {
 		numeral.Finite(p.New.Values...)
 }
 
-// holm adjusts p: the smallest of m is multiplied by m, the next by m-1, and so on, and none is
-// smaller than the one before it.
+// holm sets each Adjusted by Holm's method. It multiplies the smallest p of m by m, the next by m-1, and so on. No
+// adjusted value is smaller than the one before it.
 func holm(changes []Change) {
 	order := make([]int, len(changes))
 	for i := range order {

@@ -10,22 +10,23 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Drift is how the rounds of a sweep differ, all cells together.
+// Drift describes how the rounds of a sweep differ, over all cells.
 type Drift struct {
-	// Least and Most are the rounds with the least and the largest values.
+	// Least and Most are the rounds with the smallest and the largest values.
 	Least, Most int
-	// Change is from the least round to the largest, relative: 0.05 is 5 % more.
+	// Change is the relative change from round Least to round Most: 0.05 is 5 % more.
 	Change float64
-	// Steady says that it goes one way from the first round to the last, but for noise.
+	// Steady means that the rounds change in one direction from first to last, except for noise.
 	Steady bool
 }
 
-// drifted is p below which rounds are said to differ.
+// drifted is the p-value below which rounds count as different.
 const drifted = 0.01
 
-// DriftOf says how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; they may
-// lack rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or rounds. It is
-// Friedman's test: each cell puts its rounds in order, and on a machine that drifts these orders resemble each other.
+// DriftOf reports how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; they
+// may lack rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or rounds.
+//
+// The test is Friedman's: each cell ranks its rounds, and on a machine that drifts these rankings resemble each other.
 func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	rounds, rows := rowsOf(cells)
 	if len(rows) < 2 || len(rounds) < 3 || !resembleEachOther(len(rounds), rows) {
@@ -45,15 +46,15 @@ func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	return Drift{rounds[least], rounds[most], math.Expm1(levels[most] - levels[least]), p < drifted}, least != most
 }
 
-// present has the values of a cell and their rounds, as indices of those that are compared.
+// present holds the values of a cell and, for each, the index of its round among the compared rounds.
 type present struct {
 	rounds []int
 	values []float64
 }
 
-// rowsOf returns the rounds that are compared, and a row of logarithms for each cell. It leaves out cells that lack
-// most rounds, those with values that have no logarithm, and rounds that half of the other cells lack. So any two
-// rounds have a cell in common.
+// rowsOf returns the rounds to compare, and a row of logarithms for each cell. It leaves out cells that lack most
+// rounds, cells with values that have no logarithm, and rounds that half of the remaining cells lack. Any two rounds
+// therefore have a cell in common.
 func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	var all []map[int][]float64
 	most := 0
@@ -87,11 +88,11 @@ func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	return rounds, rows
 }
 
-// polishes is how often levelsOf takes medians. The levels hardly change after a few.
+// polishes is how often levelsOf repeats its medians. The levels hardly change after a few passes.
 const polishes = 10
 
-// levelsOf returns how far cells are above their usual value in each round. It takes the medians of cells and of rounds
-// in turn, so a cell that lacks the fastest rounds does not count as a slow one.
+// levelsOf returns for each round how far cells are above their usual value. It alternates between the medians of
+// cells and of rounds, so a cell that lacks the fastest rounds does not count as a slow one.
 func levelsOf(rounds int, rows []present) []float64 {
 	levels := make([]float64, rounds)
 	for range polishes {
@@ -112,11 +113,11 @@ func levelsOf(rounds int, rows []present) []float64 {
 	return levels
 }
 
-// orders is how often orders are drawn at random.
+// orders is the number of random rankings that resembleEachOther draws.
 const orders = 2000
 
-// resembleEachOther says whether the orders of rounds that cells have resemble each other as orders at random do in
-// fewer than 1 of 100 cases. Distributions that approximate this do not hold for few cells.
+// resembleEachOther reports whether the cells' rankings of the rounds agree more than random rankings do, with p below
+// drifted. It draws rankings because the usual approximate distributions do not hold for few cells.
 func resembleEachOther(rounds int, rows []present) bool {
 	ranks := make([]present, len(rows))
 	for i, of := range rows {
@@ -144,7 +145,7 @@ func resembleEachOther(rounds int, rows []present) bool {
 	return true
 }
 
-// spreadOf adds up the ranks of each round and returns the sum of their squares.
+// spreadOf adds up the ranks of each round and returns the sum of the squares of these totals.
 func spreadOf(rounds int, ranks []present) (sum float64) {
 	of := make([]float64, rounds)
 	for _, r := range ranks {
@@ -158,7 +159,7 @@ func spreadOf(rounds int, ranks []present) (sum float64) {
 	return sum
 }
 
-// ranksOf are the ranks of values, from 1 on; equal ones share theirs.
+// ranksOf returns the ranks of values, from 1. Equal values share their mean rank.
 func ranksOf(values []float64) []float64 {
 	ranks := make([]float64, len(values))
 	for i, v := range values {

@@ -15,24 +15,25 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Floor is the noise floor of a machine: no smaller change is believed.
+// Floor is the noise floor of a machine. A smaller change is never believed.
 type Floor struct {
-	// Change is relative: 0.01 is 1 % more, or as many times less.
+	// Change is relative: 0.01 is 1 % more, or a decrease by the same factor.
 	Change float64
-	// Runs is how many runs each of the two sides had that it was measured with. With more runs
-	// it would be lower. 0 is a floor that more runs do not lower: that of sessions.
+	// Runs is the number of runs on each side of the measurement of the floor. More runs would lower the floor. 0
+	// marks a floor that more runs do not lower, such as the floor between sessions.
 	Runs int
 }
 
-// splits is how often the A runs are split to find the floor.
+// splits is how often FloorOf splits the A runs.
 const splits = 10_000
 
-// fewestA is how many A runs a floor needs: two medians of two runs.
+// fewestA is the number of A runs that a floor needs: two for each of two medians.
 const fewestA = 4
 
-// FloorOf is the noise floor of A runs, those of the baseline and of its A/A cell together, in any
-// order, that were not made in rounds: they are split into halves at random 10,000 times, and the floor is the 95th
-// percentile of the absolute change of medians. The same runs and seed have the same floor.
+// FloorOf returns the noise floor of runs that were not made in rounds. The runs are those of the baseline and of its
+// A/A cell together, in any order. It splits them into random halves 10,000 times; the floor is the 95th percentile of
+// the absolute change between the medians of the halves. The same runs and seed give the same floor. It returns an
+// error for fewer than 4 runs, for values that are not finite, and for medians that allow no relative change.
 func FloorOf(a []float64, seed uint64) (Floor, error) {
 	switch {
 	case len(a) < fewestA:
@@ -70,9 +71,10 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 	return Floor{Change: stat.Quantile(1-Alpha, stat.Empirical, changes, nil), Runs: len(a) / 2}, nil
 }
 
-// FloorOfRounds is the noise floor of a baseline and its A/A cell, which were made in the same rounds. In each round
-// they differ by noise alone, so either might have been the other. The floor is the 95th percentile of the absolute
-// change in the middle round where that is drawn at random. The same runs have the same floor.
+// FloorOfRounds returns the noise floor of a baseline and its A/A cell that were made in the same rounds. Within a
+// round the two differ by noise alone, so the sign of each difference is random. The floor is the 95th percentile of
+// the absolute median difference under random signs. The same runs give the same floor. It returns an error for fewer
+// than FewestRounds common rounds, for values that are not finite, and for a median of 0.
 func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	p := Pair{baseline, again}
 	if len(baseline.Values) == 0 || len(again.Values) == 0 {
@@ -106,13 +108,13 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	return Floor{by / center, len(d)}, nil
 }
 
-// ownAlpha is the share of medians beyond the floor of a comparison's own rounds, of all comparisons together. It is
-// below Alpha: a cell whose noise is skewed has a mean beside its median, so that Student's test alone would find a
-// change.
+// ownAlpha is the chance that noise exceeds the floors of the comparisons' own rounds, over all comparisons. It is
+// below Alpha because of cells with skewed noise: their mean differs from their median, so Student's test alone would
+// find a change.
 const ownAlpha = 0.03
 
-// ownFloor is the noise floor of a comparison, from how far its differences scatter around their median. It is above
-// the floor of the machine where a side is noisier than the baseline.
+// ownFloor returns the noise floor of one comparison, from the scatter of its differences around their median. It is
+// above the floor of the machine where a side is noisier than the baseline.
 func ownFloor(d []float64, comparisons int) float64 {
 	center := numeral.Median(d)
 	off := make([]float64, len(d))
@@ -122,8 +124,8 @@ func ownFloor(d []float64, comparisons int) float64 {
 	return flipped(off, ownAlpha/float64(comparisons))
 }
 
-// flipped is what the absolute median of differences whose signs are drawn at random exceeds with a chance of alpha at
-// most. It is exact: no sign is drawn, but each median that signs can make is weighed by its chance.
+// flipped returns the size that the absolute median of d, with random signs, exceeds with probability alpha at most.
+// It is exact: it weighs each possible median by its probability and draws nothing.
 func flipped(d []float64, alpha float64) float64 {
 	sizes := make([]float64, len(d))
 	for i, v := range d {
@@ -141,14 +143,15 @@ func flipped(d []float64, alpha float64) float64 {
 	return 0
 }
 
-// middle is an absolute median and its chance.
+// middle is a possible absolute median and its probability.
 type middle struct{ size, chance float64 }
 
-// middlesOf are those of ascending sizes with signs at random. A median above 0 is a size, or the mean of two, with
-// just so many larger ones above 0 as lie above a median. In place of those below 0 it counts these twice.
+// middlesOf returns the possible absolute medians of sizes, in ascending order, under random signs. A median above 0
+// is one size, or the mean of two. As many larger sizes must be positive as values lie above a median. Each median
+// stands for its negative too, so its probability is doubled.
 func middlesOf(sizes []float64) []middle {
 	n := len(sizes)
-	above := (n - 1) / 2 // the middle ones
+	above := (n - 1) / 2 // number of values above the middle one or two
 	var out []middle
 	for upper := range sizes {
 		larger := n - 1 - upper
@@ -160,7 +163,7 @@ func middlesOf(sizes []float64) []middle {
 			out = append(out, middle{sizes[upper], chance})
 			continue
 		}
-		// Sizes between the lower and the upper one must be below 0, for they are between them otherwise.
+		// The sizes between lower and upper must be negative; otherwise they would lie between the two in order.
 		for lower := upper - 1; lower >= 0 && upper-lower <= 60; lower-- {
 			chance /= 2
 			out = append(out, middle{(sizes[lower] + sizes[upper]) / 2, chance})
@@ -172,8 +175,8 @@ func middlesOf(sizes []float64) []middle {
 	return out
 }
 
-// split divides sorted values into halves at random. Both are sorted as well, since each value in
-// turn goes left with the share of the places that are free there.
+// split divides sorted values into random halves. Both halves stay sorted: each value in turn goes left with a
+// probability equal to the share of free places there.
 func split(random *splitmix.Stream, sorted, left, right []float64) (l, r []float64) {
 	half := len(sorted) / 2
 	for i, v := range sorted {
@@ -186,9 +189,10 @@ func split(random *splitmix.Stream, sorted, left, right []float64) (l, r []float
 	return left, right
 }
 
-// SessionFloor is the floor of changes between runs of different sessions, from the medians of two
-// sessions of the same at least: the change that two more sessions stay below in 95 of 100 cases, by
-// Student's distribution.
+// SessionFloor returns the floor of changes between runs of different sessions. It takes the medians of at least two
+// sessions of the same experiment. In 95 of 100 cases the change between two further sessions stays below it, by
+// Student's distribution. It returns an error for fewer than two sessions and for medians that allow no relative
+// change.
 func SessionFloor(medians []float64) (Floor, error) {
 	n := len(medians)
 	if n < 2 {

@@ -9,26 +9,26 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// What the iterations of a run must show to be warned of. Of runs whose iterations are independent noise of
-// one distribution, whichever that is, 1 % at most are.
+// Thresholds for warnings about the iterations of a run. Of runs whose iterations are independent noise of one
+// distribution, whatever it is, at most 1 % get a warning.
 const (
 	fewestIterations = 20
 	mostBlocks       = 40
-	drifting         = 0.003   // p of a trend or a step
-	leastDrift       = 0.02    // from one end to the other, relative
-	leastResemblance = 1.0 / 3 // that of normal noise with a correlation of 0.5
-	resembling       = 0.003   // p of it
+	drifting         = 0.003   // p-value of a trend or a step
+	leastDrift       = 0.02    // relative change from one end to the other
+	leastResemblance = 1.0 / 3 // resemblance of normal noise with a correlation of 0.5
+	resembling       = 0.003   // p-value of a resemblance
 )
 
-// IterationWarnings says in words what makes the iterations of a run, in the order of time, no sample
-// of one thing: a trend, a step, or iterations that resemble the one before. Fewer than 20 are not
-// judged. They are those of a trainer, or of all with one number for each, in ms.
+// IterationWarnings returns warnings about iterations that are no sample of one distribution: a trend, a step, or
+// iterations that depend on the one before. The durations are in ms and in the order of time, for one trainer, or for
+// all trainers with one value per iteration. Runs of fewer than 20 iterations get no warning.
 func IterationWarnings(durations []float64) []string {
 	if len(durations) < fewestIterations || !numeral.Finite(durations...) {
 		return nil
 	}
 	if w := drift(durations); w != "" {
-		return []string{w} // which makes neighbours resemble each other as well
+		return []string{w} // a drift makes neighbours resemble each other as well
 	}
 	least := max(leastResemblance, z(1-resembling/2)/math.Sqrt(float64(len(durations)-1)))
 	if r := resemblance(durations); math.Abs(r) > least {
@@ -40,7 +40,7 @@ func IterationWarnings(durations []float64) []string {
 	return nil
 }
 
-// drift names the trend or the step within durations, whichever fits better; "" without either.
+// drift describes the trend or the step within durations, whichever fits better. It returns "" if there is neither.
 func drift(durations []float64) string {
 	blocks := blocksOf(durations)
 	at, offStep := stepOf(blocks)
@@ -65,8 +65,8 @@ func drift(durations []float64) string {
 	return ""
 }
 
-// trendText names a trend by what was measured, the medians of both halves: the ends of its line are
-// extrapolated, and may lie below 0.
+// trendText describes a trend by the medians of both halves, which were measured. The ends of the fitted line are
+// extrapolated and may lie below 0.
 func trendText(durations []float64, trend float64) string {
 	half := len(durations) / 2
 	first, second := numeral.Median(durations[:half]), numeral.Median(durations[half:])
@@ -81,7 +81,7 @@ func trendText(durations []float64, trend float64) string {
 		len(durations), lengths(first, second))
 }
 
-// lengths is the change from one duration to another in words: " 5.0 % more than", " 3 ms instead of 0 ms".
+// lengths describes the change from one duration to another in words: " 5.0 % more than", " 3 ms instead of 0 ms".
 func lengths(from, to float64) string {
 	change, ok := Relative(from, to)
 	switch {
@@ -93,7 +93,7 @@ func lengths(from, to float64) string {
 	return fmt.Sprintf(" %.1f %% more than", 100*change)
 }
 
-// blocksOf are the medians of up to 40 equal pieces of durations.
+// blocksOf returns the medians of up to 40 equal pieces of durations.
 func blocksOf(durations []float64) []float64 {
 	n := len(durations)
 	count := min(n, mostBlocks)
@@ -104,8 +104,8 @@ func blocksOf(durations []float64) []float64 {
 	return blocks
 }
 
-// stepOf finds the step that values, two at least, are nearest to: it is before index at. Off is the sum
-// of their distances from it.
+// stepOf finds the step that fits at least two values best. The step lies before index at. off is the sum of the
+// values' distances from it.
 func stepOf(values []float64) (at int, off float64) {
 	off = math.Inf(1)
 	for i := 1; i < len(values); i++ {
@@ -124,7 +124,7 @@ func offLevel(values []float64) (off float64) {
 	return off
 }
 
-// offLine is the sum of the distances of values from a line.
+// offLine returns the sum of the values' distances from a line.
 func offLine(values []float64, slope, center float64) (off float64) {
 	for i, v := range values {
 		off += math.Abs(v - center - slope*(float64(i)-float64(len(values)-1)/2))
@@ -132,7 +132,7 @@ func offLine(values []float64, slope, center float64) (off float64) {
 	return off
 }
 
-// pettitt is p of Pettitt's test for a step in values, too high rather than too low.
+// pettitt returns the p-value of Pettitt's test for a step in values. Its error is on the high side.
 func pettitt(values []float64) float64 {
 	largest, u := 0.0, 0.0
 	for _, v := range values {
@@ -145,7 +145,7 @@ func pettitt(values []float64) float64 {
 	return min(1, 2*math.Exp(-6*largest*largest/(n*n*n+n*n)))
 }
 
-// kendall is the slope of values by Theil and Sen, and p of the trend by Mann and Kendall's test.
+// kendall returns the Theil-Sen slope of values, and the p-value of a trend by the Mann-Kendall test.
 func kendall(values []float64) (slope, p float64) {
 	n := float64(len(values))
 	var slopes []float64
@@ -160,8 +160,8 @@ func kendall(values []float64) (slope, p float64) {
 	return numeral.Median(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
 }
 
-// resemblance is the correlation of neighbours in being above or below the median: 1 if all stay on
-// their side, -1 if they alternate. Outliers are worth no more in it than others.
+// resemblance returns the correlation between neighbours of lying above or below the median: 1 if all stay on their
+// side, -1 if they alternate. An outlier has no more weight than any other value.
 func resemblance(durations []float64) float64 {
 	center := numeral.Median(durations)
 	sum, last := 0.0, 0.0

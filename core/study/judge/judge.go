@@ -1,6 +1,6 @@
-// Package judge says what runs prove. The unit is the run: a value each, such as its throughput.
-// All functions are pure: they keep their arguments as they are, and what is random in them comes of
-// a seed. docs/statistics.md says what stands behind each number.
+// Package judge judges what runs prove. Its unit is the run, which has one value, such as its throughput. All
+// functions are pure: they leave their arguments unchanged, and draw random numbers only from a seed.
+// docs/statistics.md explains the method behind each number.
 package judge
 
 import (
@@ -13,31 +13,31 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Alpha is the chance of a false proof that comparisons may have, all together.
+// Alpha is the accepted chance of a false proof, over all comparisons that are judged together.
 const Alpha = 0.05
 
-// IntervalRuns is how many runs the median needs for an interval of 95 % confidence.
+// IntervalRuns is the number of runs that a 95 % confidence interval of the median needs.
 const IntervalRuns = 6
 
-// Estimate is what the runs of a cell say of its value.
+// Estimate is the value of a cell as estimated from its runs.
 type Estimate struct {
 	N      int
 	Median float64
-	// Low and High are the confidence interval of the median; they are the Median where there is none.
+	// Low and High bound the confidence interval of the median. Both are Median if there is no interval.
 	Low, High float64
-	// Confidence is that of the interval, 0.95 or a bit more; 0 without one.
+	// Confidence is the confidence level of the interval, 0.95 or a bit more; 0 if there is no interval.
 	Confidence float64
-	// Spread is the sample standard deviation, of all runs, relative to the median: 0 below two runs
-	// and where the median is 0.
+	// Spread is the sample standard deviation of all runs, relative to the median. It is 0 for fewer than two runs and
+	// for a median of 0.
 	Spread float64
-	// Deviation is the same in the unit of the runs.
+	// Deviation is the sample standard deviation in the unit of the runs.
 	Deviation float64
 	// HasInterval is true from IntervalRuns runs on.
 	HasInterval bool
 }
 
-// Of estimates the value of a cell from its runs, in any order. Without runs, or where one is not
-// finite, the median is NaN.
+// Of estimates the value of a cell from its runs, in any order. The median is NaN if there are no runs or if a value
+// is not finite.
 func Of(runs []float64) Estimate {
 	e := Estimate{N: len(runs), Median: math.NaN(), Low: math.NaN(), High: math.NaN()}
 	if e.N == 0 || !numeral.Finite(runs...) {
@@ -57,22 +57,22 @@ func Of(runs []float64) Estimate {
 	return e
 }
 
-// SpreadIsShare says whether the spread tells anything: whether the median is above 0, and above the standard
+// SpreadIsShare reports whether the relative spread is meaningful: the median is above 0 and not below the standard
 // deviation.
 func (e Estimate) SpreadIsShare() bool { return e.Median > 0 && e.Spread <= 1 }
 
-// PercentileSamples is how many samples percentile p, from 0 to 100, needs: so many that one lies
-// beyond it on average, which is 100 for p99 and 20 for p95.
+// PercentileSamples returns the number of samples that percentile p, from 0 to 100, needs: enough that one lies beyond
+// it on average. That is 100 for p99 and 20 for p95.
 func PercentileSamples(p float64) int {
 	beyond := min(p, 100-p) / 100
 	if beyond <= 0 {
-		return math.MaxInt // the least and the largest value of what could be are never seen
+		return math.MaxInt // no number of samples reaches the extremes of a distribution
 	}
 	return int(math.Ceil(1/beyond - 1e-9))
 }
 
-// Percentile is the smallest of the values that p percent of them, in any order, do not exceed. It is
-// not ok, and 0, with fewer than PercentileSamples.
+// Percentile returns the smallest of the values, in any order, that p percent of them do not exceed. With fewer than
+// PercentileSamples values, or if one is not finite, it returns 0 and false.
 func Percentile(values []float64, p float64) (value float64, ok bool) {
 	if len(values) < PercentileSamples(p) || !numeral.Finite(values...) {
 		return 0, false
@@ -80,13 +80,13 @@ func Percentile(values []float64, p float64) (value float64, ok bool) {
 	return stat.Quantile(p/100, stat.Empirical, slices.Sorted(slices.Values(values)), nil), true
 }
 
-// sample is a copy of values: benchmath sorts what it is given.
+// sample copies the values, because benchmath sorts its argument.
 func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
-// relative is the change from one value to another in parts of the first. Two zeros are no change;
-// from zero to anything else it is NaN.
+// relative returns the change between two values as a share of the first. It is 0 between two zeros, and NaN from zero
+// to any other value.
 func relative(from, to float64) float64 {
 	if from == to {
 		return 0

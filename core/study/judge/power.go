@@ -11,13 +11,14 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// MostNeeded is beyond what anybody runs: a change that needs more runs is not within reach.
+// MostNeeded is the largest number of runs that is still practical. A change that needs more is out of reach.
 const MostNeeded = 1000
 
-// power is the share of studies that prove a change with as many runs as are needed.
+// power is the share of studies in which the needed number of runs proves the change.
 const power = 0.8
 
-// SmallestP is the smallest p that so many old and new runs can have: that of runs which do not overlap.
+// SmallestP returns the smallest p-value that this many old and new runs can have. They reach it if their values do
+// not overlap.
 func SmallestP(old, new int) float64 {
 	if old < 1 || new < 1 {
 		return 1
@@ -25,13 +26,13 @@ func SmallestP(old, new int) float64 {
 	return min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(float64(old+new), float64(old))))
 }
 
-// Provable says whether so many old and new runs can prove anything in so many comparisons.
+// Provable reports whether this many old and new runs can prove any change among this many comparisons.
 func Provable(old, new, comparisons int) bool {
 	return SmallestP(old, new)*float64(max(1, comparisons)) < Alpha
 }
 
-// FewestRuns is how many runs each cell needs so that anything can be proven in so many comparisons
-// with the baseline, which has twice as many where it is run again.
+// FewestRuns returns the number of runs that each cell needs to prove any change, for this many comparisons with the
+// baseline. again means that the baseline has an A/A cell, and so twice the runs.
 func FewestRuns(comparisons int, again bool) int {
 	for n := 1; ; n++ {
 		old := n
@@ -44,14 +45,14 @@ func FewestRuns(comparisons int, again bool) int {
 	}
 }
 
-// Fewest is how many runs each cell of a sweep needs so that anything can be proven in so many comparisons within
-// rounds: as many as find a change of five times the noise of a round in 4 of 5 studies. Student's test asks for large
-// values of few rounds, and for larger ones the more comparisons are made together.
+// Fewest returns the number of runs that each cell of a sweep needs, for this many comparisons within rounds. It is
+// enough to find a change of five times the noise of a round in 4 of 5 studies. Student's test demands large values
+// from few rounds, and larger ones if more comparisons are made together.
 func Fewest(comparisons int) int {
 	for n := FewestRounds; ; n++ {
 		rounds := float64(n)
 		asked := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: rounds - 2}.Quantile(1 - Alpha/float64(max(1, comparisons))/2)
-		// deviations that look so much larger
+		// In 4 of 5 studies the estimated deviation is at most this many times the true one.
 		noisy := math.Sqrt(distuv.ChiSquared{K: rounds - 1}.Quantile(power) / (rounds - 1))
 		if 5*math.Sqrt(rounds)/noisy > asked {
 			return n
@@ -59,8 +60,8 @@ func Fewest(comparisons int) int {
 	}
 }
 
-// Provable says whether a pair can prove anything among so many comparisons, and how many runs of each side easily
-// could.
+// Provable reports whether the pair can prove any change among this many comparisons. It also returns the number of
+// runs of each side that easily could.
 func (p Pair) Provable(comparisons int) (ok bool, fewest int) {
 	if p.Old.InRounds() && p.New.InRounds() {
 		fewest = Fewest(comparisons)
@@ -70,9 +71,9 @@ func (p Pair) Provable(comparisons int) (ok bool, fewest int) {
 	return Provable(old, new, comparisons), FewestRuns(comparisons, Again(old, new))
 }
 
-// RunsFor is how many runs on each side prove a relative change in 4 of 5 studies with so many comparisons,
-// where runs of the same differ as these do: above MostNeeded is not within reach, and 0 that runs do not help, for
-// the floor hides it.
+// RunsFor returns the number of runs on each side that prove a relative change in 4 of 5 studies with this many
+// comparisons. same holds runs of one experiment and shows the noise. Above MostNeeded the change is out of reach. The
+// result is 0 if the change is below a floor that more runs do not lower.
 func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
 	if floor.Runs == 0 && change <= floor.Change {
 		return 0
@@ -80,8 +81,8 @@ func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
 	return runsFor(change, Pair{Old: Apart(same)}.noise(), max(1, comparisons), floor, false)
 }
 
-// needed is how many runs on each side would prove a change as large as this one, if it is there. Fewest is how many
-// rounds that takes at least.
+// needed returns the number of runs on each side that would prove a change as large as c, if it is real. fewest
+// returns the smallest number of rounds that can do so.
 func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) int {
 	delta := math.Abs(c.effect)
 	switch {
@@ -97,9 +98,9 @@ func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) 
 		Again(len(p.Old.Values), len(p.New.Values))), have+1)
 }
 
-// roundsFor is how many rounds prove a difference delta with power: the sample size of Student's test with Guenther's
-// correction. Floors fall with the root of the rounds, but for one that more runs do not
-// lower. Where all rounds have the same difference, chance is told by their number alone.
+// roundsFor returns the number of rounds that prove a difference delta with power. It is the sample size of Student's
+// test with Guenther's correction. Floors fall with the square root of the rounds, except one that more runs do not
+// lower. If all rounds have the same difference, chance depends on their number alone.
 func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * c.noise / delta
@@ -118,14 +119,13 @@ func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
 	return int(min(math.Ceil(rounds), MostNeeded+1))
 }
 
-// Again says whether so many old runs are those of a baseline that runs twice as often as others, whichever
-// side it stands on.
+// Again reports whether one of the sides has twice the runs of the other or more, as a baseline with an A/A cell has.
 func Again(old, new int) bool { return max(old, new) >= 2*min(old, new) }
 
-// runsFor is how many runs on each side prove a change delta with power. For the test that is the sample
-// size of normal noise with Guenther's correction for few runs, divided by the efficiency of Mann and
-// Whitney's, 3/pi; the floor falls with the root of the runs, and the change must be above it as surely. Where one side
-// runs again, fewer can prove something.
+// runsFor returns the number of runs on each side that prove a change delta with power. For the test, it takes the
+// sample size of normal noise with Guenther's correction for few runs, divided by 3/pi, the efficiency of the
+// Mann-Whitney test. The floor falls with the square root of the runs, and the change must exceed it with the same
+// power. If one side runs again, fewer runs can prove a change.
 func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * noise / delta
@@ -137,8 +137,8 @@ func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int
 	return max(int(min(math.Ceil(runs), MostNeeded+1)), FewestRuns(comparisons, again))
 }
 
-// noise is the standard deviation of the runs of a side relative to their median, as that of normal noise
-// which has their median absolute deviation: a few slow runs hardly matter to the test either.
+// noise returns the standard deviation of each side's runs relative to their median. It is derived from the median
+// absolute deviation as for normal noise: a few slow runs hardly affect the test either.
 func (p Pair) noise() float64 {
 	var deviations, all []float64
 	for _, side := range [][]float64{p.Old.Values, p.New.Values} {
@@ -164,5 +164,5 @@ func (p Pair) noise() float64 {
 	return stat.StdDev(append(all, 0), nil)
 }
 
-// z is a quantile of the normal distribution.
+// z returns a quantile of the standard normal distribution.
 func z(p float64) float64 { return distuv.UnitNormal.Quantile(p) }

@@ -7,22 +7,24 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// mostCounted is up to how many runs of both sides p is counted.
+// mostCounted is the number of runs of both sides up to which mannWhitney is exact.
 const mostCounted = 60
 
-// mannWhitney is the two-sided p: of all ways to call so many of the values old, the share in which Mann and
-// Whitney's statistic is at least as far from its mean. It is exact up to mostCounted runs, with equal values as well.
+// mannWhitney returns the two-sided p-value of the Mann-Whitney test: the share, among all ways to call so many of the
+// values old, in which the statistic is at least as far from its mean. Up to mostCounted runs it is exact, even with
+// equal values.
 func (p Pair) mannWhitney() float64 {
 	old, new := p.Old.Values, p.New.Values
 	if len(old)+len(new) > mostCounted {
-		// With equal values and sides of different size the library takes the lower tail whichever it needs.
+		// With equal values and sides of different size, the library may take the lower tail where it needs the upper
+		// one.
 		up := benchmath.AssumeNothing.Compare(sample(old), sample(new)).P
 		down := benchmath.AssumeNothing.Compare(sample(negated(old)), sample(negated(new))).P
 		return min(1, max(up, down))
 	}
 	groups, is := tied(old, new)
 	ways := rankSums(groups, len(new))
-	// Twice the sum of ranks is a whole number, and so is twice its mean.
+	// Twice a sum of ranks is a whole number, and so is twice its mean.
 	mean := len(new) * (len(old) + len(new) + 1)
 	far, all := 0.0, 0.0
 	for sum, n := range ways {
@@ -42,8 +44,8 @@ func negated(values []float64) []float64 {
 	return out
 }
 
-// tied are the numbers of values that are equal, in ascending order of these, and twice the sum of the ranks of the
-// new ones.
+// tied returns how often each distinct value occurs, in ascending order of the values, and twice the sum of the ranks
+// of the new values.
 func tied(old, new []float64) (groups []int, doubled int) {
 	all := slices.Sorted(slices.Values(slices.Concat(old, new)))
 	for i := 0; i < len(all); {
@@ -62,14 +64,14 @@ func tied(old, new []float64) (groups []int, doubled int) {
 	return groups, doubled
 }
 
-// rankSums counts the ways to choose some of the values, by twice the sum of their ranks.
+// rankSums counts the ways to choose this many of the values, by twice the sum of their ranks.
 func rankSums(groups []int, chosen int) []float64 {
 	values := 0
 	for _, n := range groups {
 		values += n
 	}
 	most := chosen * 2 * values
-	ways := make([][]float64, chosen+1) // by how many are chosen, and twice the sum of their ranks
+	ways := make([][]float64, chosen+1) // by the number of chosen values, then by twice the sum of their ranks
 	for i := range ways {
 		ways[i] = make([]float64, most+1)
 	}
@@ -79,7 +81,7 @@ func rankSums(groups []int, chosen int) []float64 {
 		rank := 2*below + n + 1 // doubled
 		below += n
 		for have := min(chosen, below); have > 0; have-- {
-			largest := have * 2 * below // sums of so many ranks are no larger yet
+			largest := have * 2 * below // no sum of so many ranks is larger yet
 			for take := 1; take <= min(n, have); take++ {
 				of := binomial(n, take)
 				for sum := take * rank; sum <= largest; sum++ {

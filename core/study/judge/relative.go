@@ -7,25 +7,25 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// mostRatio is how many times the first value the second may be for their change to be a percentage:
-// beyond it the first is nearly 0, and a difference says more.
+// mostRatio is the largest ratio of two values whose change is given as a percentage. Beyond it the first value is
+// nearly 0, and the difference is clearer.
 const mostRatio = 100
 
-// Relative is the change from one value to another in parts of the first. It is not ok where no percentage
-// tells anything: the first value is not above 0 or nearly 0 beside the second, the second is below 0, or one is
-// not finite. So a change that is ok lies between -1 and 99.
+// Relative returns the change between two values as a share of the first. ok is false where a percentage means
+// nothing: the first value is not above 0, or nearly 0 beside the second; the second is below 0; or one is not finite.
+// A change that is ok lies between -1 and 99.
 func Relative(from, to float64) (change float64, ok bool) {
-	if !(from > 0 && to >= 0 && to/from <= mostRatio) || math.IsInf(from, 1) { // NaN is no such
+	if !(from > 0 && to >= 0 && to/from <= mostRatio) || math.IsInf(from, 1) { // NaN fails this too
 		return math.NaN(), false
 	}
 	return to/from - 1, true
 }
 
-// Difference is what runs changed by, in their unit. Low and High are its interval of 95 % confidence, infinite
-// with too few runs for one.
+// Difference is a change in the unit of the runs. Low and High bound its 95 % confidence interval; they are infinite
+// if there are too few runs.
 type Difference struct{ Change, Low, High float64 }
 
-// isRelative says whether the change of a pair can be told relative to its old runs.
+// isRelative reports whether a change of the pair relative to its old runs is meaningful.
 func (p Pair) isRelative(c Change) bool {
 	if slices.Min(p.Old.Values) <= 0 || slices.Min(p.New.Values) < 0 {
 		return false
@@ -34,7 +34,7 @@ func (p Pair) isRelative(c Change) bool {
 	return ok && (math.IsInf(c.High, 1) || c.High <= mostRatio-1)
 }
 
-// difference is the change of a pair in its unit, with the interval of Hodges and Lehmann.
+// difference returns the change of the pair in its unit, with the Hodges-Lehmann interval.
 func (p Pair) difference(ends leftOuts) Difference {
 	d := Difference{Change: numeral.Median(p.New.Values) - numeral.Median(p.Old.Values), Low: math.Inf(-1),
 		High: math.Inf(1)}

@@ -10,25 +10,25 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// A machine drifts: whole rounds are slower than others. A comparison within rounds does not see that. In each round
-// it takes the logarithm of the ratio of the new run to the old one, or to the mean of several. These differences, one
-// for each round, are independent, and their median is 0 where nothing changed. Student's test of their mean
-// asks nothing of the noise of either side, so that one side may be many times as noisy as the other.
+// A machine drifts: whole rounds are slower than others. A comparison within rounds cancels this drift. For each round
+// it takes the logarithm of the ratio of the new run to the old one, or to the mean of several old ones. These
+// differences are independent, and their median is 0 where nothing changed. Student's test of their mean needs no
+// assumption about the noise of either side, so one side may be many times as noisy as the other.
 //
-// A run that something else slowed would hide the change of all others, as the test divides by the standard deviation.
-// So a difference counts as at most farthest times the robust deviation from the median, but no more than one of five
-// does. That makes the test a bit too sure of itself, for which it pays with a degree of freedom. docs/statistics.md
-// shows by simulation what comes of it.
+// The test divides by the standard deviation, so a single disturbed run would hide the change of all others. A
+// difference therefore counts as at most farthest times the robust deviation from the median. This limits at most one
+// difference in five. It makes the test slightly too confident, and the test gives up a degree of freedom for that.
+// docs/statistics.md shows the effect by simulation.
 const (
-	// FewestRounds is how many rounds a comparison needs at least.
+	// FewestRounds is the smallest number of rounds that a comparison needs.
 	FewestRounds = 4
 	farthest     = 4
 	mostLimited  = 5
-	// sameShare is the deviation, in parts of their mean, of differences that are the same but for rounding.
+	// sameShare is the largest deviation, relative to their mean, of differences that are equal except for rounding.
 	sameShare = 1e-9
 )
 
-// withinRounds is the change of runs that were made in rounds, one of so many comparisons.
+// withinRounds returns the change between runs that were made in rounds, as one of this many comparisons.
 func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	logs := slices.Min(p.Old.Values) > 0 && slices.Min(p.New.Values) > 0
 	d := p.differences(logs)
@@ -75,9 +75,9 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	return c
 }
 
-// Level is the median of new runs as if they had been made in all rounds of the old ones: the median of these, changed
-// by what the new ones differ by within rounds. Without a common round it
-// is the median of the new runs, NaN as in Of.
+// Level returns the median that the new runs would have in all rounds of the old ones: the median of the old runs,
+// changed by the median difference within rounds. Without a common round it is the median of the new runs, or NaN as
+// in Of.
 func Level(old, new Runs) float64 {
 	p := Pair{old, new}
 	own := Of(new.Values).Median
@@ -95,8 +95,8 @@ func Level(old, new Runs) float64 {
 	return numeral.Median(old.Values) + numeral.Median(d)
 }
 
-// differences are what the new runs differ by from the old ones of the same round, one for each round that both sides
-// have: of logarithms, or of the values themselves.
+// differences returns the difference between the new and the old runs for each round that both sides have. With logs
+// it takes the difference of logarithms.
 func (p Pair) differences(logs bool) []float64 {
 	old, new := p.Old.byRound(logs), p.New.byRound(logs)
 	var d []float64
@@ -108,7 +108,7 @@ func (p Pair) differences(logs bool) []float64 {
 	return d
 }
 
-// minus is a difference, of values or of their logarithms. That of numbers that are equal but for rounding is 0.
+// minus returns a-b, for values or their logarithms. It is 0 if a and b are equal except for rounding.
 func minus(a, b float64, logs bool) float64 {
 	size := max(math.Abs(a), math.Abs(b))
 	if logs {
@@ -120,7 +120,7 @@ func minus(a, b float64, logs bool) float64 {
 	return a - b
 }
 
-// byRound are the values of each round, or their logarithms.
+// byRound groups the values, or their logarithms, by round.
 func (r Runs) byRound(logs bool) map[int][]float64 {
 	all := map[int][]float64{}
 	for i, v := range r.Values {
@@ -141,8 +141,9 @@ func sortedKeys[V any](m map[int]V) []int {
 	return keys
 }
 
-// limited returns d with its outliers moved closer to the median. An outlier is farther away than farthest robust
-// deviations, and farther than four fifths of all. Where these are equal, but for rounding, d stays as it is.
+// limited returns d with its outliers moved closer to the median. An outlier is farther from the median than farthest
+// robust deviations and farther than four fifths of all differences. If these are equal except for rounding, d stays
+// as it is.
 func limited(d []float64) []float64 {
 	center, largest := numeral.Median(d), 0.0
 	off := make([]float64, len(d))
@@ -161,12 +162,13 @@ func limited(d []float64) []float64 {
 	return out
 }
 
-// student is the interval and p of the mean of differences, FewestRounds of them at least, by Student's distribution.
+// student returns the confidence interval and the p-value of the mean of at least FewestRounds differences, by
+// Student's distribution.
 func student(d []float64) (low, high, p float64) {
 	e, n := limited(d), float64(len(d))
 	mean, deviation := stat.MeanStdDev(e, nil)
 	if deviation <= sameShare*math.Abs(mean) {
-		// All differ by the same, as counts do. What chance would make of that is told by their order alone.
+		// All rounds differ by the same, as counts do, so the chance depends on the number of rounds alone.
 		return mean, mean, equalP(mean, len(d))
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}
@@ -174,7 +176,7 @@ func student(d []float64) (low, high, p float64) {
 	return mean - reach, mean + reach, min(1, 2*t.Survival(math.Abs(mean)/deviation*math.Sqrt(n)))
 }
 
-// equalP is how likely all of n differences have one sign, whichever it is.
+// equalP returns the probability that n differences all have the same sign, positive or negative.
 func equalP(by float64, n int) float64 {
 	if by == 0 {
 		return 1
@@ -182,5 +184,5 @@ func equalP(by float64, n int) float64 {
 	return math.Pow(2, 1-float64(n))
 }
 
-// fewestEqual is how many equal differences have such a p below Alpha in so many comparisons.
+// fewestEqual returns the number of equal differences whose p-value is below Alpha among this many comparisons.
 func fewestEqual(comparisons int) int { return 2 + int(math.Log2(float64(comparisons)/Alpha)) }
