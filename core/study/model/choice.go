@@ -10,16 +10,17 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// Choice chooses a run of a sweep.
+// Choice selects one run of a sweep.
 type Choice struct {
-	Cell  string // its values or its ID, "" if there is but one
-	Round int    // -1 for the run whose value is the median
+	Cell  string // values or ID of the cell; "" if the sweep has only one
+	Round int    // round of the run; -1 for the run with the median value
 }
 
-// ChoiceError is a Choice of a cell that the sweep has not.
+// ChoiceError reports a Choice of a cell that the sweep does not have.
 type ChoiceError struct{ error }
 
-// Of returns the folder of the run in the sweep of a folder.
+// Of returns the folder of the chosen run of the sweep in dir. It returns an error if the cell was skipped or has no
+// such run that came to its end, and a ChoiceError if there is no such cell.
 func (c Choice) Of(dir string) (string, error) {
 	s, err := Load([]string{dir})
 	if err != nil {
@@ -48,7 +49,8 @@ func (c Choice) Of(dir string) (string, error) {
 
 func choicef(format string, args ...any) error { return ChoiceError{fmt.Errorf(format, args...)} }
 
-// find finds the cell, or that whose runs are its.
+// find returns the chosen cell. For a cell that repeats the experiment of another one, it returns the cell with the
+// runs.
 func (c Choice) find(s *Study) (*Cell, error) {
 	cells := s.Cells
 	if s.Again != nil {
@@ -79,7 +81,7 @@ func (c Choice) find(s *Study) (*Cell, error) {
 		spelling.Hint(c.Cell, names, "cells", "psbench show shows all"))
 }
 
-// medianRun is the run whose value of a metric is the median; one without a value comes after all others.
+// medianRun returns the run with the median value of a metric. Runs without a value sort last.
 func medianRun(runs []*Run, metric string) *Run {
 	if metric == "" {
 		metric = Throughput

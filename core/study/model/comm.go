@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// recordRows is what is kept of a result of psbench comm: each of its rows is a run of a cell of its own,
-// and several results have several runs of each.
+// recordRows returns one record for each row of a result of psbench comm. Each row is a run of its own cell. A further
+// result adds one run to each of these cells.
 func recordRows(path string, r *micro.Result) ([]recorded, error) {
 	if len(r.Rows) == 0 {
 		return nil, fmt.Errorf("%s has no rows: %s", quote.Word(path),
@@ -45,7 +45,7 @@ func recordRows(path string, r *micro.Result) ([]recorded, error) {
 	return rows, nil
 }
 
-// configOf is what tells a row from others.
+// configOf returns the settings that identify a row, as pairs of key and value.
 func configOf(row *micro.Row) [][2]string {
 	config := [][2]string{
 		{"operation", row.Operation}, {"server", row.Server}, {"ddp_hook", row.Hook}, {"transport", row.Transport},
@@ -62,7 +62,7 @@ func configOf(row *micro.Row) [][2]string {
 	return config
 }
 
-// HasRow says whether a row of the result of psbench comm in a folder is one of a cell's runs.
+// HasRow reports whether one of the cell's runs is this row of the psbench comm result in folder.
 func (c *Cell) HasRow(folder string, row *micro.Row) bool {
 	for _, kv := range configOf(row) {
 		if c.Config[kv[0]] != kv[1] {

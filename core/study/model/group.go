@@ -13,25 +13,25 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// seedKey is the configuration value that tells the runs of a cell apart.
+// seedKey is the configuration key that differs between the runs of a cell.
 const seedKey = "torch_seed"
 
-// buildKey stands for the psbench that ran, which is no configuration value.
+// buildKey names the psbench build that ran. It is no configuration key.
 const buildKey = "build"
 
-// recorded is a run that was read, with what its cell depends on.
+// recorded is a run that was read, and the settings that decide its cell.
 type recorded struct {
 	run *Run
-	// failed is why it did not come to its end, "" if it did.
+	// failed is the reason that the run did not come to its end, or "" if it did.
 	failed string
 	config map[string]string
-	chosen map[string]bool // which values somebody gave
-	order  []string        // of the keys
-	comm   bool            // it is a row of psbench comm
-	early  string          // that psbench comm ended before all its rows, "" if it did not
+	chosen map[string]bool // keys whose values the user set
+	order  []string        // keys in the order of the result
+	comm   bool            // the run is a row of psbench comm
+	early  string          // warning that psbench comm ended before its last row, or ""
 }
 
-// record is what is kept of a result.
+// record returns the record of the result at path.
 func record(path string, r *result.Result) recorded {
 	rec := recorded{run: runOf(path, r), config: map[string]string{}, chosen: map[string]bool{}}
 	for _, v := range r.Config {
@@ -53,8 +53,8 @@ func (rec *recorded) add(key, value string, chosen bool) {
 	rec.config[key], rec.chosen[key] = value, chosen
 }
 
-// distinguishes says whether a value makes another experiment of a run: seeds, outputs, paths and
-// what has no effect do not.
+// distinguishes reports whether runs with different values of key are different experiments. Seeds, outputs, paths and
+// settings without effect do not make a different experiment.
 func distinguishes(key string) bool {
 	o, ok := option.Of(key)
 	if !ok {
@@ -63,12 +63,12 @@ func distinguishes(key string) bool {
 	return key != seedKey && o.NoEffect == "" && o.Group != "output" && o.Group != "files"
 }
 
-// group makes cells of runs, one for each configuration, in the order in which they appear.
+// group puts the runs into cells, one for each configuration, in the order in which configurations first appear.
 func group(name string, runs []recorded) *Study {
 	axes := axesOf(runs)
 	for i, a := range axes {
 		if runs[0].comm && slices.Contains(a, "operation") {
-			axes[i] = []string{"operation"} // which says what it is done with
+			axes[i] = []string{"operation"} // the operation implies the keys that change with it
 		}
 	}
 	s := &Study{Name: name}
@@ -105,10 +105,10 @@ func group(name string, runs []recorded) *Study {
 	return s
 }
 
-// OnlyCell is the name of a cell that is the only one.
+// OnlyCell is the name of the cell of a study that has only one.
 const OnlyCell = "all runs"
 
-// CellName is a cell's place on the axes that have several values.
+// CellName returns the cell's values on the axes that have several values, e.g. "server=average ntrainer=2".
 func CellName(axes []Axis, values []string) string {
 	var parts []string
 	for i, a := range axes {
@@ -127,33 +127,33 @@ func (rec *recorded) valueOf(keys []string) string {
 	return strings.Join(values, ",")
 }
 
-// experiment is the configuration without what ran it.
+// experiment returns the configuration without the build that ran it.
 func (rec *recorded) experiment() map[string]string {
 	config := maps.Clone(rec.config)
 	delete(config, buildKey)
 	return config
 }
 
-// id is the same for runs of the same configuration.
+// id returns a hash of the configuration. Runs of the same configuration have the same id.
 func (rec *recorded) id() string {
 	keys := slices.Sorted(slices.Values(rec.order))
 	h := sha256.New()
 	for _, k := range keys {
-		_, _ = fmt.Fprintf(h, "%q=%q\n", k, rec.config[k]) // a hash takes everything
+		_, _ = fmt.Fprintf(h, "%q=%q\n", k, rec.config[k]) // writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// axesOf are the keys whose values differ between runs. Keys that change together are one axis; one that
-// only follows from others, as a default does, is none.
+// axesOf returns the keys whose values differ between runs. Keys that change together form one axis. A key that only
+// follows from others, as a default does, forms none.
 func axesOf(runs []recorded) [][]string {
 	var axes [][]string
-	var partitions []string // by axis: which runs have the same value
+	var partitions []string // for each axis, which runs share a value
 	followers := [][2]string{}
 	for _, key := range keysOf(runs) {
 		partition := partitionBy(runs, key)
 		switch {
-		case !strings.ContainsAny(partition, "123456789"): // all the same
+		case !strings.ContainsAny(partition, "123456789"): // all runs have the same value
 		case !slices.ContainsFunc(runs, func(r recorded) bool { return r.chosen[key] }):
 			followers = append(followers, [2]string{key, partition})
 		default:
@@ -172,7 +172,7 @@ func axesOf(runs []recorded) [][]string {
 	return axes
 }
 
-// keysOf are all keys, in the order of the first run that has them.
+// keysOf returns all keys, ordered by the first run that has each.
 func keysOf(runs []recorded) []string {
 	var keys []string
 	seen := map[string]bool{}
@@ -186,8 +186,8 @@ func keysOf(runs []recorded) []string {
 	return keys
 }
 
-// partitionBy says by numbers which runs have the same value: 0,0,1 of three runs of which the last
-// has another one.
+// partitionBy numbers the distinct values of keys and returns the number of each run's value: "0,0,1" if only the last
+// of three runs has another value.
 func partitionBy(runs []recorded, keys ...string) string {
 	var out strings.Builder
 	numbers := map[string]int{}
@@ -203,7 +203,7 @@ func partitionBy(runs []recorded, keys ...string) string {
 	return out.String()[1:]
 }
 
-// follows says whether runs with equal values of keys are in the same class of a partition.
+// follows reports whether runs with equal values of keys are always in the same class of the partition.
 func follows(runs []recorded, keys []string, partition string) bool {
 	classes := map[string]string{}
 	for i, class := range strings.Split(partition, ",") {

@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// IsLate says whether a run began after a later round of the baseline had begun.
+// IsLate reports whether a run began after a later round of the baseline had begun.
 func (s *Study) IsLate(r *Run) bool {
 	next, ok := s.next[r.Round]
 	return ok && r.Started.After(next)
 }
 
-// Settle derives what follows from the runs together: when the rounds of a study in rounds ended, and what cells left
-// out of their data.
+// Settle derives what depends on all runs together: when the rounds ended, and which data the cells left out.
 func (s *Study) Settle() {
 	if s.InRounds {
 		s.setRounds()
@@ -20,8 +19,8 @@ func (s *Study) Settle() {
 	s.settleUnseen()
 }
 
-// setRounds notes when rounds ended: for each one when the first run of a later round of the baseline or of its A/A
-// cell began.
+// setRounds records when each round ended: when the first run of a later round of the baseline or its A/A cell began.
+// It warns of cells whose runs are mostly late.
 func (s *Study) setRounds() {
 	s.next = map[int]time.Time{}
 	baseline := []*Cell{s.Cells[s.Baseline]}

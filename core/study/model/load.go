@@ -15,11 +15,12 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Load reads the folder of a sweep, or folders and files of runs that were given together, of any
-// version. What cannot be read is a warning, unless nothing can.
+// Load reads the folder of a sweep, or folders and files of single runs, of any version. A path that cannot be read
+// causes a warning in the study. Load returns an error only if no path can be read, or if the paths make no study
+// together.
 func Load(paths []string) (*Study, error) { return new(Loader).Load(paths) }
 
-// Load is Load, of what it has not read before.
+// Load works like the function Load, but reads only the runs that the Loader has not read before.
 func (l *Loader) Load(paths []string) (*Study, error) {
 	s, err := l.load(paths)
 	if err == nil {
@@ -85,10 +86,10 @@ func (l *Loader) load(paths []string) (*Study, error) {
 	return s, nil
 }
 
-// TitleOf is the title of what was read from a path: its last part.
+// TitleOf returns the title of a study that was read from path: the path's last part.
 func TitleOf(path string) string { return quote.Word(filepath.Base(path)) }
 
-// checkOnce makes sure that no run counts twice, which would make chance look smaller than it is.
+// checkOnce refuses a run that is given twice. Counted twice, it would make chance look less likely than it is.
 func checkOnce(paths []string) error {
 	seen := map[string]string{}
 	for _, path := range paths {
@@ -96,7 +97,7 @@ func checkOnce(paths []string) error {
 		if err == nil {
 			at, err = filepath.EvalSymlinks(at)
 		}
-		if err != nil { // reading it will tell
+		if err != nil { // reading the path reports the error
 			continue
 		}
 		if first, twice := seen[at]; twice {
@@ -107,7 +108,7 @@ func checkOnce(paths []string) error {
 	return nil
 }
 
-// read reads what a path has: a run, or the rows of psbench comm.
+// read reads the run, or the rows of psbench comm, at path.
 func read(path string) ([]recorded, error) {
 	if folder.IsComm(path) {
 		r, err := micro.ReadFolder(path)
@@ -123,7 +124,7 @@ func read(path string) ([]recorded, error) {
 	return []recorded{record(path, r)}, nil
 }
 
-// Each calls do for the numbers below count, a core each at once, and returns what they said.
+// Each calls do for the numbers from 0 to count-1, in parallel on all cores, and returns their errors in that order.
 func Each(count int, do func(i int) error) []error {
 	errs := make([]error, count)
 	next := make(chan int)

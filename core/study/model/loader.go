@@ -10,23 +10,24 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// Loader loads a sweep again and again while it grows: a run that it has read it reads no more, and gives
-// the same Run again. It is for one goroutine.
+// Loader loads a sweep repeatedly while it grows. It reads each run once and returns the same *Run every time. Only
+// one goroutine may use a Loader.
 type Loader struct {
-	// MostFailed is that of the studies that are loaded.
+	// MostFailed is copied to each study that is loaded; see Study.MostFailed.
 	MostFailed *float64
 
 	mu   sync.Mutex
-	ends map[string]lasting // by folder
+	ends map[string]lasting // outcomes by folder
 }
 
-// lasting is what became of a turn that came to its end, as long as its folder is that of then.
+// lasting is the outcome of a finished turn. It is valid while the modification time of the turn's folder stays the
+// same.
 type lasting struct {
 	end
 	changed time.Time
 }
 
-// endOf is endOf, of a run that was read before as it was then.
+// endOf returns the outcome of a turn. It uses the stored outcome if the folder has not changed since.
 func (l *Loader) endOf(dir string, t sweep.Turn, state journal.Run) end {
 	path := filepath.Join(dir, t.Folder)
 	info, err := os.Stat(path)

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// MetricFor is the metric by which studies are compared: the one that is named, or that of their sweeps; of psbench
-// comm that is the time.
+// MetricFor returns the metric by which studies are compared: the named one, or else the metric of their sweeps, or
+// the time for psbench comm. It returns an error if the studies have different metrics and name is "".
 func MetricFor(name string, studies ...*Study) (Metric, error) {
 	var by Metric
 	for i, s := range studies {
@@ -28,7 +28,7 @@ func MetricFor(name string, studies ...*Study) (Metric, error) {
 	return by, nil
 }
 
-// Better says which of two values of a metric is the better one.
+// Better is the direction in which a metric improves.
 type Better string
 
 // The directions of metrics.
@@ -37,19 +37,19 @@ const (
 	Lower  Better = "lower"
 )
 
-// Metric is one number of a run.
+// Metric describes one number of a run.
 type Metric struct {
 	Name string
-	// Unit is as in docs/metrics.md, e.g. "ms".
+	// Unit is written as in docs/metrics.md, e.g. "ms".
 	Unit   string
 	Better Better
-	// Means says what it is.
+	// Means describes the metric in a phrase.
 	Means string
 }
 
-// The names of metrics that sentences are about.
+// The names of metrics that the code refers to.
 const (
-	// Throughput is the metric that runs are compared by unless another is chosen.
+	// Throughput is the metric for comparing runs unless the user chooses another.
 	Throughput   = "throughput"
 	TimePerBatch = "time_per_batch"
 	P99          = "time_per_batch_p99"
@@ -63,7 +63,7 @@ const (
 	CommTimeP95  = "comm_time_p95"
 )
 
-// Metrics are those that runs may have.
+// Metrics lists all metrics that runs may have.
 var Metrics = []Metric{
 	{Throughput, "samples/s", Higher, "samples of all trainers in a second of the measured pass"},
 	{TimePerBatch, "ms", Lower,
@@ -102,7 +102,7 @@ var Metrics = []Metric{
 	{"busbw", "GB/s", Higher, "of psbench comm: bytes that the busiest link must carry in that time"},
 }
 
-// MetricOf finds a metric by its name.
+// MetricOf returns the metric with this name.
 func MetricOf(name string) (Metric, error) {
 	if i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return Metrics[i], nil
@@ -111,7 +111,7 @@ func MetricOf(name string) (Metric, error) {
 		spelling.Hint(name, MetricNames(), "metrics", "docs/answer.md has all"))
 }
 
-// MetricNames are the names of Metrics, in their order.
+// MetricNames returns the names of Metrics, in their order.
 func MetricNames() []string {
 	names := make([]string, len(Metrics))
 	for i, m := range Metrics {
@@ -120,13 +120,13 @@ func MetricNames() []string {
 	return names
 }
 
-// Learns says whether a metric is of what was learnt, which depends on what was trained on.
+// Learns reports whether the metric measures what the model learnt. Such a metric depends on the data of the training.
 func (m Metric) Learns() bool {
 	return m.Name == "final_loss" || strings.HasPrefix(m.Name, "held_out_")
 }
 
-// MetricOr is the metric that is asked for, or with "" the one that the study is compared by; of psbench
-// comm that is the time. What is asked for and no run has is an error, unless the study itself was made for it.
+// MetricOr returns the named metric. If name is "", it returns the metric of the study, or the time for psbench comm.
+// It returns an error if no run has the metric, unless it is the study's own.
 func (s *Study) MetricOr(name string) (Metric, error) {
 	switch {
 	case name != "" && name != s.Metric:
@@ -143,7 +143,7 @@ func (s *Study) MetricOr(name string) (Metric, error) {
 	return MetricOf(Throughput)
 }
 
-// has refuses a metric of which no run has a value, though there are runs.
+// has returns an error if the study has runs but none of them has a value of the metric.
 func (s *Study) has(m Metric) error {
 	runs := s.AllRuns()
 	have := map[string]bool{}
@@ -160,7 +160,7 @@ func (s *Study) has(m Metric) error {
 		spelling.Choices(m.Name, names, "metrics that they have", "psbench export lists all"))
 }
 
-// Beats says whether a value is better than another one; NaN beats nothing, and everything beats NaN.
+// Beats reports whether value a is better than value b. NaN beats nothing, and any number beats NaN.
 func (m Metric) Beats(a, b float64) bool {
 	switch {
 	case math.IsNaN(a) || math.IsNaN(b):

@@ -8,18 +8,18 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Seen is how much of its data a run trained on.
+// Seen describes how much of its data a run trained on.
 type Seen struct {
-	Samples, Batches int // of an epoch, with those that were left out
+	Samples, Batches int // of an epoch, including those that were left out
 	Dropped          int // batches of each epoch that no trainer had
-	// DroppedShare and LateShare are of the samples of an epoch: those that no trainer had, and those that came after
-	// the end of a pass that was shorter.
+	// DroppedShare is the share of an epoch's samples that no trainer had. LateShare is the share that a pass shorter
+	// than an epoch did not reach. Both lie between 0 and 1.
 	DroppedShare, LateShare float64
-	Trained                 int64 // samples in the whole pass, each as often as it was trained on
-	HeldOut                 int
+	Trained                 int64 // samples of the whole pass; a sample counts each time that it was trained on
+	HeldOut                 int   // number of held-out samples
 }
 
-// LeftOut is the share of the samples of an epoch that the run never trained on.
+// LeftOut returns the share of an epoch's samples that the run never trained on, from 0 to 1.
 func (s Seen) LeftOut() float64 { return s.DroppedShare + s.LateShare }
 
 func seenOf(r *result.Result) Seen {
@@ -41,19 +41,20 @@ func seenOf(r *result.Result) Seen {
 	return s
 }
 
-// Unseen is what a cell left out, as it matters by a metric.
+// Unseen describes the data that a cell left out. Share is the part that matters for a given metric, from 0 to 1.
 type Unseen struct {
 	Seen
 	Share float64
 }
 
-// Learnt says whether something that was learnt is compared: by the metric, or by held-out losses.
+// Learnt reports whether the comparison involves what models learnt: by the metric itself, or by held-out losses.
 func Learnt(cells []*Cell, m Metric) bool {
 	return m.Learns() || slices.ContainsFunc(cells, func(c *Cell) bool { return len(c.Of(HeldOutLoss)) > 0 })
 }
 
-// UnseenOf is what each cell with runs left out, where that is to be told: where cells differ in it, or are compared by
-// what was learnt. Data that a short pass did not come to counts only where something learnt is compared.
+// UnseenOf returns the left-out data of each cell that has runs. It returns nil if no cell left out any, or if all
+// cells left out the same and the metric does not depend on learning. Data that a short pass did not reach counts only
+// if Learnt.
 func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 	learns := Learnt(cells, m)
 	out := map[*Cell]Unseen{}
@@ -78,7 +79,8 @@ func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 	return out
 }
 
-// settleUnseen notes what runs left out: as a metric where any left out something, and in the notes of cells.
+// settleUnseen records which data the runs left out: in the metric LeftOut of each run if any run left out data, and
+// in the Unseen of the cells.
 func (s *Study) settleUnseen() {
 	if !slices.ContainsFunc(s.AllRuns(), func(r *Run) bool { return r.Seen.LeftOut() > 0 }) {
 		return

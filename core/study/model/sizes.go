@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// IsComm says whether runs are rows of psbench comm.
+// IsComm reports whether the runs are rows of psbench comm.
 func (s *Study) IsComm() bool {
 	return slices.ContainsFunc(s.AllRuns(), func(r *Run) bool { _, ok := r.Values[CommTime]; return ok })
 }
 
-// compareWithinSizes has rows of psbench comm compared with those of their own size alone: another size is
-// other work. The baseline is the first cell that most sizes have one like.
+// compareWithinSizes restricts comparisons of psbench comm rows to rows of the same size, because another size is
+// other work. The baseline becomes the first of the cells that have a counterpart at the most sizes.
 func (s *Study) compareWithinSizes() {
 	at := slices.IndexFunc(s.Axes, func(a Axis) bool { return slices.Contains(strings.Split(a.Name, "+"), "bytes") })
 	if at < 0 {
@@ -26,7 +26,7 @@ func (s *Study) compareWithinSizes() {
 	}
 }
 
-// WithinAt is the place of the axis along which nothing is compared, -1 without one.
+// WithinAt returns the index of the axis along which nothing is compared, or -1 if there is none.
 func (s *Study) WithinAt() int {
 	if s.Within == "" {
 		return -1
@@ -34,8 +34,8 @@ func (s *Study) WithinAt() int {
 	return slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == s.Within })
 }
 
-// Counterpart is what a cell is compared with where c is the baseline: c itself, or that which is like it at
-// the size of the cell; nil where nothing was measured so.
+// Counterpart returns the cell with which cell is compared when c is the baseline: c itself, or its counterpart at the
+// size of cell. It returns nil if that was not measured.
 func (s *Study) Counterpart(cell, c *Cell) *Cell {
 	at := s.WithinAt()
 	if at < 0 {
@@ -49,7 +49,7 @@ func (s *Study) Counterpart(cell, c *Cell) *Cell {
 	return nil
 }
 
-// Counterparts are the cells that differ from c in the size alone, c among them.
+// Counterparts returns the cells that differ from c in the size alone, including c.
 func (s *Study) Counterparts(c *Cell) []*Cell {
 	at := s.WithinAt()
 	if at < 0 {
@@ -58,7 +58,7 @@ func (s *Study) Counterparts(c *Cell) []*Cell {
 	return slices.DeleteFunc(slices.Clone(s.Cells), func(other *Cell) bool { return !s.Alike(other, c) })
 }
 
-// Alike says whether cells are the same, or differ along Within alone.
+// Alike reports whether two cells are the same or differ only along Within.
 func (s *Study) Alike(a, b *Cell) bool {
 	at := s.WithinAt()
 	return a == b || at >= 0 && a.EqualBut(b, at)

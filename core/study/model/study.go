@@ -1,5 +1,5 @@
-// Package model is recorded runs as a matrix: cells, the runs of each, and the value that each run has. It judges
-// nothing: package verdict does that, and package words says it.
+// Package model presents recorded runs as a matrix of cells, with the runs of each cell and the values of each run. It
+// judges nothing: package verdict judges the runs, and package words describes the result.
 package model
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Measured are the cells that have runs of their own.
+// Measured returns the cells that have runs of their own.
 func (s *Study) Measured() []*Cell {
 	var out []*Cell
 	for _, c := range s.Cells {
@@ -21,7 +21,7 @@ func (s *Study) Measured() []*Cell {
 	return out
 }
 
-// AllRuns are those of all cells, the A/A cell's last.
+// AllRuns returns the runs of all cells, with those of the A/A cell last.
 func (s *Study) AllRuns() []*Run {
 	var runs []*Run
 	for _, c := range s.All() {
@@ -30,7 +30,7 @@ func (s *Study) AllRuns() []*Run {
 	return runs
 }
 
-// EqualBut says whether two cells have the same place on every axis but one.
+// EqualBut reports whether two cells have the same value on every axis except the one at index at.
 func (c *Cell) EqualBut(other *Cell, at int) bool {
 	for i, value := range c.Values {
 		if i != at && value != other.Values[i] {
@@ -40,41 +40,42 @@ func (c *Cell) EqualBut(other *Cell, at int) bool {
 	return true
 }
 
-// Study is the runs of a sweep, or of folders and files that were given together.
+// Study holds the runs of a sweep, or of folders and files that were given together.
 type Study struct {
-	Name string // what it was read from: a folder of a sweep, or several
-	// Title is what a page calls it: of a path the last part.
+	Name string // source of the study: a sweep, a path, or a number of runs
+	// Title is the heading on a page. For a single path it is the path's last part.
 	Title string
 	Axes  []Axis
-	// Cells are in the order of the plan: the last axis changes fastest. Those that were skipped,
-	// failed or are waiting are among them.
+	// Cells are in the order of the plan, in which the last axis changes fastest. They include cells that were
+	// skipped, failed or are still waiting.
 	Cells []*Cell
-	// Baseline is the place in Cells of what the others are compared with.
+	// Baseline is the index in Cells of the cell with which the others are compared.
 	Baseline int
 	// Again is the A/A cell, the baseline measured once more, or nil.
 	Again *Cell
-	// Warnings are one sentence each.
+	// Warnings holds one sentence for each warning.
 	Warnings []string
-	// Metric is what its cells are compared by, "" for the throughput.
+	// Metric is the metric by which the cells are compared; "" means the throughput.
 	Metric string
-	// Seed is that of the random order of a sweep, and of what is random in judging it.
+	// Seed determines the random order of a sweep and the random draws of its judgement.
 	Seed uint64
-	// Within is the axis along which nothing is compared: of psbench comm that of the sizes, "" of all others.
+	// Within is the axis along which nothing is compared: the sizes for psbench comm, "" otherwise.
 	Within string
-	// Begun is how many rounds the sweep had before --extend added some, 0 if it never did.
+	// Begun is the number of rounds that the sweep had before --extend added some, or 0 if it was never extended.
 	Begun int
-	// MostFailed is the share of failed runs, from 0 to 1, above which a cell cannot win; nil is
-	// DefaultMostFailed.
+	// MostFailed is the share of failed runs, from 0 to 1, above which a cell cannot win. nil means
+	// verdict.DefaultMostFailed.
 	MostFailed *float64
-	// InRounds says that the runs were made in rounds, each cell's once in each. Comparisons are within rounds then.
+	// InRounds is true if the runs were made in rounds, with one run of each cell in each. Comparisons are then made
+	// within rounds.
 	InRounds bool
-	// Folder is that of the sweep, "" of runs that were given together.
+	// Folder is the folder of the sweep, or "" for runs that were given together.
 	Folder string
 
-	next map[int]time.Time // when a round of the baseline after this one began
+	next map[int]time.Time // start of the first later round of the baseline, by round
 }
 
-// Axis is a configuration value, or some that change together, that differs between cells.
+// Axis is a configuration value that differs between cells, or several values that change together.
 type Axis struct {
 	Name   string
 	Values []string
@@ -82,75 +83,74 @@ type Axis struct {
 
 // Cell is one point of the matrix.
 type Cell struct {
-	// ID is the same wherever the same experiment is run by the same binaries.
+	// ID is the same wherever the same binaries run the same experiment.
 	ID   string
 	Name string // its values on the axes that have several, e.g. "server=average ntrainer=2"
-	// Values are its places on the axes of the study.
+	// Values holds its value on each axis of the study.
 	Values []string
-	// Config is the effective configuration of its runs, as far as it makes an experiment of its own: no
-	// seed, no outputs, no build. It is nil without a run.
+	// Config is the effective configuration of its runs, limited to the settings that distinguish experiments. It has
+	// no seed, outputs or build. It is nil if the cell has no runs.
 	Config map[string]string
-	// Same is the cell, before this one in the order of the plan, whose experiment this is too: its
-	// runs are that one's. "" of a cell that runs itself.
+	// Same is the ID of an earlier cell of the plan that has the same experiment and holds the runs. It is "" for a
+	// cell that runs itself.
 	Same string
-	// Skipped says why it is not run, "" if it is.
+	// Skipped is the reason for not running the cell, or "" if it runs.
 	Skipped string
-	// Waiting is how many of its runs are still to come.
+	// Waiting is the number of its runs that are still to come.
 	Waiting int
-	Runs    []*Run // that are done, in the order of their rounds
+	Runs    []*Run // finished runs, in the order of their rounds
 	Failed  []Failure
-	// Repeated is how often runs failed that came to their end when they were repeated.
+	// Repeated is the number of failed attempts of runs that came to their end when repeated.
 	Repeated int
 
-	// Unseen is what it left out of its data, by the metric by which that is to be told.
+	// Unseen holds the data that the cell left out, for each metric for which a report must mention it.
 	Unseen map[string]Unseen
 }
 
 // Run is one execution that came to its end.
 type Run struct {
-	Folder  string // or file
+	Folder  string // folder or file of the run
 	Round   int
 	Started time.Time
 	Seed    uint64
-	// Values are its metrics by name; what the run has nothing of is not in it.
+	// Values holds the metrics of the run by name. A metric that the run lacks has no entry.
 	Values map[string]float64
-	// Iterations are counted on each set of trainers that wait for each other, and added.
+	// Iterations is the sum of the iterations of all sets of trainers that wait for each other.
 	Iterations int
-	// Straggler is nil where nobody waits for another.
+	// Straggler is nil if no trainer waits for another.
 	Straggler *Straggler
-	// BoundMS is how wrong times may be for the clocks of several hosts, such as those that trainers wait; 0 on
-	// one host.
+	// BoundMS is the largest error, in ms, of times that compare clocks of several hosts, such as straggler waits. It
+	// is 0 on one host.
 	BoundMS float64
-	// Seen is how much of its data it trained on.
-	Seen Seen
-	// Silent says that its trainers exchanged nothing.
+	Seen    Seen
+	// Silent is true if its trainers exchanged nothing.
 	Silent bool
-	// Epochs are what each epoch led to, where the model was evaluated after it.
+	// Epochs holds the state after each epoch that was followed by an evaluation.
 	Epochs []Epoch
-	// Warnings are what the run itself said, and what its iterations show.
+	// Warnings holds the warnings of the run itself, and those about its iterations.
 	Warnings    []string
 	Environment result.Environment
-	// Checks is what was recomputed of it, nil without --check.
+	// Checks holds the results of --check, or nil without it.
 	Checks *result.Checks
-	// Plugins are the programs that ran.
+	// Plugins lists the programs that ran.
 	Plugins []result.Plugin
-	// Facts are what its parts reported.
+	// Facts holds what the parts of the run reported, by name.
 	Facts map[string]string
 }
 
-// Differences are those of what two runs ran in, and of the programs.
+// Differences returns the differences in environment and programs between two runs.
 func (r *Run) Differences(to *Run) []result.Difference {
 	return result.Differences(&result.Result{Environment: r.Environment, Plugins: r.Plugins},
 		&result.Result{Environment: to.Environment, Plugins: to.Plugins})
 }
 
-// Epoch is what training had led to after an epoch, from the start of the measured pass.
+// Epoch is the state of training at the end of an epoch. Its amounts count from the start of the measured pass.
 type Epoch struct {
-	// Seconds of training; those of evaluations are no part of them.
+	// Seconds is the time spent on training, without evaluations.
 	Seconds float64
-	// Bytes of gradients that all trainers handed to their hooks.
+	// Bytes counts the gradients that all trainers handed to their hooks.
 	Bytes float64
-	// Values are held_out_loss, held_out_accuracy and held_out_auc, as far as there are any.
+	// Values holds held_out_loss, held_out_accuracy and held_out_auc if the evaluation measured them.
 	Values map[string]float64
 }
 
@@ -161,7 +161,7 @@ type Failure struct {
 	Reason string
 }
 
-// Of are the values of a metric, a run each, of those runs that have it, in the order of the rounds.
+// Of returns the values of a metric, one for each run that has it, in the order of the rounds.
 func (c *Cell) Of(metric string) []float64 {
 	var values []float64
 	for _, r := range c.Runs {
@@ -172,7 +172,7 @@ func (c *Cell) Of(metric string) []float64 {
 	return values
 }
 
-// All are the cells, and the A/A cell last.
+// All returns the cells, with the A/A cell last.
 func (s *Study) All() []*Cell {
 	if s.Again == nil {
 		return s.Cells
@@ -180,7 +180,7 @@ func (s *Study) All() []*Cell {
 	return append(s.Cells[:len(s.Cells):len(s.Cells)], s.Again)
 }
 
-// Counts are how many runs of all cells came to their end, failed, and are still to come.
+// Counts returns how many runs of all cells are done, have failed, and are still to come.
 func (s *Study) Counts() (done, failed, waiting int) {
 	for _, c := range s.All() {
 		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
@@ -188,7 +188,7 @@ func (s *Study) Counts() (done, failed, waiting int) {
 	return done, failed, waiting
 }
 
-// Resolved is the cell whose runs a cell has: its own, or those of the one whose experiment it is too.
+// Resolved returns the cell that holds the runs of c: c itself, or the earlier cell with the same experiment.
 func (s *Study) Resolved(c *Cell) *Cell {
 	if c.Same != "" {
 		for _, other := range s.Cells {
@@ -200,8 +200,8 @@ func (s *Study) Resolved(c *Cell) *Cell {
 	return c
 }
 
-// Explains says whether a difference between environments is one that cells do not make themselves, and
-// that does not come and go.
+// Explains reports whether a difference between environments could explain a difference between cells. It excludes
+// differences that the cells make themselves and those that come and go.
 func (s *Study) Explains(name string) bool {
 	if Passing(name) || name == "BLAS" {
 		return false
@@ -210,21 +210,21 @@ func (s *Study) Explains(name string) bool {
 	return !build || !slices.Contains([]string{"psbench", "commit", "Go"}, name)
 }
 
-// Passing says whether a difference is of what is measured anew before or in each run, and comes and goes.
+// Passing reports whether a difference comes and goes, because each run measures it anew.
 func Passing(name string) bool {
 	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal",
 		"bandwidth of memory", "step of the clock"}, name)
 }
 
-// OneRun says that the study is of a single run. Nothing is compared then, and nobody is told of cells.
+// OneRun reports whether the study has a single run. Such a study compares nothing and does not mention cells.
 func (s *Study) OneRun() bool {
 	return len(s.Cells) == 1 && s.Again == nil && s.Cells[0].OfOneRun()
 }
 
-// OfOneRun says that the cell has a single run, be it done, failed or still to come.
+// OfOneRun reports whether the cell has a single run, whether done, failed or still to come.
 func (c *Cell) OfOneRun() bool { return len(c.Runs)+len(c.Failed)+c.Waiting == 1 }
 
-// NameOf is what a cell is called. The only run is called as the study is.
+// NameOf returns the name to show for a cell. The only run of a study takes the study's title.
 func (s *Study) NameOf(c *Cell) string {
 	if s.OneRun() {
 		return cmp.Or(s.Title, s.Name)

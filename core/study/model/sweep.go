@@ -20,7 +20,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// loadSweep reads the folder of a sweep, whether or not it has come to its end.
+// loadSweep reads the folder of a sweep, finished or not.
 func (l *Loader) loadSweep(dir string) (*Study, error) {
 	plan, err := sweep.Read(dir)
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 	s.Folder, s.Name = dir, quote.Word(cmp.Or(plan.Name, filepath.Base(dir)))
 	s.Title = s.Name
 	events, err := journal.Read(filepath.Join(dir, "journal"))
-	if err != nil { // and the folders speak for themselves
+	if err != nil { // without the journal, the folders show which runs are done
 		s.Warnings = append(s.Warnings, err.Error())
 	}
 	states := journal.Runs(events)
@@ -56,7 +56,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 		ends[i] = l.endOf(dir, turns[i], states[turns[i].ID()])
 		return nil
 	})
-	for i, t := range turns { // of each cell in the order of the rounds
+	for i, t := range turns { // each cell gets its runs in the order of the rounds
 		c := s.Cells[t.Cell]
 		if t.Again {
 			c = s.Again
@@ -68,7 +68,8 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 	return s, nil
 }
 
-// leaveOut takes from the runs the warnings that the plan has, each with how many cells it is of.
+// leaveOut removes from the runs the warnings that the plan already has. The plan adds to each warning the number of
+// cells that it concerns.
 func (s *Study) leaveOut(planned []string) {
 	for _, r := range s.AllRuns() {
 		r.Warnings = slices.DeleteFunc(r.Warnings, func(text string) bool {
@@ -77,7 +78,7 @@ func (s *Study) leaveOut(planned []string) {
 	}
 }
 
-// planned is a study whose runs are yet to come.
+// planned returns the study of a plan, without runs.
 func planned(p *sweep.Plan) *Study {
 	s := &Study{InRounds: true, Baseline: p.Baseline, Seed: p.Seed, Metric: p.Metric, Warnings: p.Warnings,
 		Begun: p.Begun}
@@ -94,7 +95,7 @@ func planned(p *sweep.Plan) *Study {
 	return s
 }
 
-// repeated is how often runs failed that are done now, by run.
+// repeated returns, for each run that is done now, how often it failed before.
 func repeated(events []journal.Event, states map[string]journal.Run) map[string]int {
 	failed := map[string]int{}
 	for _, e := range events {
@@ -105,7 +106,7 @@ func repeated(events []journal.Event, states map[string]journal.Run) map[string]
 	return failed
 }
 
-// times is "once", "twice" or "3 times".
+// times returns "once", "twice" or "3 times".
 func times(n int) string {
 	switch n {
 	case 1:
@@ -116,8 +117,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// apart says which rounds were run by several hosts, "" if none: one was lost, or the sweep went on elsewhere, and what
-// is done is not run again.
+// apart returns a warning with the rounds that several hosts ran, or "" if there are none. That happens if a host was
+// lost, or if the sweep continued elsewhere: it does not repeat runs that are done.
 func apart(events []journal.Event) string {
 	done, hosts := map[string]bool{}, map[int][]string{}
 	for _, e := range events {
@@ -144,15 +145,15 @@ func apart(events []journal.Event) string {
 		strings.Join(rounds, ", "))
 }
 
-// end is what became of a turn: a run, a failure, or neither while it waits.
+// end is the outcome of a turn: a run, a failure, or neither while it waits.
 type end struct {
 	run    *Run
 	config map[string]string
 	reason string
 }
 
-// endOf looks at a turn's folder, unless the journal says that it failed. A folder that is complete
-// counts where the journal is lost or its last line is.
+// endOf reads the outcome of a turn from its folder, unless the journal says that it failed. If the journal or its
+// last line is lost, a complete folder still counts.
 func endOf(dir string, t sweep.Turn, state journal.Run) end {
 	path := filepath.Join(dir, t.Folder)
 	switch state.State {
@@ -160,7 +161,7 @@ func endOf(dir string, t sweep.Turn, state journal.Run) end {
 		return end{reason: cmp.Or(quote.Message(state.Reason), "nothing says why")}
 	case journal.Done:
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return end{} // who removes a folder wants it to run again
+			return end{} // a user who removes a folder wants it to run again
 		}
 	default:
 		if status, err := folder.StatusOf(path); err != nil || !status.Complete {
@@ -179,7 +180,7 @@ func endOf(dir string, t sweep.Turn, state journal.Run) end {
 	return end{run: rec.run, config: rec.experiment()}
 }
 
-// note counts what became of a turn.
+// note adds the outcome of a turn to the cell.
 func (c *Cell) note(t sweep.Turn, e end) {
 	switch {
 	case e.run != nil:

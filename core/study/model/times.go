@@ -5,18 +5,19 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Straggler is the trainer that cost the others of a run most.
+// Straggler is the trainer that cost the other trainers of a run the most time.
 type Straggler struct {
 	Rank   int
-	Share  float64 // of the iterations, in which it was last
-	CostMS float64 // per iteration
-	Host   string  // where it ran; "" of runs on one host
+	Share  float64 // share of the iterations in which it was last, from 0 to 1
+	CostMS float64 // straggler wait that it caused, in ms per iteration
+	Host   string  // host that it ran on; "" if the run used one host
 }
 
-// TimeMetric is a metric of the time that iterations spend on a part of them.
+// TimeMetric pairs a part of an iteration with the metric of its time.
 type TimeMetric struct{ Part, Metric string }
 
-// TimeMetrics are the parts that breakdown.Times has, which add up to the whole, and what hooks stamp beside.
+// TimeMetrics lists the parts of breakdown.Times, which add up to the whole iteration. The codec time, which hooks
+// record separately, comes last.
 var TimeMetrics = []TimeMetric{
 	{breakdown.DataTime, "time_data"}, {breakdown.ComputeTime, "time_compute"}, {breakdown.HookTime, "time_hook"},
 	{breakdown.WaitingTime, "time_waiting"}, {breakdown.TransferTime, "time_transfer"},
@@ -24,7 +25,7 @@ var TimeMetrics = []TimeMetric{
 	{"codec", "time_codec"},
 }
 
-// takeTimes notes where the time of the iterations of a result goes.
+// takeTimes fills in the metrics of time, the straggler and the clock error.
 func (run *Run) takeTimes(b *breakdown.Breakdown, r *result.Result) {
 	if b == nil {
 		return

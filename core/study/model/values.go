@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/study/judge"
 )
 
-// runOf is what a study keeps of a result: numbers, none of its samples.
+// runOf returns the numbers that a study keeps of a result. It keeps none of the samples.
 func runOf(folder string, r *result.Result) *Run {
 	iterations := breakdown.Iterations(r)
 	run := &Run{
@@ -22,7 +22,7 @@ func runOf(folder string, r *result.Result) *Run {
 	}
 	for _, set := range iterations {
 		run.Iterations += len(set)
-		if len(run.Warnings) == len(r.Warnings) { // one set speaks for all
+		if len(run.Warnings) == len(r.Warnings) { // the warnings of one set are enough
 			run.Warnings = append(run.Warnings[:len(r.Warnings):len(r.Warnings)],
 				judge.IterationWarnings(milliseconds(set))...)
 		}
@@ -36,7 +36,7 @@ func runOf(folder string, r *result.Result) *Run {
 	return run
 }
 
-// take notes what the result says itself.
+// take fills in the metrics that the result contains directly.
 func (run *Run) take(r *result.Result) {
 	run.Checks, run.Silent, run.Seen = r.Checks, isSilent(r), seenOf(r)
 	if r.Throughput.SamplesPerSecond > 0 {
@@ -65,7 +65,7 @@ func (run *Run) take(r *result.Result) {
 	}
 }
 
-// takeIterations notes how long iterations take, and percentiles where there are enough of them.
+// takeIterations fills in the median duration of the iterations, and percentiles if there are enough iterations.
 func (run *Run) takeIterations(sets [][]breakdown.Iteration) {
 	var all []float64
 	for _, set := range sets {
@@ -80,8 +80,8 @@ func (run *Run) takeIterations(sets [][]breakdown.Iteration) {
 	}
 }
 
-// takeShares notes which shares of the iterations compute, are hooks' own, wait and move bytes. The rest is data,
-// and what is in no part.
+// takeShares fills in the shares of the iterations, in percent, for compute, hooks, waiting and moving bytes. The rest
+// is data loading and time that belongs to no part.
 func (run *Run) takeShares(b *breakdown.Breakdown) {
 	if b == nil || b.WallNS <= 0 {
 		return
@@ -109,7 +109,7 @@ func (run *Run) takeShares(b *breakdown.Breakdown) {
 	}
 }
 
-// epochsOf are the epochs after which the model was evaluated.
+// epochsOf returns the epochs that were followed by an evaluation.
 func epochsOf(r *result.Result, sets [][]breakdown.Iteration) []Epoch {
 	var epochs []Epoch
 	trainers := 0
@@ -120,7 +120,7 @@ func epochsOf(r *result.Result, sets [][]breakdown.Iteration) []Epoch {
 	}
 	for _, e := range r.Evaluation {
 		out := Epoch{Values: heldOut(e)}
-		count := 0 // of the iterations of the longest set
+		count := 0 // iterations of the set with the most
 		for _, set := range sets {
 			ns, n := int64(0), 0
 			for _, i := range set {
@@ -136,7 +136,7 @@ func epochsOf(r *result.Result, sets [][]breakdown.Iteration) []Epoch {
 	return epochs
 }
 
-// heldOut are the metrics of an evaluation.
+// heldOut returns the metrics of an evaluation by name.
 func heldOut(e result.Evaluation) map[string]float64 {
 	values := map[string]float64{HeldOutLoss: e.Loss}
 	if e.Accuracy != nil {
@@ -148,7 +148,8 @@ func heldOut(e result.Evaluation) map[string]float64 {
 	return values
 }
 
-// finalLoss is the mean of the losses of the last epoch, or of its part that was run, on all trainers.
+// finalLoss returns the mean loss of the last epoch over all trainers. If the last epoch is incomplete, it uses the
+// part that ran.
 func finalLoss(r *result.Result) (float64, bool) {
 	sum, count := 0.0, 0
 	for rank, losses := range r.Losses {
@@ -164,8 +165,8 @@ func finalLoss(r *result.Result) (float64, bool) {
 	return sum / float64(count), count > 0
 }
 
-// bytesPerBatch is what a trainer hands to its hook in an iteration. Elements are float32, and a row
-// of a table has its number beside them.
+// bytesPerBatch returns the number of bytes that a trainer hands to its hook in one iteration. An element is a
+// float32. A row of a table also carries its 4-byte index.
 func bytesPerBatch(r *result.Result) float64 {
 	bytes := 0
 	for _, b := range r.Buckets {
@@ -186,19 +187,19 @@ func milliseconds(set []breakdown.Iteration) []float64 {
 	return ms
 }
 
-// seedOf is the seed of weights and data; 0 where it is none.
+// seedOf returns the seed of weights and data, or 0 if the result has none.
 func seedOf(r *result.Result) uint64 {
 	for _, v := range r.Config {
 		if v.Key == seedKey {
-			seed, _ := strconv.ParseUint(fmt.Sprint(v.Value), 10, 64) // what is no seed is none
+			seed, _ := strconv.ParseUint(fmt.Sprint(v.Value), 10, 64) // 0 if it is not a number
 			return seed
 		}
 	}
 	return 0
 }
 
-// isSilent says whether several trainers exchanged nothing: nothing connects them, and no server
-// answered a push or a lookup.
+// isSilent reports whether the run has several trainers that exchanged nothing: no connection joins them, and no
+// server answered a push or a lookup.
 func isSilent(r *result.Result) bool {
 	trainers := 0
 	serves := map[int]bool{}

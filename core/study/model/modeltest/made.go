@@ -1,4 +1,4 @@
-// Package modeltest makes studies for tests: cells whose runs have the values that a test says.
+// Package modeltest makes studies for tests. The test chooses the values of each cell's runs.
 package modeltest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Wrote writes the folder of a result.
+// Wrote writes a result to a new folder and returns the folder's path.
 func Wrote(t *testing.T, r folder.Result) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run")
@@ -28,7 +28,7 @@ func Wrote(t *testing.T, r folder.Result) string {
 	return path
 }
 
-// Throughput is the metric of that name.
+// Throughput returns the metric model.Throughput.
 func Throughput(t *testing.T) model.Metric {
 	t.Helper()
 	m, err := model.MetricOf(model.Throughput)
@@ -38,20 +38,20 @@ func Throughput(t *testing.T) model.Metric {
 	return m
 }
 
-// Plot is what the runs of a made cell have.
+// Plot describes the runs of a made cell.
 type Plot struct {
-	Throughput, Noise float64 // relative: the standard deviation of a uniform distribution
+	Throughput, Noise float64 // Noise is the relative standard deviation of a uniform distribution
 	Loss              float64
 	Runs              int
-	Epochs            []float64 // the AUC after each, every one of 2 s
-	Late              int       // so many runs never reach more than the first
+	Epochs            []float64 // AUC after each epoch; every epoch takes 2 s at a throughput of 1000
+	Late              int       // number of first runs whose AUC stays that of the first epoch
 	Skipped, Same     string
 	Failed            int
 	Silent            bool
 	Iterations        int
 }
 
-// Made is a study, in rounds, whose cells are what a function says of the values, with an A/A cell.
+// Made returns a study in rounds, with an A/A cell. The function of describes the cell at each point of the axes.
 func Made(axes []model.Axis, of func(values []string) Plot) *model.Study {
 	s := &model.Study{Name: "made", Axes: axes, Seed: 1, InRounds: true}
 	random := splitmix.New(42, 0)
@@ -78,7 +78,7 @@ func Made(axes []model.Axis, of func(values []string) Plot) *model.Study {
 	return s
 }
 
-// Fill adds to a cell the runs and the failures that p says.
+// Fill adds the runs and failures of p to a cell.
 func (p Plot) Fill(c *model.Cell, random *splitmix.Stream) {
 	noise := func() float64 { return 1 + p.Noise*math.Sqrt(12)*(float64(random.IntN(1001))/1000-0.5) }
 	for round := range p.Runs {
@@ -109,10 +109,11 @@ func (p Plot) Fill(c *model.Cell, random *splitmix.Stream) {
 	}
 }
 
-// Servers are an axis of three servers.
+// Servers is an axis of three servers.
 var Servers = []model.Axis{{Name: "server", Values: []string{"average", "batch", "sum"}}}
 
-// Speeds are the cells of an axis of servers, each with ten runs.
+// Speeds returns a study along Servers with ten runs of each cell. The map of gives the throughput of each server;
+// change may alter its Plot.
 func Speeds(of map[string]float64, change func(server string, p *Plot)) *model.Study {
 	return Made(Servers, func(values []string) Plot {
 		p := Plot{Throughput: of[values[0]], Noise: 0.01, Runs: 10, Iterations: 100}
