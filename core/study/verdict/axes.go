@@ -9,18 +9,18 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Slice is the cells that differ in one axis alone, one of each experiment.
+// Slice is a group of cells that differ in one axis alone. Cells with the same experiment appear once.
 type Slice struct {
-	Values []string // of the other axes; that of the axis itself means nothing
+	Values []string // values on the other axes; the slice's own axis is empty
 	cells  []*model.Cell
-	Winner string // its value that is proven to be better than all others, "" without one
+	Winner string // value on its axis that is proven better than all others, or ""
 }
 
-// slicesOf are those along an axis with two experiments or more, without cells that are barred,
-// those that crash, and bounds.
+// slicesOf returns the slices along an axis that have at least two experiments. It leaves out barred cells, cells that
+// crash, and bounds.
 func slicesOf(s *model.Study, axis int, m model.Metric, barred map[*model.Cell]bool) []Slice {
 	var all []Slice
-	places := map[string]int{} // by the values of the other axes
+	places := map[string]int{} // index in all, by the values of the other axes
 	bounds := bounds(s)
 	for _, c := range s.Cells {
 		run := s.Resolved(c)
@@ -42,18 +42,18 @@ func slicesOf(s *model.Study, axis int, m model.Metric, barred map[*model.Cell]b
 	return slices.DeleteFunc(all, func(l Slice) bool { return len(l.cells) < 2 })
 }
 
-// Duels are comparisons of cells that differ in one axis alone, all judged together: whether an axis matters, and
-// which of its values is best, is read from the same ones. In each slice the first cell and the best one meet all
-// others.
+// Duels holds comparisons of cells that differ in one axis alone. In each slice the first cell and the best one meet
+// all others. All comparisons are judged together, and the same ones show whether an axis matters and which of its
+// values is best.
 type Duels struct {
 	study   *model.Study
 	metric  model.Metric
-	barred  map[*model.Cell]bool            // which cannot be best
-	Changes map[[2]*model.Cell]judge.Change // by the cells that ran: from the first to the second
+	barred  map[*model.Cell]bool            // cells that cannot be best
+	Changes map[[2]*model.Cell]judge.Change // change from the first cell to the second, by cells that hold runs
 }
 
-// DuelsOf judges each pair of experiments once, in however many slices it is. Cells that are barred take part, but the
-// best of those that are not meets all others as well.
+// DuelsOf judges each pair of experiments once, even if several slices contain it. Barred cells take part. The best
+// cell that is not barred meets all others as well.
 func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels {
 	d := &Duels{s, m, barred, map[[2]*model.Cell]judge.Change{}}
 	var pairs []judge.Pair
@@ -89,7 +89,7 @@ func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels
 	return d
 }
 
-// best is the cell of a slice with the best level.
+// best returns the cell of a slice with the best level.
 func (d *Duels) best(l Slice) *model.Cell {
 	best := l.cells[0]
 	for _, c := range l.cells {
@@ -100,14 +100,14 @@ func (d *Duels) best(l Slice) *model.Cell {
 	return best
 }
 
-// beats says whether a cell is proven to be better than another one.
+// beats reports whether cell a is proven better than cell b.
 func (d *Duels) beats(a, b *model.Cell) bool {
 	a, b = d.study.Resolved(a), d.study.Resolved(b)
 	return d.Changes[[2]*model.Cell{a, b}].Verdict == judge.Worse ||
 		d.Changes[[2]*model.Cell{b, a}].Verdict == judge.Better
 }
 
-// winner is the cell of a slice that is proven to be better than all others, or nil.
+// winner returns the cell of a slice that is proven better than all others, or nil.
 func (d *Duels) winner(l Slice) *model.Cell {
 	best := d.best(l)
 	for _, c := range l.cells {
@@ -118,9 +118,9 @@ func (d *Duels) winner(l Slice) *model.Cell {
 	return best
 }
 
-// ordered are the pairs of values of an axis of which a slice proves that the first is better: the first of the slice
-// and another one, or its winner and all others. The best is chosen by the runs, and differs from a single one of cells
-// that are all the same too often.
+// ordered returns the pairs of values of an axis for which a slice proves that the first is better. A pair joins the
+// slice's first cell with another one, or its winner with any other. The best cell without a full win does not count:
+// the runs choose it, so among equal cells it would differ from a single one too often.
 func (d *Duels) ordered(axis int, l Slice) map[[2]string]bool {
 	pairs := map[[2]string]bool{}
 	first, winner := l.cells[0], d.winner(l)
@@ -138,7 +138,7 @@ func (d *Duels) ordered(axis int, l Slice) map[[2]string]bool {
 	return pairs
 }
 
-// orders are those of all slices of an axis, with the barred cells and without them.
+// orders returns the proven pairs of all slices of an axis, first with the barred cells, then without them.
 func (d *Duels) orders(axis int) (all []map[[2]string]bool) {
 	if axis == d.study.WithinAt() {
 		return nil
@@ -151,7 +151,7 @@ func (d *Duels) orders(axis int) (all []map[[2]string]bool) {
 	return all
 }
 
-// Differing says by axis whether two cells that differ in it alone are proven to differ.
+// Differing reports, for each axis, whether two cells that differ in it alone are proven to differ.
 func (d *Duels) Differing() []bool {
 	differ := make([]bool, len(d.study.Axes))
 	for axis := range differ {
@@ -161,7 +161,7 @@ func (d *Duels) Differing() []bool {
 	return differ
 }
 
-// Crossing says whether an axis is proven to do one thing in one slice and the opposite in another.
+// Crossing reports whether an axis is proven to have opposite effects in two slices.
 func (d *Duels) Crossing() bool {
 	for axis := range d.study.Axes {
 		proven := map[[2]string]bool{}
@@ -177,7 +177,7 @@ func (d *Duels) Crossing() bool {
 	return false
 }
 
-// Won are the slices of an axis without the barred cells, each with the value that wins it.
+// Won returns the slices of an axis without the barred cells. Each names its winning value, if it has one.
 func (d *Duels) Won(axis int) []Slice {
 	all := slicesOf(d.study, axis, d.metric, d.barred)
 	for i, l := range all {

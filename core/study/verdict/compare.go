@@ -13,46 +13,46 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// Comparison is what became of the cells of one study in another, or from one value of an axis to the next.
+// Comparison holds the changes of cells between two studies, or between the values of one axis.
 type Comparison struct {
 	Metric   model.Metric
-	Old, New string // what was compared
+	Old, New string // names of the two sides
 	Rows     []CellChange
-	// Mean is the relative change of the geometric mean of the medians; NaN where there is none.
+	// Mean is the relative change of the geometric mean of the medians. It is NaN if the medians have no ratios.
 	Mean  float64
 	Floor judge.Floor
-	// Against says in words where the floor is from.
+	// Against describes where the floor comes from.
 	Against string
-	// Differences are those of environment and of configuration, in words; along an axis of a study, whose
-	// cells differ as they were told to, of environment alone.
+	// Differences describes how the two sides differ in environment and configuration. Along an axis the
+	// configurations differ on purpose, so it covers the environment alone.
 	Differences []string
 	Warnings    []string
 
-	// Lost are the cells of the new side of which every run failed, so that they are in no row.
+	// Lost names cells of the new side without a row, because all of their runs failed.
 	Lost []string
 
 	along bool
 	Held  Yardstick
-	of    *model.Study // whose cells are compared with each other, or nil
+	of    *model.Study // the study, if its own cells are compared with each other
 }
 
-// CellChange is what became of a cell that both sides have.
+// CellChange is the change of a cell that both sides have.
 type CellChange struct {
 	Name     string
 	Old, New judge.Estimate
 	judge.Change
-	// Barred says that so many of the new runs failed that it cannot be better.
+	// Barred is true if so many of the new runs failed that the cell cannot count as better.
 	Barred bool
 }
 
-// Apart is the floor of changes between runs that were not measured in one session, and where it is from.
+// Apart is the noise floor between runs of different sessions, and a description of where it comes from.
 type Apart struct {
 	Floor   judge.Floor
 	Against string
 }
 
-// Compare judges the cells that have the same values in both studies, by what differs within them.
-// They were measured apart, so that a change must be above what changes between sessions.
+// Compare judges the cells that have the same configuration in both studies, by the keys that vary within a study.
+// Their changes must exceed the floor between sessions. It returns an error if the studies share no cell.
 func Compare(old, fresh *model.Study, metric model.Metric, apart Apart) (*Comparison, error) {
 	c := &Comparison{Metric: metric, Old: old.Name, New: fresh.Name, Floor: apart.Floor, Against: apart.Against}
 	keys := union(varying(old), varying(fresh))
@@ -87,8 +87,8 @@ func Compare(old, fresh *model.Study, metric model.Metric, apart Apart) (*Compar
 	return c, c.judge(pairs, MostFailed(old), MostFailed(fresh))
 }
 
-// Along judges the cells of a study that differ on one axis alone: each other value of it against the
-// first. They were measured in one session, in random order.
+// Along judges the cells of a study that differ on one axis alone: each value of the axis against the first one. They
+// come from one session, in random order. An unknown axis is an error, as is an axis with nothing to compare.
 func Along(s *model.Study, axis string, metric model.Metric) (*Comparison, error) {
 	at := slices.IndexFunc(s.Axes, func(a model.Axis) bool { return a.Name == axis })
 	switch {
@@ -134,16 +134,16 @@ func Along(s *model.Study, axis string, metric model.Metric) (*Comparison, error
 	return c, c.judge(pairs, MostFailed(s), MostFailed(s))
 }
 
-// cells are what is compared in one row.
+// cells is the pair of cells that a row compares.
 type cells struct {
 	name     string
 	old, new *model.Cell
 }
 
-// judge compares all pairs together.
+// judge compares all pairs together and fills in the rows, the mean and the warnings.
 func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	var pairs []judge.Pair
-	var crashed []bool // of the old side, by pair
+	var crashed []bool // by pair, whether too many runs of the old side failed
 	var warned sides
 	differ := differences{along: c.along}
 	for _, p := range all {
@@ -176,7 +176,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	logs := 0.0
 	for i, change := range c.Held.compare(pairs) {
 		c.Rows[i].Change = withhold(change, crashed[i], c.Rows[i].Barred)
-		logs += math.Log(c.Rows[i].New.Median / c.Rows[i].Old.Median) // NaN where there is no ratio
+		logs += math.Log(c.Rows[i].New.Median / c.Rows[i].Old.Median) // NaN if the medians have no ratio
 	}
 	c.Mean = math.Exp(logs/float64(len(pairs))) - 1
 	c.Warnings = append(c.Warnings, warned.texts()...)
@@ -184,7 +184,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	return nil
 }
 
-// sides are those of cells that something is to be said of, by what that is.
+// sides collects warnings about runs, and for each warning the sides of cells that have it.
 type sides struct {
 	said  []string
 	names map[string][]string
@@ -202,7 +202,7 @@ func (s *sides) add(cell, side string, runs []float64) {
 	}
 }
 
-// texts are sentences, of which one is for all sides that it is true of.
+// texts returns one sentence for each warning, with all sides that have it.
 func (s *sides) texts() []string {
 	var out []string
 	for _, w := range s.said {
@@ -215,7 +215,7 @@ func (s *sides) texts() []string {
 	return out
 }
 
-// fewRuns warns where so few runs prove nothing in so many comparisons.
+// fewRuns warns of pairs that have too few runs to prove anything among this many comparisons.
 func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	unprovable, least := 0, 0
 	for _, p := range pairs {
@@ -232,8 +232,8 @@ func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	}
 }
 
-// runs are those of a cell: in rounds, if both sides were made in the same ones. Along an axis the baseline has those
-// of its A/A cell as well, as in the table of the study.
+// runs returns the runs of a cell. They are in rounds only along an axis of a study in rounds. Along an axis, the
+// baseline includes the runs of its A/A cell.
 func (c *Comparison) runs(cell *model.Cell) judge.Runs {
 	if c.of != nil {
 		return runsOf(c.of, cell, c.Metric.Name)
@@ -241,10 +241,10 @@ func (c *Comparison) runs(cell *model.Cell) judge.Runs {
 	return judge.Apart(cell.Of(c.Metric.Name))
 }
 
-// InRounds says that the comparisons are within rounds, as those along an axis of a study in rounds are.
+// InRounds reports whether the comparisons are within rounds. They are along an axis of a study in rounds.
 func (c *Comparison) InRounds() bool { return c.of != nil && c.of.InRounds }
 
-// note takes over what the studies themselves warn of.
+// note adds the warnings of the studies themselves, and how many of their runs failed.
 func (c *Comparison) note(studies ...*model.Study) {
 	for _, s := range studies {
 		for _, w := range s.Warnings {
@@ -264,7 +264,7 @@ func (c *Comparison) note(studies ...*model.Study) {
 	}
 }
 
-// nothing says why no cell is compared.
+// nothing returns an error that explains why no cell can be compared.
 func (c *Comparison) nothing(old, fresh *model.Study, keys []string) error {
 	for _, s := range []*model.Study{old, fresh} {
 		if len(s.Measured()) == 0 {
@@ -281,8 +281,8 @@ func (c *Comparison) nothing(old, fresh *model.Study, keys []string) error {
 		strings.Join(keys, ", "))
 }
 
-// Fails names the cells that are proven worse by more than a share, and those of which that cannot be told:
-// their interval reaches so far, the floor hides so much, or too many of their new runs failed.
+// Fails names the cells that are proven worse by more than share, and the undecided cells: their interval or floor
+// exceeds share, too many of their new runs failed, or they are Lost.
 func (c *Comparison) Fails(share float64) (proven, open []string) {
 	for _, r := range c.Rows {
 		worst := -r.Low

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// byValues finds cells by their values of keys.
+// byValues indexes the measured cells by their values of keys. It returns an error if two cells have the same values.
 func byValues(s *model.Study, keys []string) (map[string]*model.Cell, error) {
 	out := map[string]*model.Cell{}
 	for _, c := range s.Measured() {
@@ -34,7 +34,7 @@ func axisNames(s *model.Study) []string {
 	return names
 }
 
-// varying are the configuration keys that differ between the cells of a study.
+// varying returns the configuration keys whose values differ between the cells of a study.
 func varying(s *model.Study) []string {
 	seen := map[string]string{}
 	differ := map[string]bool{}
@@ -75,7 +75,7 @@ func valuesOf(c *model.Cell, keys []string) string {
 	return strings.Join(values, " ")
 }
 
-// nameBy is the name that a cell has in its study, or else its values of keys.
+// nameBy returns the name of a cell in its study. For the only cell of a study it returns the values of keys instead.
 func nameBy(c *model.Cell, keys []string) string {
 	if c.Name != "" && (c.Name != model.OnlyCell || len(keys) == 0) {
 		return c.Name
@@ -87,18 +87,18 @@ func nameBy(c *model.Cell, keys []string) string {
 	return strings.Join(parts, " ")
 }
 
-// differences are what differs between the two sides beside what is compared.
+// differences collects how the two sides differ in more than the compared settings.
 type differences struct {
-	along    bool // an axis, whose cells have other configurations as they were told to
+	along    bool // the comparison is along an axis, whose cells differ in configuration on purpose
 	order    []string
-	runs     map[string]int // pairs of an old and a new run that differ so
-	of       int            // pairs
-	settings []string       // of the configuration
+	runs     map[string]int // number of pairs of runs that have a difference, by its text
+	of       int            // number of pairs of runs
+	settings []string       // differences of configuration
 }
 
-// add notes those of two cells: of all runs, each beside one of the other side, since a machine may change
-// between two runs. What comes and goes in any case is told of the first pair, and along an axis, whose
-// runs take turns, not at all.
+// add notes the differences between two cells. It compares all runs, each with one of the other side, because a
+// machine may change between two runs. It notes differences that come and go for the first pair only. Along an axis it
+// ignores them, because the runs take turns.
 func (d *differences) add(old, fresh *model.Cell) {
 	if d.runs == nil {
 		d.runs = map[string]int{}
@@ -109,7 +109,7 @@ func (d *differences) add(old, fresh *model.Cell) {
 		for _, e := range append(a.Differences(b), result.FactDifferences(a.Facts, b.Facts)...) {
 			text := fmt.Sprintf("%s: %s → %s", e.Name, e.Old, e.New)
 			switch {
-			case d.along && (e.Old == "none" || e.New == "none"): // of a part that one of the cells does not have
+			case d.along && (e.Old == "none" || e.New == "none"): // one of the cells does not have this part
 			case !model.Passing(e.Name):
 				if d.runs[text]++; d.runs[text] == 1 {
 					d.order = append(d.order, text)
@@ -130,7 +130,7 @@ func (d *differences) add(old, fresh *model.Cell) {
 	}
 }
 
-// texts are sentences, those of the environment first.
+// texts returns one sentence for each difference, environment first.
 func (d *differences) texts() []string {
 	var out []string
 	for _, text := range d.order {

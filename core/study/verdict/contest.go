@@ -10,40 +10,40 @@ import (
 	"github.com/psbench/psbench/core/study/judge"
 )
 
-// Contest is cells of the same work that are compared by a metric: which of them is best?
+// Contest is a comparison of the cells of one work, by a metric, to find the best one.
 type Contest struct {
 	Study *model.Study
 	Yardstick
-	Name  string        // of the work, "" if there is only one
-	Cells []*model.Cell // that have runs with a value, in the order of the plan
-	// Reference is the cell that losses are compared with.
+	Name  string        // name of the work, or "" if the study has only one
+	Cells []*model.Cell // competing cells that have values, in the order of the plan
+	// Reference is the cell with whose losses the others are compared.
 	Reference *model.Cell
-	Losses    map[*model.Cell]Loss // by cell; without an entry it is not known
+	Losses    map[*model.Cell]Loss // known held-out losses by cell
 	medians   map[*model.Cell]float64
-	levels    map[*model.Cell]float64 // as level has them
-	Best      *model.Cell             // of those that may win; nil without any
+	levels    map[*model.Cell]float64 // results of level by cell
+	Best      *model.Cell             // best of the cells that may win, or nil
 	Rivals    []Rival
-	// Barred are those that are worse in held-out loss, and so cannot win.
+	// Barred lists the cells that cannot win because their held-out loss is worse.
 	Barred []*model.Cell
-	// Crashed are those of which so many runs failed that they cannot win.
+	// Crashed lists the cells that cannot win because too many of their runs failed.
 	Crashed []*model.Cell
-	Bounds  []*model.Cell // of this work, which do not compete
-	// Comparisons is how many were judged together: those of the table and of all works.
+	Bounds  []*model.Cell // cells of this work that do not compete; see bounds
+	// Comparisons is the number of comparisons that were judged together, for the table and for all works.
 	Comparisons int
 }
 
-// Rival is another cell that may win, and what became of its runs in those of the best one.
+// Rival is a cell that may win beside the best one. Change and Pair go from the rival to the best cell.
 type Rival struct {
 	Cell   *model.Cell
 	Change judge.Change
 	Pair   judge.Pair
 }
 
-// IsWork says whether an axis changes what is computed, so that cells along it do not compete.
+// IsWork reports whether an axis changes what is computed. Cells that differ along such an axis do not compete.
 func IsWork(axis string) bool {
 	for key := range strings.SplitSeq(axis, "+") {
 		kind, setting, _ := strings.Cut(key, ".")
-		if setting == "engine" || setting == "blas" { // which compute the same in another way
+		if setting == "engine" || setting == "blas" { // these compute the same in another way
 			continue
 		}
 		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data", "operation", "bytes",
@@ -54,7 +54,7 @@ func IsWork(axis string) bool {
 	return false
 }
 
-// Contests are those of each work, in the order of the plan.
+// Contests returns the contest of each work, in the order of the plan.
 func Contests(s *model.Study, m model.Metric) []*Contest {
 	all := enter(s, m)
 	family := familyOf(s, m, all)
@@ -68,7 +68,7 @@ func Contests(s *model.Study, m model.Metric) []*Contest {
 	return all
 }
 
-// enter says of each work which cells may win, and which of them is the best. Nothing is proven yet.
+// enter sets up the contest of each work: which cells may win, and which of them is best. It judges no rival yet.
 func enter(s *model.Study, m model.Metric) []*Contest {
 	var all []*Contest
 	y := yardstickOf(s, m)
@@ -103,7 +103,7 @@ func enter(s *model.Study, m model.Metric) []*Contest {
 	return all
 }
 
-// workOf names the work of a cell, "" if all cells have the same.
+// workOf returns the name of the work of a cell, or "" if all cells have the same.
 func workOf(s *model.Study, c *model.Cell) string {
 	var parts []string
 	for i, a := range s.Axes {
@@ -114,7 +114,7 @@ func workOf(s *model.Study, c *model.Cell) string {
 	return strings.Join(parts, ", ")
 }
 
-// refer chooses the reference: the baseline, or the cell of this work that is like it otherwise.
+// refer sets the reference: the baseline, or the cell of this work that is otherwise like the baseline.
 func (o *Contest) refer() {
 	baseline := o.Study.Cells[o.Study.Baseline]
 	o.Reference = o.Cells[0]
@@ -130,7 +130,7 @@ func (o *Contest) refer() {
 	}
 }
 
-// enter says which cells may win, which of them is the best, and the others in the order of their levels.
+// enter sorts the cells into those that crash, those that are barred, the best one, and its rivals by level.
 func (o *Contest) enter() {
 	var eligible []*model.Cell
 	for _, c := range o.Cells {
@@ -162,13 +162,13 @@ func (o *Contest) enter() {
 	}
 }
 
-// Runs are the values of a cell; the baseline's and its A/A cell's are of the same.
+// Runs returns the values of a cell. Those of the baseline include its A/A cell.
 func (o *Contest) Runs(c *model.Cell) []float64 { return runsOf(o.Study, c, o.Metric.Name).Values }
 
-// Median is that of the runs of a cell.
+// Median returns the median of the cell's runs.
 func (o *Contest) Median(c *model.Cell) float64 { return o.medians[c] }
 
-// Open are the rivals that are not proven to be worse than the best one.
+// Open returns the rivals that are not proven worse than the best cell.
 func (o *Contest) Open() (open []Rival) {
 	for _, r := range o.Rivals {
 		if r.Change.Verdict != judge.Better {
@@ -178,9 +178,9 @@ func (o *Contest) Open() (open []Rival) {
 	return open
 }
 
-// bounds are the cells that run whose trainers exchange nothing. They show what an iteration takes
-// without communication and compete with none that communicates: their trainers learn from less. Where
-// all are so there is no other way to train, and none of them is a bound.
+// bounds returns the cells with runs whose trainers exchange nothing. They show how long an iteration takes without
+// communication. They do not compete with cells that communicate, because their trainers learn from less data. If all
+// cells are like that, the study has no other way to train, and none is a bound.
 func bounds(s *model.Study) map[*model.Cell]bool {
 	bounds, others := map[*model.Cell]bool{}, false
 	for _, c := range s.Cells {

@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// DefaultMostFailed is the share of failed runs above which a cell cannot win.
+// DefaultMostFailed is the share of failed runs, from 0 to 1, above which a cell cannot win.
 const DefaultMostFailed = 0.1
 
-// Tally counts how often runs of a cell ended. A run that failed and came to its end when repeated has failed all the
-// same: who repeats runs for long enough would have each cell win.
+// Tally counts the runs of a cell that failed and that ended. A failed run counts even if it was repeated with
+// success: otherwise a user could repeat the runs until the cell wins.
 type Tally struct{ Failed, Ended int }
 
 func tallyOfAll(cells ...*model.Cell) (t Tally) {
@@ -23,12 +23,12 @@ func tallyOfAll(cells ...*model.Cell) (t Tally) {
 	return t
 }
 
-// exceeds says whether more than a share of the runs failed.
+// exceeds reports whether more than this share of the runs failed.
 func (t Tally) exceeds(share float64) bool {
 	return t.Failed > 0 && float64(t.Failed)/float64(t.Ended) > share
 }
 
-// MostFailed is the share of failed runs above which a cell cannot win.
+// MostFailed returns the share of failed runs above which a cell of the study cannot win.
 func MostFailed(s *model.Study) float64 {
 	if s.MostFailed == nil {
 		return DefaultMostFailed
@@ -36,7 +36,7 @@ func MostFailed(s *model.Study) float64 {
 	return *s.MostFailed
 }
 
-// TallyOf counts the runs of a cell; the baseline's and its A/A cell's are of the same.
+// TallyOf counts the runs of a cell. Those of the baseline include its A/A cell.
 func TallyOf(s *model.Study, c *model.Cell) Tally {
 	if s.Again != nil && c == s.Cells[s.Baseline] {
 		return tallyOfAll(c, s.Again)
@@ -44,11 +44,11 @@ func TallyOf(s *model.Study, c *model.Cell) Tally {
 	return tallyOfAll(c)
 }
 
-// crashes says whether so many runs of a cell failed that it cannot win: those that are left are a choice
-// that the failures made.
+// crashes reports whether so many runs of a cell failed that it cannot win. The failures would select the remaining
+// runs.
 func crashes(s *model.Study, c *model.Cell) bool { return TallyOf(s, c).exceeds(MostFailed(s)) }
 
-// Barred are the cells that cannot win by a metric, for failed runs or for held-out loss.
+// Barred returns the cells that cannot win by a metric, because of failed runs or held-out loss.
 func Barred(s *model.Study, m model.Metric) map[*model.Cell]bool {
 	barred := map[*model.Cell]bool{}
 	for _, c := range s.Cells {
@@ -62,18 +62,18 @@ func Barred(s *model.Study, m model.Metric) map[*model.Cell]bool {
 	return barred
 }
 
-// withhold takes the proof from a change that speaks for a cell that crashes.
+// withhold removes the proof from a change in favour of a cell that crashes.
 func withhold(change judge.Change, oldCrashes, newCrashes bool) judge.Change {
 	if newCrashes && change.Verdict == judge.Better || oldCrashes && change.Verdict == judge.Worse {
 		change.Verdict = judge.CannotTell
 	}
 	if newCrashes || oldCrashes {
-		change.Needed = 0 // of runs that would tell none is known to come to its end
+		change.Needed = 0 // further runs may fail as well, so no number of runs is enough
 	}
 	return change
 }
 
-// tally counts the runs that runs are of.
+// tally counts the same runs of a cell that the method runs returns.
 func (c *Comparison) tally(cell *model.Cell) Tally {
 	if c.of != nil {
 		return TallyOf(c.of, cell)
@@ -81,7 +81,7 @@ func (c *Comparison) tally(cell *model.Cell) Tally {
 	return tallyOfAll(cell)
 }
 
-// bar warns that a side of a comparison crashes.
+// bar adds a warning if too many runs of one side failed.
 func (c *Comparison) bar(cell, side string, t Tally, most float64) {
 	if t.exceeds(most) {
 		c.Warnings = append(c.Warnings,
@@ -90,7 +90,7 @@ func (c *Comparison) bar(cell, side string, t Tally, most float64) {
 	}
 }
 
-// lost are the cells of which every run that ended failed.
+// lost returns the cells that have failed runs and no successful ones.
 func lost(s *model.Study) []*model.Cell {
 	var out []*model.Cell
 	for _, c := range s.Cells {
@@ -101,7 +101,7 @@ func lost(s *model.Study) []*model.Cell {
 	return out
 }
 
-// lose names cells of the new side that are in no row, since none of their runs came to its end.
+// lose records cells of the new side that have no row because all of their runs failed.
 func (c *Comparison) lose(cells []*model.Cell) {
 	for _, cell := range cells {
 		c.Lost = append(c.Lost, cell.Name)

@@ -9,35 +9,37 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Effects are what the axes do to the medians of cells. These are taken as products of a factor for each
-// value of each axis, by least squares of their logarithms.
+// Effects describes how the axes affect the medians of cells. The model is a product of one factor for each value of
+// each axis, fitted by least squares of the logarithms.
 type Effects struct {
-	Axes []Effect // those that have several values, the largest share first
-	// Combined is the share of the variance between the cells that no such factors explain: what a value
-	// does depends on those of other axes. The noise of the medians is in it, which is noise by itself.
+	Axes []Effect // axes that have several values, the largest share first
+	// Combined is the share of the variance between the cells that the factors do not explain, from 0 to 1: the effect
+	// of a value then depends on other axes. It includes Noise, the share due to the noise of the medians.
 	Combined, Noise float64
 }
 
-// Effect is what one axis does.
+// Effect is the effect of one axis.
 type Effect struct {
 	Axis int
-	// Share is of the variance between the cells: what the axis explains beside those that were taken into account
-	// before it, in the mean of several orders of the axes. So all shares and what is combined are the whole, and of
-	// axes that go together where cells are missing, each is credited with a part of what both explain. Of relative
-	// importance in regression this is the mean over orders by Lindeman, Merenda and Gold (1980).
+	// Share is the part of the variance between the cells that the axis explains, from 0 to 1. An axis is credited
+	// with what it adds to the axes before it, averaged over several orders of the axes. All shares and Combined add
+	// up to 1. Missing cells can make axes go together; each is then credited with part of what both explain. The
+	// method is the mean over orders by Lindeman, Merenda and Gold (1980) for relative importance in regression.
 	Share float64
-	// Low and high are its values with the least and the largest factor, and change is from one to the other.
+	// Low and High are the values of the axis with the smallest and the largest factor. Change is the relative change
+	// from Low to High.
 	Low, High string
 	Change    float64
 }
 
-// point is a cell among others: the logarithm of its median.
+// point is a cell with the logarithm of its level.
 type point struct {
-	values []string // on the axes, and its work
+	values []string // values on the axes, and then the work
 	y      float64
 }
 
-// EffectsOf are those on a metric; none where medians are not above 0, or do not differ.
+// EffectsOf returns the effects on a metric. It returns none if a median is not above 0, or if the medians do not
+// differ.
 func EffectsOf(s *model.Study, m model.Metric) Effects {
 	var points []point
 	noise := 0.0
@@ -65,7 +67,7 @@ func EffectsOf(s *model.Study, m model.Metric) Effects {
 			axes = append(axes, i)
 		}
 	}
-	// Where sizes are apart, each operation at each size is so: its mean is taken off first.
+	// If the study compares within sizes, it also separates each operation at each size: its mean is subtracted first.
 	var apart []int
 	if sized {
 		apart = []int{len(s.Axes)}
@@ -100,8 +102,8 @@ func EffectsOf(s *model.Study, m model.Metric) Effects {
 	return out
 }
 
-// importance is what each of some axes explains of a total, in the mean of the orders that begin with each of them,
-// forwards and backwards. Those that are apart come first and explain nothing of it.
+// importance returns the share of total that each axis explains. It averages over the orders that begin with each
+// axis, forwards and backwards. The axes in apart come first and get no share.
 func importance(points []point, axes, apart []int, total float64) []float64 {
 	shares := make([]float64, len(axes))
 	free := slices.DeleteFunc(slices.Clone(axes), func(axis int) bool { return slices.Contains(apart, axis) })
@@ -127,11 +129,11 @@ func importance(points []point, axes, apart []int, total float64) []float64 {
 	return shares
 }
 
-// mostTurns bounds how often a fit goes through the axes. It is done after one where no cells are missing.
+// mostTurns is the largest number of passes of a fit over the axes. One pass is enough if no cells are missing.
 const mostTurns = 1000
 
-// fit explains points by a mean and a term for each value of each of some axes, and says what squares are
-// left. It adjusts the axes in turn, which comes to the least squares.
+// fit explains points by a mean and a term for each value of each given axis. left is the remaining sum of squares. It
+// adjusts the axes in turn, which converges to the least squares.
 func fit(points []point, axes []int) (terms []map[string]float64, left float64) {
 	rest := make([]float64, len(points))
 	mean := 0.0

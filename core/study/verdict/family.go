@@ -5,17 +5,17 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// family is the comparisons by a metric of which a study speaks: each cell with the baseline, and the best cell of each
-// work with each other one. They are judged together, so that a row of the table and a sentence say the same of the
-// same two cells.
+// family holds all comparisons by a metric that a study reports: each cell with the baseline, and the best cell of
+// each work with its rivals. They are judged together, so that a table row and a sentence agree about the same two
+// cells.
 type family struct {
 	Yardstick
 	pairs   []judge.Pair
-	places  map[[2]*model.Cell]int // in pairs, by the old and the new cell
+	places  map[[2]*model.Cell]int // indices in pairs, by the old and the new cell
 	changes []judge.Change
 }
 
-// familyOf judges the comparisons with the baseline and those of contests.
+// familyOf judges the comparisons with the baseline and within the contests.
 func familyOf(s *model.Study, m model.Metric, contests []*Contest) *family {
 	f := &family{Yardstick: yardstickOf(s, m), places: map[[2]*model.Cell]int{}}
 	for _, c := range s.Cells {
@@ -32,7 +32,7 @@ func familyOf(s *model.Study, m model.Metric, contests []*Contest) *family {
 	return f
 }
 
-// add adds the comparison of two cells that have runs, unless it is there in either direction.
+// add adds the comparison of two cells that have runs, unless the family already has it in either direction.
 func (f *family) add(s *model.Study, old, fresh *model.Cell) {
 	pair := judge.Pair{Old: runsOf(s, old, f.Metric.Name), New: runsOf(s, fresh, f.Metric.Name)}
 	_, there := f.places[[2]*model.Cell{old, fresh}]
@@ -44,7 +44,7 @@ func (f *family) add(s *model.Study, old, fresh *model.Cell) {
 	f.pairs = append(f.pairs, pair)
 }
 
-// of is what became of an old cell in a new one; ok says that they were compared.
+// of returns the change from the old cell to the new one. ok is false if they were not compared.
 func (f *family) of(old, fresh *model.Cell) (change judge.Change, pair judge.Pair, ok bool) {
 	if at, ok := f.places[[2]*model.Cell{old, fresh}]; ok {
 		return f.changes[at], f.pairs[at], true

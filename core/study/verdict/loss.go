@@ -8,22 +8,22 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Loss is a cell's held-out loss beside that of the reference.
+// Loss is the held-out loss of a cell and its change from the reference.
 type Loss struct {
 	Median, Reference float64
 	Change            judge.Change
-	Floor             judge.Floor // of the reference: how its losses differ from seed to seed
+	Floor             judge.Floor // variation of the reference's losses between seeds
 	Compared          bool
-	barred            bool // it is proven to be worse by more than the floor, or no number where others have one
+	barred            bool // the loss is proven worse by more than Floor, or is NaN where another cell's is not
 }
 
-// rounding is by how much of itself a loss may change where sums are added up in another order.
+// rounding is the relative change of a loss that a different order of summation may cause.
 const rounding = 1e-6
 
-// judgeLosses compares the held-out losses of all cells with those of the references, all works together. Runs of the
-// same seed are compared with each other, since they train on the same samples from the same weights. That finds
-// changes which are smaller than those from seed to seed, and so matter to nobody: a cell is barred for larger ones
-// only. The A/A cell has the seeds of the baseline, so its losses are the same ones and count for nothing.
+// judgeLosses compares the held-out losses of all cells with those of their references, all works together. It pairs
+// runs of the same seed, because these train on the same samples from the same weights. That also finds changes that
+// are smaller than the variation between seeds. Such changes do not matter, so only larger ones bar a cell. The A/A
+// cell has the seeds of the baseline, so its losses are the same and do not count.
 func judgeLosses(all []*Contest) {
 	metric, err := model.MetricOf(model.HeldOutLoss)
 	if err != nil {
@@ -41,7 +41,7 @@ func judgeLosses(all []*Contest) {
 			continue
 		}
 		floor, err := judge.FloorOf(reference.Values, o.Study.Seed)
-		if err != nil { // and only that of the comparison itself counts
+		if err != nil { // only the floor of the comparison itself counts
 			floor = judge.Floor{}
 		}
 		floor.Change = max(floor.Change, rounding)
@@ -68,7 +68,7 @@ func judgeLosses(all []*Contest) {
 	}
 }
 
-// barNoNumbers bars cells whose loss is no number where another one's is.
+// barNoNumbers bars cells whose loss is NaN if another cell's is not.
 func (o *Contest) barNoNumbers() {
 	known := slices.ContainsFunc(o.Cells,
 		func(c *model.Cell) bool { l, ok := o.Losses[c]; return ok && !math.IsNaN(l.Median) })
@@ -79,7 +79,7 @@ func (o *Contest) barNoNumbers() {
 	}
 }
 
-// bySeed are the held-out losses of a cell, in which each seed is a round.
+// bySeed returns the held-out losses of a cell, with each seed as a round.
 func bySeed(s *model.Study, c *model.Cell) judge.Runs {
 	losses := judge.Runs{}
 	for _, r := range c.Runs {
@@ -90,7 +90,7 @@ func bySeed(s *model.Study, c *model.Cell) judge.Runs {
 	return losses
 }
 
-// paired are losses by seed, or apart where few seeds are on both sides.
+// paired pairs losses by seed. If the sides share too few seeds, the runs count as made apart.
 func paired(old, new judge.Runs) judge.Pair {
 	both := map[int]bool{}
 	for _, seed := range old.Rounds {
@@ -104,8 +104,8 @@ func paired(old, new judge.Runs) judge.Pair {
 	return judge.Pair{Old: old, New: new}
 }
 
-// IsRounding says that a loss differs by no more than sums do that are added up in another order.
+// IsRounding reports whether the change is no larger than a different order of summation may cause.
 func (l Loss) IsRounding() bool { return !l.Change.Exceeds(judge.Floor{Change: rounding}) }
 
-// Level is by what a cell is ranked among the others of its work.
+// Level returns the value that ranks a cell among the others of its work.
 func (o *Contest) Level(c *model.Cell) float64 { return o.levels[c] }

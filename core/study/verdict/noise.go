@@ -15,20 +15,20 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// NoiseSchema names the format of the file that psbench noise leaves.
+// NoiseSchema names the format of the file that psbench noise writes.
 const NoiseSchema = "psbench.noise/1"
 
-// Noise is how runs of the same differ on a machine, within sessions and between them.
+// Noise is the record of how runs of one experiment differ on a machine, within sessions and between them.
 type Noise struct {
 	Schema  string            `json:"schema"`
 	Started time.Time         `json:"started"`
 	Machine Machine           `json:"machine"`
-	Config  map[string]string `json:"config"` // of the experiment, without seeds and outputs
-	// Sessions are groups of runs, each without a pause within.
+	Config  map[string]string `json:"config"` // settings of the experiment, without seeds and outputs
+	// Sessions are groups of runs, each measured without a pause.
 	Sessions []Session `json:"sessions"`
 }
 
-// Machine is what must be the same where a noise floor is believed.
+// Machine identifies a machine. A noise floor is valid only on the machine on which it was measured.
 type Machine struct {
 	CPU       string `json:"cpu"`
 	Cores     int    `json:"cores"`
@@ -37,20 +37,20 @@ type Machine struct {
 	Arch      string `json:"arch"`
 }
 
-// MachineOf is the machine of an environment.
+// MachineOf returns the machine of an environment.
 func MachineOf(e result.Environment) Machine {
 	return Machine{CPU: e.CPU, Cores: e.Cores, MemoryMiB: e.MemoryMiB, OS: e.OS, Arch: e.Arch}
 }
 
-// Session is runs of the same, one after the other.
+// Session holds runs of one experiment that were made one after the other.
 type Session struct {
 	Started time.Time `json:"started"`
-	// Runs are the metrics of each by name.
+	// Runs holds the metrics of each run by name.
 	Runs     []map[string]float64 `json:"runs"`
 	Warnings []string             `json:"warnings,omitempty"`
 }
 
-// Of are the values of a metric, of those runs that have it.
+// Of returns the values of a metric, one for each run that has it.
 func (s Session) Of(metric string) []float64 {
 	var values []float64
 	for _, run := range s.Runs {
@@ -61,7 +61,7 @@ func (s Session) Of(metric string) []float64 {
 	return values
 }
 
-// Between is the floor of changes between sessions.
+// Between returns the floor of changes between sessions; see judge.SessionFloor.
 func (n *Noise) Between(metric string) (judge.Floor, error) {
 	var medians []float64
 	for _, s := range n.Sessions {
@@ -72,7 +72,7 @@ func (n *Noise) Between(metric string) (judge.Floor, error) {
 	return judge.SessionFloor(medians)
 }
 
-// Within is the floor of changes within a session: the largest of those of all sessions.
+// Within returns the floor of changes within a session, the largest over all sessions.
 func (n *Noise) Within(metric string) (judge.Floor, error) {
 	var largest judge.Floor
 	for _, s := range n.Sessions {
@@ -87,8 +87,8 @@ func (n *Noise) Within(metric string) (judge.Floor, error) {
 	return largest, nil
 }
 
-// Apart is the floor of runs that were not measured in one session, if it was measured on the machine of
-// all studies; ok is false if not.
+// Apart returns the floor between sessions, for runs that were measured apart. ok is false if a study ran on another
+// machine, or if there are too few sessions for a floor.
 func (n *Noise) Apart(metric string, studies ...*model.Study) (apart Apart, ok bool) {
 	for _, s := range studies {
 		for _, c := range s.Measured() {
@@ -105,7 +105,7 @@ func (n *Noise) Apart(metric string, studies ...*model.Study) (apart Apart, ok b
 		fmt.Sprintf("%d sessions of psbench noise on %s", len(n.Sessions), n.Started.Format(time.DateOnly))}, true
 }
 
-// ReadNoise reads the file that Write left.
+// ReadNoise reads a file that Write wrote. It returns an error for another schema.
 func ReadNoise(path string) (*Noise, error) {
 	data, err := jsonfile.Read(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func ReadNoise(path string) (*Noise, error) {
 	return n, nil
 }
 
-// Write leaves n in a file, whole or not at all.
+// Write writes n to a file, completely or not at all.
 func (n *Noise) Write(path string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -133,7 +133,7 @@ func (n *Noise) Write(path string) error {
 	return draft.Write(path, text.Bytes())
 }
 
-// sessionOf is the session that a sweep of one cell and its A/A cell was.
+// sessionOf returns the session of a sweep with one cell and its A/A cell.
 func sessionOf(s *model.Study) Session {
 	out := Session{Runs: []map[string]float64{}}
 	said := map[string]int{}
@@ -164,8 +164,8 @@ func sessionOf(s *model.Study) Session {
 	return out
 }
 
-// Add adds the session that a sweep was. The first says what was measured, and where; one on another
-// machine is refused.
+// Add adds the session of a sweep. The first session determines the experiment and the machine. Add returns an error
+// for a session on another machine, and for a sweep without exactly one measured cell.
 func (n *Noise) Add(s *model.Study) error {
 	measured := s.Measured()
 	if len(measured) != 1 {

@@ -12,18 +12,18 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// note is a warning of a cell.
+// note is a warning about a cell.
 type note struct {
-	kind    string // the same of warnings that say the same
-	title   string // in a word or two
-	runs    int    // that have it, 0 of one of the runs together
-	settled bool   // it holds by the configuration of the cell, whichever run says it
-	example string // in full
+	kind    string // key that equal warnings share
+	title   string // the warning in a word or two
+	runs    int    // number of runs that have it; 0 if it concerns the runs together
+	settled bool   // it follows from the cell's configuration, whichever run reports it
+	example string // full text
 }
 
 const tooFewRuns = "too few runs"
 
-// noteKinds are words of warnings, and what these are in short. The first that fits counts.
+// noteKinds maps a part of a warning's text to its short title. The first match counts.
 var noteKinds = []struct {
 	says, short string
 	settled     bool
@@ -49,13 +49,13 @@ var noteKinds = []struct {
 	{says: " has no effect: ", short: "no effect", settled: true},
 }
 
-// noteOf makes a note of a warning.
+// noteOf classifies a warning. It leaves runs and example empty.
 func noteOf(warning string) note {
 	for _, k := range noteKinds {
 		if strings.Contains(warning, k.says) {
 			n := note{kind: k.short, title: k.short, settled: k.settled}
 			if k.settled {
-				n.kind = warning // another value without effect is another warning
+				n.kind = warning // each value without effect has its own warning
 			}
 			return n
 		}
@@ -63,10 +63,10 @@ func noteOf(warning string) note {
 	return note{kind: digits.ReplaceAllString(warning, "#"), title: "warned"}
 }
 
-// digits are what may differ in warnings that say the same.
+// digits matches the numbers, which may differ between warnings of the same kind.
 var digits = regexp.MustCompile(`[0-9][0-9.]*`)
 
-// cellNotes are the warnings of a cell by a metric: of its runs together, and of each run.
+// cellNotes returns the warnings about a cell by a metric, for its runs together and for each run.
 func cellNotes(c *model.Cell, metric string) []note {
 	var notes []note
 	values := c.Of(metric)
@@ -86,11 +86,11 @@ func cellNotes(c *model.Cell, metric string) []note {
 	return append(notes, runNotes(c)...)
 }
 
-// runNotes are those of single runs, of which the first stands for all of its kind.
+// runNotes returns the warnings about single runs. The first of each kind stands for all.
 func runNotes(c *model.Cell) []note {
 	var notes []note
 	for _, run := range c.Runs {
-		said := map[string]bool{} // in this run
+		said := map[string]bool{} // kinds that this run has
 		for _, text := range run.Warnings {
 			n := noteOf(text)
 			n.example = fmt.Sprintf("run %d: %s", run.Round, text)
@@ -110,8 +110,8 @@ func runNotes(c *model.Cell) []note {
 	return notes
 }
 
-// shorts are the notes of a cell of so many runs in its row, one of each title: that of the most runs. What its
-// configuration settles says nothing of its runs, and is none of them.
+// shorts returns the short notes in the row of a cell, one for each title, with the largest number of runs. It leaves
+// out notes that follow from the configuration, because they say nothing about the runs.
 func shorts(notes []note, runs int) []string {
 	var shown []note
 	for _, n := range notes {
@@ -134,7 +134,7 @@ func shorts(notes []note, runs int) []string {
 	return texts
 }
 
-// full are notes in full.
+// full returns the full texts of notes.
 func full(notes []note) []string {
 	var texts []string
 	for _, n := range notes {
@@ -143,7 +143,7 @@ func full(notes []note) []string {
 	return texts
 }
 
-// warnings are the notes of cells in full, one of each kind, with how many runs and cells have such.
+// warnings returns one full warning of each kind over all cells, with the number of runs and cells that have it.
 func warnings(cells []*model.Cell, metric string) []string {
 	type total struct {
 		note
@@ -172,11 +172,11 @@ func warnings(cells []*model.Cell, metric string) []string {
 	return texts
 }
 
-// Notes are the warnings of a cell by a metric in full, one of each kind.
+// Notes returns the full warnings about a cell by a metric, one of each kind.
 func Notes(s *model.Study, c *model.Cell, metric string) []string { return full(notesOf(s, c, metric)) }
 
-// Shorts are the warnings of a cell by a metric in a word or two, and whether it is among those that are barred from
-// winning.
+// Shorts returns the warnings about a cell by a metric in a word or two each. It adds how often its runs failed and
+// were repeated, and "excluded" for a barred cell.
 func Shorts(s *model.Study, c *model.Cell, metric string, barred map[*model.Cell]bool) []string {
 	texts := shorts(notesOf(s, c, metric), len(c.Runs))
 	if c.Repeated > 0 {
@@ -188,8 +188,8 @@ func Shorts(s *model.Study, c *model.Cell, metric string, barred map[*model.Cell
 	return texts
 }
 
-// notesOf are the warnings of a cell. A study of one run says neither that one run is too few, since it compares
-// nothing, nor which run it is.
+// notesOf returns the warnings about a cell. For a study of one run it leaves out the warning of too few runs, because
+// such a study compares nothing, and the number of the run.
 func notesOf(s *model.Study, c *model.Cell, metric string) []note {
 	notes := cellNotes(c, metric)
 	if !s.OneRun() {
@@ -203,7 +203,7 @@ func notesOf(s *model.Study, c *model.Cell, metric string) []note {
 	return slices.DeleteFunc(notes, func(n note) bool { return n.kind == tooFewRuns })
 }
 
-// Warnings are the warnings of the cells by a metric in full, one of each kind.
+// Warnings returns the full warnings about the cells by a metric, one of each kind.
 func Warnings(s *model.Study, metric string) []string {
 	if s.OneRun() {
 		return onlyRunWarnings(s, metric)
@@ -211,7 +211,7 @@ func Warnings(s *model.Study, metric string) []string {
 	return warnings(s.All(), metric)
 }
 
-// onlyRunWarnings are the warnings of the only run.
+// onlyRunWarnings returns the warnings about the only run.
 func onlyRunWarnings(s *model.Study, metric string) []string {
 	var texts []string
 	for _, n := range notesOf(s, s.Cells[0], metric) {

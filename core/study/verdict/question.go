@@ -8,20 +8,20 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Question is a comparison of recorded runs that a user asks for.
+// Question is a user's request to compare recorded runs.
 type Question struct {
-	// Old and New are paths of runs or sweeps. Without New, Old is one sweep, which is compared along Axis.
+	// Old and New are paths of runs or sweeps. If New is nil, Old is one sweep, and its cells are compared along Axis.
 	Old, New []string
 	Axis     string
-	Metric   string // "" for the metric of the sweeps
-	// SessionNoise is the share that may change between sessions of runs that were measured apart.
+	Metric   string // "" means the metric of the sweeps
+	// SessionNoise is the relative change that may occur between sessions of runs that were measured apart.
 	SessionNoise float64
-	// NoiseFile has what psbench noise measured. It wins over SessionNoise if it is there and of the machine of all
-	// runs; "" ignores it.
+	// NoiseFile is the path of the file that psbench noise wrote, or "" to ignore it. It replaces SessionNoise if it
+	// exists and all runs are from its machine.
 	NoiseFile string
 }
 
-// Ask loads the runs of a question and compares them.
+// Ask loads the runs of the question and compares them.
 func (q Question) Ask(l *model.Loader) (*Comparison, error) {
 	before, err := l.Load(q.Old)
 	if err != nil {
@@ -49,7 +49,7 @@ func (q Question) Ask(l *model.Loader) (*Comparison, error) {
 	return Compare(before, after, metric, apart)
 }
 
-// apart returns the floor of runs that were measured apart: the measured one, or else that of SessionNoise.
+// apart returns the measured floor for runs that were measured apart, or else SessionNoise.
 func (q Question) apart(metric string, studies ...*model.Study) (Apart, error) {
 	measured, ok, err := measuredNoise(q.NoiseFile, metric, studies...)
 	if err != nil || ok {
@@ -61,11 +61,11 @@ func (q Question) apart(metric string, studies ...*model.Study) (Apart, error) {
 	}, nil
 }
 
-// UndecidedError says that the runs do not answer a question.
+// UndecidedError reports that the runs cannot answer a question.
 type UndecidedError struct{ error }
 
-// FailAbove returns an error if a cell is proven worse by more than share, and an UndecidedError if the runs do not
-// tell. The text of share is limit.
+// FailAbove returns an error if a cell is proven worse by more than share. It returns an UndecidedError if the runs
+// cannot tell. limit is the text of share.
 func (c *Comparison) FailAbove(share float64, limit string) error {
 	proven, open := c.Fails(share)
 	switch {

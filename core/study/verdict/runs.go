@@ -5,9 +5,9 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// ownRuns are the values of a cell by a metric, with the rounds in which they were measured. Runs that were made after
-// their round, as those that failed at first and those of cells that --extend adds, have rounds of their own below 0:
-// they are compared with each other, and with no run that was made in time.
+// ownRuns returns the values of a cell by a metric, with their rounds. Some runs were made after their round: runs
+// that were repeated after a failure, and runs of cells that --extend adds. They get rounds of their own below 0, so
+// they are compared with each other but with no run that was made in time.
 func ownRuns(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	runs := judge.Runs{}
 	for _, r := range c.Runs {
@@ -27,7 +27,8 @@ func ownRuns(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	return runs
 }
 
-// DriftOf is how the machine drifted over the rounds of a study, by all cells; ok is false if by no more than noise.
+// DriftOf reports how the machine drifted over the rounds of a study, from all cells. ok is false if it drifted by no
+// more than noise.
 func DriftOf(s *model.Study, m model.Metric) (drift judge.Drift, ok bool) {
 	if !s.InRounds || m.Learns() {
 		return judge.Drift{}, false
@@ -41,8 +42,8 @@ func DriftOf(s *model.Study, m model.Metric) (drift judge.Drift, ok bool) {
 	return judge.DriftOf(cells)
 }
 
-// runsOf are the runs of the experiment of a cell: of the baseline with those of its A/A cell, which are of the same.
-// What these learn is that of the baseline once more, since both have the same seeds.
+// runsOf returns the runs of the cell's experiment. Those of the baseline include its A/A cell, except for metrics of
+// what was learnt: both have the same seeds, so the A/A cell would repeat the baseline's values.
 func runsOf(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	c = s.Resolved(c)
 	runs := ownRuns(s, c, metric)
@@ -52,8 +53,8 @@ func runsOf(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	return runs
 }
 
-// level is by what a cell is ranked among others: the median of its experiment. In rounds it is that of the baseline,
-// changed by what the cell differs by within rounds, since the runs that a cell lacks may be those of slow rounds.
+// level returns the value that ranks a cell among others: the median of its experiment. A cell may lack the runs of
+// slow rounds. In rounds, the level is therefore the baseline's median changed by the cell's difference within rounds.
 func level(s *model.Study, c *model.Cell, m model.Metric) float64 {
 	return judge.Level(runsOf(s, s.Cells[s.Baseline], m.Name), runsOf(s, c, m.Name))
 }

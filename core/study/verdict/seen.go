@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// whyLeftOut says what of an epoch is left out, and for what.
+// whyLeftOut describes which part of an epoch was left out, and why.
 func whyLeftOut(u model.Unseen) string {
 	var parts []string
 	if u.Dropped > 0 {
@@ -30,12 +30,12 @@ func batches(n int) string {
 	return fmt.Sprintf("%d batches", n)
 }
 
-// leftOutSum is what was left out, in samples.
+// leftOutSum describes how many samples were left out.
 func leftOutSum(u model.Unseen) string {
 	return fmt.Sprintf("%s of the %s", screen.Percent(u.Share), screen.Count(u.Samples, "sample"))
 }
 
-// LeftOutText is what was left out, and for what.
+// LeftOutText describes how many samples were left out, and why.
 func LeftOutText(u model.Unseen) string {
 	if u.Share == 0 {
 		return "nothing"
@@ -43,7 +43,7 @@ func LeftOutText(u model.Unseen) string {
 	return fmt.Sprintf("%s (%s)", leftOutSum(u), whyLeftOut(u))
 }
 
-// otherData says in what the data of two cells that are compared differs; "" in nothing that matters.
+// otherData describes how the data of the two compared cells differs. It returns "" if no difference matters.
 func (p cells) otherData(m model.Metric) string {
 	both := []*model.Cell{p.old, p.new}
 	if left := model.UnseenOf(both, m); left != nil && math.Abs(left[p.old].Share-left[p.new].Share) > 1e-9 {
@@ -57,10 +57,10 @@ func (p cells) otherData(m model.Metric) string {
 		screen.Thousands(int64(medianOf(p.old, Trained))), screen.Thousands(int64(medianOf(p.new, Trained))))
 }
 
-// Trained is on how many samples a run trained in all, each as often as it was.
+// Trained returns how many samples a run trained on in all. A sample counts each time that it was trained on.
 func Trained(r *model.Run) float64 { return float64(r.Seen.Trained) }
 
-// medianOf is that of a number of the runs of a cell.
+// medianOf applies of to each run of a cell and returns the median of the results.
 func medianOf(c *model.Cell, of func(*model.Run) float64) float64 {
 	var values []float64
 	for _, r := range c.Runs {
@@ -69,7 +69,8 @@ func medianOf(c *model.Cell, of func(*model.Run) float64) float64 {
 	return judge.Of(values).Median
 }
 
-// Amounts are the smallest and the largest median of cells in samples, "" where they are within 1 % of each other.
+// Amounts describes the smallest and the largest median of cells, in samples. It returns "" if they are within 1 % of
+// each other.
 func Amounts(cells []*model.Cell, of func(*model.Run) float64) string {
 	var low, high *model.Cell
 	medians := map[*model.Cell]float64{}

@@ -1,5 +1,5 @@
-// Package verdict is what the runs of a study prove: which cell is best, by how much and how surely, what differs
-// between two studies, and its warnings. It pairs the runs of cells and has package judge decide.
+// Package verdict determines what the runs of a study prove: which cell is best, by how much and how surely, and how
+// two studies differ. It also collects the study's warnings. It pairs the runs of cells and lets package judge decide.
 package verdict
 
 import (
@@ -7,37 +7,37 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Table are what the runs of a study come to by one metric.
+// Table holds the judgement of a study's cells by one metric.
 type Table struct {
 	Metric model.Metric
-	// Rows are by place in Cells.
+	// Rows has one row for each of the study's Cells, in their order.
 	Rows []Row
-	// Again is the A/A cell against the baseline, if there is one.
+	// Again compares the A/A cell with the baseline. It is nil without an A/A cell.
 	Again *Row
-	// Floor is that of the runs of the baseline and its A/A cell; NoFloor says why there is none.
+	// Floor comes from the runs of the baseline and its A/A cell. NoFloor is the reason if there is none.
 	Floor   judge.Floor
-	FloorOf int // runs, or rounds of a study in rounds
+	FloorOf int // number of runs behind the floor, or of rounds for a study in rounds
 	NoFloor error
-	// InRounds says that the comparisons are within rounds, as of the study.
+	// InRounds is true if the comparisons are within rounds; see model.Study.
 	InRounds bool
 	Held     Yardstick
-	// Within is the axis along which nothing was compared, as of the study.
+	// Within is the axis along which nothing was compared; see model.Study.
 	Within string
 }
 
-// Row is what the runs of a cell come to.
+// Row is the judgement of one cell.
 type Row struct {
 	Cell     *model.Cell
 	Estimate judge.Estimate
-	// Compared says that it was compared with the baseline.
+	// Compared is true if the cell was compared with the baseline.
 	Compared bool
 	Change   judge.Change
 }
 
-// TableOf judges all cells that have runs of their own against the baseline.
+// TableOf judges all cells that have runs of their own against the study's baseline.
 func TableOf(s *model.Study, m model.Metric) *Table { return NewJudge(s, m).Against(s.Baseline) }
 
-// Judge judges the cells of a study by one metric, against one baseline after the other.
+// Judge judges the cells of a study by one metric, against any choice of baseline.
 type Judge struct {
 	study  *model.Study
 	metric model.Metric
@@ -45,16 +45,15 @@ type Judge struct {
 	family *family
 }
 
-// NewJudge prepares what comparisons by a metric with whatever baseline have in common: the noise floor,
-// which is that of the study's own baseline and its A/A cell, and the family of the comparisons that sentences speak
-// of.
+// NewJudge prepares the parts that do not depend on the choice of baseline. These are the noise floor, from the
+// study's own baseline and its A/A cell, and the family of the comparisons that sentences report.
 func NewJudge(s *model.Study, m model.Metric) *Judge {
 	family := familyOf(s, m, enter(s, m))
 	return &Judge{s, m, family.Yardstick, family}
 }
 
-// Against judges all cells that have runs of their own against the one at a place in Cells. The study's own
-// baseline has the runs of its A/A cell as well, which is compared with nothing else.
+// Against judges all cells that have runs of their own against the cell at index baseline. The study's own baseline
+// includes the runs of its A/A cell. The A/A cell itself is compared only with that baseline.
 func (j *Judge) Against(baseline int) *Table {
 	s, m, y := j.study, j.metric, j.held
 	v := &Table{Metric: m, Rows: make([]Row, len(s.Cells)), Floor: y.Floor, FloorOf: y.of, NoFloor: y.None, Held: y,
@@ -73,15 +72,16 @@ func (j *Judge) Against(baseline int) *Table {
 		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values.Values)}
 		if own && len(runs.Values) > 0 && len(values.Values) > 0 {
 			v.Again.Change = judge.Compare([]judge.Pair{{Old: runs, New: values}}, m.Better == model.Higher, v.Floor)[0]
-			v.Again.Change.Needed = 0 // more runs of the same tell nothing apart
+			v.Again.Change.Needed = 0 // more runs of the same experiment show no difference
 			v.Again.Compared = true
 		}
 	}
 	return v
 }
 
-// rows are the changes of all cells that are compared with a baseline. With the study's own one they are of the family
-// of the sentences; another one has a family of its own, for which runs are needed as for the first.
+// rows returns the changes of all cells that are compared with a baseline. For the study's own baseline they belong to
+// the family of the sentences. Another baseline has a family of its own, and each Needed is estimated as for the first
+// family.
 func (j *Judge) rows(baseline int) map[*model.Cell]judge.Change {
 	s, m := j.study, j.metric
 	changes := map[*model.Cell]judge.Change{}
@@ -113,5 +113,5 @@ func (j *Judge) rows(baseline int) map[*model.Cell]judge.Change {
 	return changes
 }
 
-// FloorIsShare says whether the floor is told as a share of what runs have.
+// FloorIsShare reports whether to show the floor as a percentage.
 func (v *Table) FloorIsShare() bool { return !v.Held.Each && v.Held.IsShare() }

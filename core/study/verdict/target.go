@@ -19,13 +19,13 @@ type Goal struct {
 	Value  float64
 }
 
-// goalNames are what targets may be called.
+// goalNames maps the names that a target may use to metrics.
 var goalNames = map[string]string{
 	"auc": "held_out_auc", "accuracy": "held_out_accuracy", "loss": model.HeldOutLoss,
 	"held_out_auc": "held_out_auc", "held_out_accuracy": "held_out_accuracy", model.HeldOutLoss: model.HeldOutLoss,
 }
 
-// GoalOf reads "auc=0.80"; "" is no target.
+// GoalOf parses a target such as "auc=0.80". It returns nil for "".
 func GoalOf(text string) (*Goal, error) {
 	if text == "" {
 		return nil, nil
@@ -48,7 +48,7 @@ func GoalOf(text string) (*Goal, error) {
 	return &Goal{m, x}, err
 }
 
-// mostOf is the largest value of what a goal may name.
+// mostOf returns the largest possible value of the metric that a goal names.
 func mostOf(name string) float64 {
 	if goalNames[name] == model.HeldOutLoss {
 		return math.Inf(1)
@@ -56,7 +56,7 @@ func mostOf(name string) float64 {
 	return 1
 }
 
-// reached is the first epoch after which a run was as good as the goal; ok says that there is one.
+// reached returns the first epoch after which a run met the goal. ok is false if there is none.
 func (g Goal) reached(r *model.Run) (e model.Epoch, ok bool) {
 	for _, e := range r.Epochs {
 		if v, ok := e.Values[g.Metric.Name]; ok && !g.Metric.Beats(g.Value, v) && !math.IsNaN(v) {
@@ -66,13 +66,14 @@ func (g Goal) reached(r *model.Run) (e model.Epoch, ok bool) {
 	return model.Epoch{}, false
 }
 
-// Price is what it took a cell to reach the goal. Runs that did not count as longer than all.
+// Price is the training that a cell needed to reach the goal. Runs that did not reach it count as longer than all
+// others.
 type Price struct {
 	Cell           *model.Cell
 	Runs, Reached  int
-	Failed         int       // runs that did not come to their end, which are none of runs
-	Barred         bool      // so many that it cannot be the soonest
-	Seconds, Bytes []float64 // a run each, infinite of those that did not reach it
+	Failed         int       // number of runs that did not come to their end; Runs excludes them
+	Barred         bool      // so many runs failed that the cell cannot be the soonest
+	Seconds, Bytes []float64 // one value for each run; infinite if it did not reach the goal
 }
 
 func (g Goal) priceOf(c *model.Cell, runs []*model.Run, failed int) Price {
@@ -92,7 +93,7 @@ func (g Goal) priceOf(c *model.Cell, runs []*model.Run, failed int) Price {
 	return p
 }
 
-// Prices are what it took the cells to reach a goal, the soonest first and those that are barred last.
+// Prices returns the price of each evaluated cell, the soonest first and barred cells last.
 func Prices(s *model.Study, g Goal) []Price {
 	var prices []Price
 	for i, c := range s.Cells {
@@ -122,16 +123,16 @@ func Prices(s *model.Study, g Goal) []Price {
 	return prices
 }
 
-// Lead is how the soonest of several cells stands beside the others.
+// Lead compares the cell that reaches the goal soonest with the others.
 type Lead struct {
 	Yardstick
-	Open   []string // cells than which it is not proven to be sooner
+	Open   []string // cells that may be as soon as the first
 	Second *model.Cell
-	Change judge.Change // from the second
+	Change judge.Change // change from the second cell to the first
 }
 
-// LeadOf judges the first of some prices against the others; nil without two that are not barred. A run that did not
-// reach the goal takes longer than any that did, and how much longer does not matter to the test.
+// LeadOf judges the first of the prices against the others. It returns nil unless at least two are not barred. A run
+// that did not reach the goal counts as longer than any that did; how much longer does not affect the test.
 func LeadOf(s *model.Study, prices []Price) *Lead {
 	prices = slices.DeleteFunc(slices.Clone(prices), func(p Price) bool { return p.Barred })
 	if len(prices) < 2 {

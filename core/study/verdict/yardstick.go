@@ -7,12 +7,11 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// IsShare says whether the floor tells anything as a share: whether what it is relative to, as far as that is one
-// value, is above 0.
+// IsShare reports whether a floor in percent is meaningful: the center must be above 0, or there must be several.
 func (y Yardstick) IsShare() bool { return math.IsNaN(y.Center) || y.Center > 0 }
 
-// sizedFloor is the noise floor of comparisons within sizes: the highest of those of the baseline at each size,
-// and how many runs the fewest of these have.
+// sizedFloor returns the noise floor for comparisons within sizes: the highest floor of the baseline over all sizes.
+// Its number of runs is the smallest over the sizes.
 func sizedFloor(s *model.Study, m model.Metric) Yardstick {
 	y := Yardstick{Metric: m, Center: math.NaN()}
 	for i, c := range s.Counterparts(s.Cells[s.Baseline]) {
@@ -31,14 +30,14 @@ func sizedFloor(s *model.Study, m model.Metric) Yardstick {
 	return y
 }
 
-// Yardstick is what differences by a metric are held to: the noise floor of this machine.
+// Yardstick is the noise floor of this machine, which a difference by a metric must exceed.
 type Yardstick struct {
 	Metric model.Metric
 	Floor  judge.Floor
-	Center float64 // the median that the floor is relative to; NaN where there are several
-	of     int     // runs, or rounds of a study in rounds
-	None   error   // why there is no floor
-	// Each says that there is no floor for all, but that each comparison has that of its own rounds.
+	Center float64 // median that the floor is relative to; NaN if there are several
+	of     int     // number of runs behind the floor, or of rounds for a study in rounds
+	None   error   // reason that there is no floor
+	// Each is true if there is no common floor, and each comparison uses the floor of its own rounds.
 	Each bool
 }
 
@@ -56,7 +55,7 @@ func yardstickOf(s *model.Study, m model.Metric) Yardstick {
 	all := runsOf(s, baseline, m.Name).Values
 	y := Yardstick{Metric: m, Center: judge.Of(all).Median, of: len(all)}
 	switch {
-	case m.Learns(): // of which the A/A cell has the same values, since it has the same seeds
+	case m.Learns(): // the A/A cell has the same seeds, so it would repeat the baseline's values
 		own := ownRuns(s, baseline, m.Name).Values
 		y.Floor, y.None = judge.FloorOf(own, s.Seed)
 		y.of = len(own)
@@ -69,12 +68,12 @@ func yardstickOf(s *model.Study, m model.Metric) Yardstick {
 	return y
 }
 
-// compare judges pairs together. Without a floor nothing is proven.
+// compare judges pairs together. Without a floor it proves nothing.
 func (y Yardstick) compare(pairs []judge.Pair) []judge.Change {
 	return y.compareAmong(pairs, len(pairs))
 }
 
-// compareAmong is compare, but says which runs are needed for so many comparisons at least.
+// compareAmong works like compare, but estimates each Needed for at least this many comparisons.
 func (y Yardstick) compareAmong(pairs []judge.Pair, comparisons int) []judge.Change {
 	changes := judge.CompareAmong(pairs, comparisons, y.Metric.Better == model.Higher, y.Floor)
 	for i := range changes {
