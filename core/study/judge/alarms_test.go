@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// shape is the size of a sweep: a column of a table.
+// shape is the size of a sweep, which is a column of a table.
 type shape struct{ cells, rounds int }
 
 var shapes = []shape{{1, 6}, {5, 6}, {20, 6}, {1, 10}, {5, 10}, {20, 10}}
 
-// promised is the share of studies of nothing that may have an alarm: with 10 rounds 5 %, and two standard deviations
-// of that share in 5,000 studies.
+// promised returns the highest accepted share of false alarms among studies in which nothing differs. For 10 rounds
+// that is 5 % plus two standard deviations of the share in 5,000 studies.
 func (s shape) promised() float64 {
 	if s.rounds < 10 {
 		return 0.08
@@ -29,7 +29,7 @@ func (s shape) promised() float64 {
 	return 0.056
 }
 
-// table is a table of docs/statistics.md: what simulated sweeps of all shapes have, a row for each kind.
+// table is a table of docs/statistics.md. It has a row for each kind of simulated sweep and a column for each shape.
 type table struct {
 	title string
 	head  string
@@ -38,10 +38,10 @@ type table struct {
 
 type row struct {
 	name  string
-	sweep sweep // but for its shape
+	sweep sweep // its size comes from the column
 }
 
-// alarms are tables of studies in which nothing differs, and of which a part has an alarm.
+// alarms returns the tables of false alarms, from studies in which nothing differs.
 func alarms() (tables []table) {
 	for _, m := range machines {
 		t := table{title: "Alarms " + m.name, head: "noise of a run"}
@@ -63,7 +63,7 @@ func alarms() (tables []table) {
 	return append(tables, each, folders)
 }
 
-// finds are tables of studies in which one cell is slower, and of which a part proves it.
+// finds returns the tables of proofs, from studies in which one cell is slower.
 func finds() (tables []table) {
 	for _, of := range []struct {
 		title string
@@ -88,7 +88,7 @@ func finds() (tables []table) {
 	return tables
 }
 
-// shares are what part of so many studies of each row and shape has an alarm, or finds what was planted.
+// shares returns, for each row and shape, the share of studies that have an alarm or find the planted change.
 func (t table) shares(studies int, seed uint64) [][]float64 {
 	out := make([][]float64, len(t.rows))
 	var work sync.WaitGroup
@@ -114,7 +114,7 @@ func (t table) shares(studies int, seed uint64) [][]float64 {
 	return out
 }
 
-// answers says whether the sweep proves what was planted or, where nothing was, anything.
+// answers reports whether the sweep proves the planted change or, without one, any change.
 func (s sweep) answers(random *rand.Rand) bool {
 	changes := s.judged(random)
 	if s.change != 0 {
@@ -125,13 +125,13 @@ func (s sweep) answers(random *rand.Rand) bool {
 
 func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Change.Proven) }
 
-// Studies of nothing have an alarm, in any of their cells, no more often than they may. docs/statistics.md has the same
-// of 5,000 studies.
+// Studies in which nothing differs raise a false alarm, in any cell, no more often than promised. docs/statistics.md
+// shows the same for 5,000 studies.
 func TestAlarms(t *testing.T) {
 	studies := fewer(250, 20)
 	for i, table := range alarms() {
 		for k, shares := range table.shares(studies, uint64(i)) {
-			for from := 0; from < len(shapes); from += 3 { // with the same number of rounds
+			for from := 0; from < len(shapes); from += 3 { // three shapes with the same number of rounds
 				if exempt(table.title, table.rows[k].name) {
 					continue
 				}
@@ -145,10 +145,10 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// A change in one cell is found as often as is promised.
+// A change in one cell is found as often as promised.
 func TestPlanted(t *testing.T) {
 	studies := fewer(200, 30)
-	promised := map[string][]float64{ // by shapes
+	promised := map[string][]float64{ // one value for each shape
 		"2 %":  {0.6, 0.25, 0.1, 0.95, 0.85, 0.65},
 		"5 %":  {0.95, 0.9, 0.75, 0.99, 0.99, 0.99},
 		"10 %": {0.99, 0.99, 0.95, 0.99, 0.99, 0.99},
@@ -165,13 +165,13 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// testdata/runs.csv is the throughput of 400 runs of the same; testdata/record says how it was recorded.
+// recorded holds the throughput of 400 runs of one experiment. testdata/record describes how they were recorded.
 //
 //go:embed testdata/runs.csv
 var recorded string
 
-// Of 400 recorded runs, which are called those of 20 cells in 10 rounds at random, there is an alarm in at most 10 of
-// 100 studies.
+// This test assigns 400 recorded runs at random to 20 cells in 10 rounds. At most 10 of 100 such studies raise an
+// alarm.
 func TestRelabeledRuns(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(recorded)).ReadAll()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// drawn are n values that a function draws.
+// drawn returns n values from draw.
 func drawn(n int, draw func(i int) float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -16,7 +16,7 @@ func drawn(n int, draw func(i int) float64) []float64 {
 	return out
 }
 
-// clustered says whether runs are told to be in two clusters.
+// clustered reports whether RunWarnings finds two clusters.
 func clustered(runs []float64) bool {
 	for _, w := range RunWarnings(runs) {
 		if strings.HasPrefix(w, "the runs are in two clusters") {
@@ -26,7 +26,8 @@ func clustered(runs []float64) bool {
 	return false
 }
 
-// Noise is in two clusters in about 1 % of cells, with a tail too, of times and of the rates that they make.
+// Noise looks like two clusters in about 1 % of cells, even with a tail, for times and for the rates that follow from
+// them.
 func TestClustersAreRare(t *testing.T) {
 	for name, c := range map[string]struct {
 		draw func(r *rand.Rand) float64
@@ -47,7 +48,7 @@ func TestClustersAreRare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cases := fewer(4000, 500)
-			// of fewer cases the share is less sure
+			// With fewer cases the share is less certain.
 			most := c.most + 3*math.Sqrt(c.most/float64(cases)) - 3*math.Sqrt(c.most/4000)
 			for _, n := range []int{4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200} {
 				random := seeded(uint64(n))
@@ -62,8 +63,8 @@ func TestClustersAreRare(t *testing.T) {
 	}
 }
 
-// How often two clusters that are 20 % apart are found, by the noise within each and how many runs are in the smaller
-// one.
+// Two clusters that are 20 % apart are found at least this often, depending on the noise within each and on the number
+// of runs in the smaller one.
 func TestClustersAreFound(t *testing.T) {
 	random := seeded(12)
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ import (
 
 func newStream(seed uint64) *splitmix.Stream { return splitmix.New(seed, 0) }
 
-// ten are runs from a value on, 0.1 apart.
+// ten returns ten values from from on, in steps of 0.1.
 func ten(from float64) []float64 {
 	runs := make([]float64, 10)
 	for i := range runs {
@@ -84,7 +84,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Holm's method, by an example that is worked by hand.
+// Holm's method agrees with an example that was calculated by hand.
 func TestHolm(t *testing.T) {
 	changes := []Change{{P: 0.03}, {P: 0.005}, {P: 0.04}, {P: 0.01}, {P: 0.005}, {P: 0.9}}
 	holm(changes)
@@ -97,8 +97,8 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// p is what counting all divisions of the runs into two sides gives: the share of those whose statistic is at least as
-// far from its mean, with equal values as well.
+// p equals the share that a count of all divisions of the runs gives: the divisions whose statistic is at least as far
+// from its mean. This includes equal values.
 func TestPIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := rapid.SliceOfN(rapid.IntRange(0, 12), 2, 11).Draw(t, "runs")
@@ -123,7 +123,7 @@ func TestPIsExact(t *testing.T) {
 	}
 }
 
-// counted is the two-sided p of the division of values before and from index old on.
+// counted returns the two-sided p-value of dividing the values at index old.
 func counted(values []float64, old int) float64 {
 	off := func(in uint) float64 {
 		u := 0.0
@@ -150,7 +150,7 @@ func counted(values []float64, old int) float64 {
 	return far / all
 }
 
-// The interval of the change excludes 0 where p is below 5 %, and nowhere else.
+// The interval of the change excludes 0 exactly where p is below 5 %.
 func TestIntervalAgreesWithP(t *testing.T) {
 	random := seeded(6)
 	for range 2000 {
@@ -163,7 +163,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	}
 }
 
-// The interval of the change holds the true one as often as it says, with many runs as well.
+// The interval of the change covers the true change as often as it claims, with many runs as well.
 func TestIntervalOfChangeHolds(t *testing.T) {
 	random := seeded(7)
 	for _, n := range []int{4, 10, 60} {
@@ -197,8 +197,8 @@ func TestFewestRuns(t *testing.T) {
 			}
 		})
 	}
-	// What is said beside a cell is no more than what a plan asks for: a baseline that runs twice as often has
-	// the others need fewer.
+	// Needed is no larger than the number of runs that a plan demands. If the baseline has twice the runs, the other
+	// cells need fewer.
 	pair := func(old, new int) []Pair {
 		return slices.Repeat([]Pair{{Apart(ten(100)[:old]), Apart(ten(200)[:new])}}, 3)
 	}
@@ -217,7 +217,7 @@ func TestFewestRuns(t *testing.T) {
 	}
 }
 
-// As many runs as are said to be needed prove the change in 4 of 5 studies, about.
+// The needed number of runs proves the change in about 4 of 5 studies.
 func TestNeeded(t *testing.T) {
 	random := seeded(8)
 	pairs := slices.Repeat([]Pair{{Apart(ten(100)), Apart(ten(100))}}, 20)
@@ -235,8 +235,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// What RunsFor says is about what the textbook says of two samples of normal noise: 16 times the square of
-// noise over change, and more for more comparisons.
+// RunsFor returns about the textbook's number for two samples of normal noise, 16 (noise/change)², and more for more
+// comparisons.
 func TestRunsFor(t *testing.T) {
 	same := normal(seeded(9), 2000)
 	for _, c := range []struct {

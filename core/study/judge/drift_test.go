@@ -9,7 +9,7 @@ import (
 )
 
 func TestDriftOf(t *testing.T) {
-	// Each cell is 1, 2 or 3 times as fast, and the rounds differ by the same.
+	// The cells are 1, 2, 3 and 4 times as fast. The rounds differ by the same factors in all of them.
 	cells := func(rounds ...float64) []Runs {
 		out := make([]Runs, 4)
 		for i := range out {
@@ -56,8 +56,8 @@ func TestDriftOf(t *testing.T) {
 	}
 }
 
-// Of a steady machine 1 % of sweeps at most are said to drift, of one whose rounds differ by five times the noise
-// nearly all.
+// DriftOf reports drift for at most 1 % of sweeps on a steady machine. It reports drift for nearly all sweeps whose
+// rounds differ by five times the noise.
 func TestDriftIsRareAndFound(t *testing.T) {
 	studies := fewer(1000, 200)
 	limit := 0.01 + 3*math.Sqrt(0.01/float64(studies))
@@ -83,7 +83,7 @@ func TestDriftIsRareAndFound(t *testing.T) {
 	}
 }
 
-// Failed runs neither hide drift nor make it up, wherever they are.
+// Failed runs neither hide drift nor simulate it, whichever runs fail.
 func TestDriftWithFailures(t *testing.T) {
 	studies := fewer(1000, 200)
 	limit := 0.01 + 3*math.Sqrt(0.01/float64(studies))

@@ -62,7 +62,7 @@ func TestFloorOfRounds(t *testing.T) {
 	}
 }
 
-// The floor of a machine is that of its noise, however much the machine drifts.
+// The floor of a machine depends on its noise alone, however much the machine drifts.
 func TestDriftIsNoNoise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(FewestRounds, 12).Draw(t, "rounds")
@@ -80,7 +80,7 @@ func TestDriftIsNoNoise(t *testing.T) {
 	})
 }
 
-// The floor of signs is what trying all of them gives.
+// flipped agrees with trying all signs.
 func TestFlippedIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-9, 9), rapid.SampledFrom([]float64{0, 1, -1, 2})), 1,
@@ -103,7 +103,7 @@ func TestFlippedIsExact(t *testing.T) {
 			}
 		}
 	})
-	// Chances add up to all, however many rounds there are.
+	// The probabilities of all medians add up to 1, for any number of rounds.
 	for _, n := range []int{1, 2, 5, 6, 40, 301, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			sum := 0.0
@@ -117,8 +117,8 @@ func TestFlippedIsExact(t *testing.T) {
 	}
 }
 
-// Two more cells of the same differ by less than the floor in the middle round in about 95 of 100 cases: in fewer where
-// the floor comes of few rounds.
+// The median difference between two more cells of the same experiment stays below the floor in about 95 of 100 cases.
+// The share is lower if the floor comes from few rounds.
 func TestFloorOfRoundsHolds(t *testing.T) {
 	random := seeded(12)
 	for _, n := range []int{6, 10, 30} {

@@ -14,10 +14,10 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// near compares numbers that are rounded in tables.
+// near compares numbers that tests give rounded.
 var near = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-3, 1e-12), cmpopts.IgnoreUnexported(Change{})}
 
-// normal is noise of 1 % around 100.
+// normal returns n values around 100 with noise of 1 %.
 func normal(random *rand.Rand, n int) []float64 { return around(random, n, 100, 0.01) }
 
 func around(random *rand.Rand, n int, center, deviation float64) []float64 {
@@ -30,7 +30,7 @@ func around(random *rand.Rand, n int, center, deviation float64) []float64 {
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// fewer is the number of cases to draw: all, or few with -short.
+// fewer returns the number of cases to draw: all, or few with -short.
 func fewer(all, few int) int {
 	if testing.Short() {
 		return few
@@ -70,7 +70,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The interval of the median holds the true one as often as it says.
+// The interval of the median covers the true median as often as it claims.
 func TestIntervalHolds(t *testing.T) {
 	random := seeded(1)
 	for _, n := range []int{6, 10, 25, 60} {
@@ -122,8 +122,8 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestFloor(t *testing.T) {
-	// Of four runs two go together in three ways, a third of the splits each: medians of 100 and
-	// 102, of 101 and 101, and of 100 and 102 again.
+	// Four runs split into two pairs in three ways, with a third of the splits each. The medians are 100 and 102, 101
+	// and 101, and again 100 and 102.
 	floor, err := FloorOf([]float64{103, 99, 101, 101}, 1)
 	if err != nil || floor.Runs != 2 || math.Abs(floor.Change-0.02) > 1e-12 {
 		t.Errorf("the floor is %+v, %v", floor, err)
@@ -160,8 +160,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// The medians of two more cells of the same stay below the floor in 85 to 95 of 100 cases: in fewer
-// where it comes of few runs, whose medians are of few values.
+// The change between the medians of two more cells of the same experiment stays below the floor in 85 to 95 of 100
+// cases. The share is lower if the floor comes from few runs, because their medians take few values.
 func TestFloorHolds(t *testing.T) {
 	random := seeded(3)
 	for _, n := range []int{5, 10, 30} {
@@ -184,7 +184,7 @@ func TestFloorHolds(t *testing.T) {
 	}
 }
 
-// The floor of sessions holds in 95 of 100 cases, however few sessions there are.
+// The floor between sessions holds in 95 of 100 cases, however few sessions there are.
 func TestSessionFloorHolds(t *testing.T) {
 	random := seeded(4)
 	for _, sessions := range []int{2, 5, 20} {
@@ -218,7 +218,7 @@ func TestSessionFloorHolds(t *testing.T) {
 	}
 }
 
-// A floor takes less than 50 ms: about 2 ms of 20 runs.
+// A floor must take less than 50 ms. With 20 runs it takes about 2 ms.
 func BenchmarkFloor(b *testing.B) {
 	for b.Loop() {
 		if _, err := FloorOf(floorRuns, 1); err != nil {
@@ -229,7 +229,7 @@ func BenchmarkFloor(b *testing.B) {
 
 var floorRuns = normal(seeded(5), 20)
 
-// Halves have half of the values each, in ascending order, and all there are together.
+// Each half has half of the values in ascending order, and together they have all.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sorted := slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Float64Range(-9, 9), 2, 30).Draw(t, "values")))

@@ -25,11 +25,11 @@ func TestFewest(t *testing.T) {
 		fewest      int
 	}{
 		{Pair{base, inRounds(1, 2, 3, 4, 5, 6)}, 20, true, 6},
-		{Pair{base, inRounds(1, 2, 3, 4, 5)}, 20, true, 6}, // not easily
+		{Pair{base, inRounds(1, 2, 3, 4, 5)}, 20, true, 6}, // provable, but not easily
 		{Pair{base, inRounds(1, 2, 3)}, 20, false, 6},
 		{Pair{base, inRounds(1, 2, 3, 4)}, 1, true, 4},
 		{Pair{base, Runs{Rounds: []int{}}}, 1, false, 4},
-		{Pair{inRounds(1, 2, 3, 4), Runs{[]float64{1, 2, 3, 4}, []int{4, 5, 6, 7}}}, 1, false, 4}, // no round of both
+		{Pair{inRounds(1, 2, 3, 4), Runs{[]float64{1, 2, 3, 4}, []int{4, 5, 6, 7}}}, 1, false, 4}, // no common round
 		{Pair{Apart([]float64{1, 2, 3, 4}), Apart([]float64{1, 2, 3, 4})}, 1, true, 4},
 		{Pair{Apart(base.Values), Apart([]float64{1, 2, 3})}, 1, true, 3},
 		{Pair{Apart([]float64{1, 2, 3, 4}), inRounds(1, 2, 3, 4)}, 19, false, 6},
@@ -42,7 +42,7 @@ func TestFewest(t *testing.T) {
 	}
 }
 
-// The fewest rounds find what is five times as large as the noise of a round in most studies.
+// Fewest rounds are enough to find a change of five times the noise of a round in most studies.
 func TestFewestFind(t *testing.T) {
 	for _, comparisons := range []int{1, 5, 20} {
 		t.Run(fmt.Sprint(comparisons), func(t *testing.T) {
@@ -56,10 +56,12 @@ func TestFewestFind(t *testing.T) {
 	}
 }
 
-// roundNoise is that of a cell with 1 % of noise beside two runs of the baseline.
+// roundNoise is the deviation of the difference within a round between one run with 1 % of noise and two runs of the
+// baseline.
 var roundNoise = 0.01 * math.Sqrt(1.5)
 
-// found is the share of studies of n rounds that prove that the last of so many cells differs by delta, a logarithm.
+// found returns the share of studies of n rounds that prove a change of the last cell. delta is the change as a
+// logarithm.
 func found(t *testing.T, n, comparisons int, delta float64, studies int) float64 {
 	t.Helper()
 	random := seeded(uint64(1000*n + comparisons))
@@ -67,10 +69,10 @@ func found(t *testing.T, n, comparisons int, delta float64, studies int) float64
 	return shareOf(studies, func() bool { return s.answers(random) })
 }
 
-// As many rounds as are said to be needed prove the change in 4 of 5 studies, about.
+// The needed number of rounds proves the change in about 4 of 5 studies.
 func TestNeededRounds(t *testing.T) {
 	random := seeded(21)
-	given := z(1-Alpha/2) * math.Sqrt(math.Pi/2/10) * 0.01 * math.Sqrt2 // of the median of 10 rounds
+	given := z(1-Alpha/2) * math.Sqrt(math.Pi/2/10) * 0.01 * math.Sqrt2 // floor of the median of 10 rounds
 	for _, c := range []struct {
 		delta       float64
 		comparisons int
@@ -91,7 +93,7 @@ func TestNeededRounds(t *testing.T) {
 	}
 }
 
-// A floor hides what is smaller. It falls as rounds are added, unless it is that of sessions.
+// A floor hides smaller changes. It falls as rounds are added, except for the floor between sessions.
 func TestNeededAboveFloor(t *testing.T) {
 	c := Change{effect: 0.02, noise: 0.001, given: 0.03, own: 0.001, held: 0.03, Rounds: 6}
 	p := Pair{inRounds(1, 2), inRounds(1, 2)}
@@ -103,14 +105,14 @@ func TestNeededAboveFloor(t *testing.T) {
 			}
 		})
 	}
-	// Its own floor hides it, which falls in any case.
+	// Here the floor of its own rounds hides the change. That floor always falls with more rounds.
 	c.given, c.own = 0.001, 0.03
 	if got := p.needed(c, 1, few, Floor{0.001, 0}); got != 27 {
 		t.Errorf("above its own floor %d rounds are needed", got)
 	}
 }
 
-// The interval of a change holds the true one in 95 % of cases, also where one side is noisier.
+// The interval of a change covers the true change in 95 % of cases, even if one side is noisier.
 func TestIntervalWithinRoundsHolds(t *testing.T) {
 	studies := fewer(3000, 800)
 	for i, n := range []noise{plain, noises[9], outliers} {

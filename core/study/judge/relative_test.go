@@ -37,7 +37,7 @@ func TestRelative(t *testing.T) {
 	}
 }
 
-// Of a change that is told as a percentage, neither it nor an end of its interval is more than 100 % less.
+// A change given as a percentage, and both ends of its interval, never fall below -100 %.
 func TestNoChangeIsImpossible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := rapid.SliceOfN(rapid.Float64Range(-1, 5), 2, 12)

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// inRounds are runs of which value i was made in round i.
+// inRounds returns runs in which value i belongs to round i.
 func inRounds(values ...float64) Runs {
 	r := Runs{Values: values, Rounds: []int{}}
 	for i := range values {
@@ -22,13 +22,13 @@ func inRounds(values ...float64) Runs {
 	return r
 }
 
-// twice are runs of a baseline and of its A/A cell, each in all rounds.
+// twice joins the runs of a baseline and its A/A cell, each with one run in every round.
 func twice(baseline, again []float64) Runs { return joined(inRounds(baseline...), inRounds(again...)) }
 
-// base drifts by more than the changes of the tests.
+// base drifts by more than the changes in the tests.
 var base = twice([]float64{100, 90, 120, 105, 99, 110}, []float64{102, 93, 118, 105, 96, 113})
 
-// lost is a run that did not come to its end.
+// lost marks a run that did not come to its end.
 const lost = -12345
 
 // The numbers come from a Python program that integrates the density of Student's distribution and tries all signs.
@@ -99,7 +99,7 @@ func TestWithinRounds(t *testing.T) {
 	}
 }
 
-// without are the runs but for those that were lost.
+// without returns the runs that were not lost.
 func without(r Runs) Runs {
 	out := Runs{Rounds: []int{}}
 	for i, v := range r.Values {
@@ -112,7 +112,7 @@ func without(r Runs) Runs {
 
 func clone(r Runs) Runs { return Runs{slices.Clone(r.Values), slices.Clone(r.Rounds)} }
 
-// A change and its mirror are as sure, and the same floor holds both.
+// A change and its mirror image have the same p, and the same floor applies to both.
 func TestMirroredChanges(t *testing.T) {
 	for _, times := range []float64{1.93, 1.05, 12} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestMirroredChanges(t *testing.T) {
 			}
 		})
 	}
-	// A floor above 100 % does not hide all that is slower.
+	// A floor above 100 % does not hide every slowdown.
 	floor := Floor{1.378, 6}
 	for by, want := range map[float64]Verdict{2.3: CannotTell, 2.5: Worse} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
@@ -156,7 +156,8 @@ func TestMirroredChanges(t *testing.T) {
 	}
 }
 
-// The order of the runs does not matter, nor do the numbers of the rounds, nor a round that only one side has.
+// The result does not depend on the order of the runs, on the numbers of the rounds, or on a round that only one side
+// has.
 func TestOrderOfRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "rounds")
@@ -194,13 +195,13 @@ func shuffled(t *rapid.T, r Runs) Runs {
 	return out
 }
 
-// sortedBack undoes that the rounds were numbered backwards.
+// sortedBack restores the order of d after the test numbered the rounds backwards.
 func sortedBack(d []float64) []float64 {
 	slices.Reverse(d)
 	return d
 }
 
-// What is proven has an interval on that side of 0, and numbers are numbers.
+// A proven change has an interval on its side of 0. No result is NaN or out of range.
 func TestProofsAgreeWithIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10).Draw(t, "rounds")

@@ -11,22 +11,22 @@ type sweep struct {
 	cells, rounds int
 	noise         noise
 	machine       machine
-	// change is what the last cell differs by from the others.
+	// change is the relative difference between the last cell and the others.
 	change float64
-	// each has each cell stand against a baseline of its own, without an A/A cell.
+	// each gives each cell a baseline of its own, without an A/A cell.
 	each bool
-	// apart has them compared as if they were not made in rounds.
+	// apart compares the runs as if they were not made in rounds.
 	apart bool
 }
 
-// noise says how runs of the same configuration differ, in parts of the median.
+// noise describes how runs of the same configuration differ, relative to the median.
 type noise struct {
 	name string
-	// baseline and arm draw a run. An arm without a draw of its own is as noisy as the baseline.
+	// baseline and arm draw a run of the baseline and of another cell. If arm is nil, baseline draws both.
 	baseline, arm func(*rand.Rand) float64
-	// memory is the part of the logarithm of a run that the next run has as well.
+	// memory is the share of the logarithm of a run that carries over to the next run.
 	memory float64
-	// step is what all values are rounded to in the end.
+	// step is the unit to which all final values are rounded; 0 rounds nothing.
 	step float64
 }
 
@@ -38,12 +38,12 @@ func lognormal(deviation float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return math.Exp(deviation * r.NormFloat64()) }
 }
 
-// skewed has a median of 1, too.
+// skewed draws from a skewed distribution whose median is 1.
 func skewed(by float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return 1 / (1 + by*(r.ExpFloat64()-math.Ln2)) }
 }
 
-// slowed has normal noise of 1 %, and every tenth run is slower by an exponential share with a mean of 10 %.
+// slowed draws with normal noise of 1 %. It slows every tenth run by an exponential share with a mean of 10 %.
 func slowed(r *rand.Rand) float64 {
 	value := 1 + 0.01*r.NormFloat64()
 	if r.Float64() < 0.1 {
@@ -73,11 +73,11 @@ var noises = []noise{
 	{name: "cells skewed by exp(3 %), with the same median", baseline: normalNoise(0.01), arm: skewed(0.03)},
 }
 
-// machine says how the time of a run, from 0 to 1, and its round change its value.
+// machine describes how the value of a run depends on its round and on its time in the sweep, from 0 to 1.
 type machine struct {
 	name  string
 	round float64 // standard deviation of the logarithm between rounds
-	trend float64 // from the first run to the last
+	trend float64 // relative change from the first run to the last
 }
 
 var machines = []machine{
@@ -86,7 +86,7 @@ var machines = []machine{
 	{name: "with a trend of 20 % over the sweep", trend: 0.2},
 }
 
-// judged makes the runs of the sweep and returns its changes, that of the last cell last.
+// judged makes the runs of the sweep and returns its changes, one for each cell, the last cell last.
 func (s sweep) judged(r *rand.Rand) []Change {
 	made := s.runs(r)
 	if s.each {
@@ -110,7 +110,7 @@ func (s sweep) judged(r *rand.Rand) []Change {
 	return Compare(pairs, true, floor)
 }
 
-// runs are those of the baselines and of the cells.
+// runs returns the runs of the baselines, followed by those of the cells.
 func (s sweep) runs(r *rand.Rand) []Runs {
 	baselines := 2
 	if s.each {

@@ -19,7 +19,8 @@ const (
 	endTable   = "<!-- to here -->\n"
 )
 
-// The page has the tables of the code, and what they say is as promised. With -tables it gets them.
+// The page has the tables of the code, and their numbers are as promised. With -tables the test writes them into the
+// page.
 func TestTables(t *testing.T) {
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -43,7 +44,7 @@ func TestTables(t *testing.T) {
 	checkPromises(t, have)
 }
 
-// written are all tables as Markdown, by so many studies for each number; by none there are zeros.
+// written returns all tables as Markdown. Each number comes from this many studies; with 0 studies it is 0.
 func written(ofAlarms, ofFinds int) string {
 	var b strings.Builder
 	for i, t := range alarms() {
@@ -82,7 +83,7 @@ func (t table) write(b *strings.Builder, studies int, seed uint64, format string
 	}
 }
 
-// checkPromises sees that no alarm is more frequent than promised.
+// checkPromises checks that no alarm is more frequent than promised.
 func checkPromises(t *testing.T, have string) {
 	title := ""
 	for _, line := range strings.Split(have, "\n") {
@@ -106,7 +107,8 @@ func checkPromises(t *testing.T, have string) {
 	}
 }
 
-// exempt is what no promise is made for: noise as small as the digits of the values, where no A/A cell tells of it.
+// exempt reports whether a row has no promise: the noise is as small as the last digit of the values, and no A/A cell
+// shows it.
 func exempt(title, noise string) bool {
 	return strings.Contains(title, "none an A/A cell") && strings.Contains(noise, "rounded")
 }

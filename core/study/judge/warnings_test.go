@@ -70,7 +70,8 @@ func shareOf(cases int, is func() bool) float64 {
 	return float64(n) / float64(cases)
 }
 
-// iterations are noise of 10 % around 20 ms, changed by a factor that depends on the place from 0 to 1.
+// iterations returns n durations with noise of 10 % around 20 ms. factor changes each according to its place in the
+// run, from 0 to 1.
 func iterations(random *rand.Rand, n int, factor func(place float64) float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -81,7 +82,7 @@ func iterations(random *rand.Rand, n int, factor func(place float64) float64) []
 
 func same(float64) float64 { return 1 }
 
-// autoregressive is noise in which each value resembles the one before it.
+// autoregressive returns noise in which each value resembles the one before it.
 func autoregressive(random *rand.Rand, n int, correlation float64) []float64 {
 	out, x := make([]float64, n), random.NormFloat64()
 	for i := range out {
@@ -101,7 +102,7 @@ func TestIterationWarnings(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		durations []float64
-		want      []string // what the warnings begin with
+		want      []string // beginnings of the warnings
 	}{
 		"too few": {iterations(random, 19, func(p float64) float64 { return 1 + p }), nil},
 		"noise":   {iterations(random, 1000, same), nil},
@@ -109,7 +110,7 @@ func TestIterationWarnings(t *testing.T) {
 			[]string{"a trend within the run: in the second half of 1000 iterations they take 9"}},
 		"getting fast": {iterations(random, 1000, func(p float64) float64 { return 1 - 0.2*p }),
 			[]string{"a trend within the run: in the second half of 1000 iterations they take 1"}},
-		// Its line would end far below 0.
+		// The fitted line would end far below 0.
 		"getting very fast": {iterations(random, 1000, func(p float64) float64 { return max(0.05, 1-3*p) }),
 			[]string{"a step within the run: iterations take 9"}},
 		"a falling line": {iterations(random, 1000, func(p float64) float64 { return 1.01 - p }),
@@ -143,7 +144,7 @@ func TestIterationWarnings(t *testing.T) {
 	}
 }
 
-// Independent noise is warned of in 1 % of runs at most, whatever its distribution.
+// Independent noise causes a warning in at most 1 % of runs, whatever its distribution.
 func TestIterationWarningsAreRare(t *testing.T) {
 	for name, draw := range map[string]func(*rand.Rand) float64{
 		"normal":      func(random *rand.Rand) float64 { return 1 + 0.1*random.NormFloat64() },

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// Rows of psbench comm are cells, of which each result has a run; a row that is void is one that failed.
+// Each row of psbench comm is a cell, and each result adds one run to it. A void row counts as a failed run.
 func TestComm(t *testing.T) {
 	row := func(transport, mismatch string, us float64) *micro.Row {
 		return &micro.Row{

@@ -26,7 +26,7 @@ func TestCells(t *testing.T) {
 	for name, test := range map[string]struct {
 		configs []map[string]string
 		axes    []Axis
-		cells   []string // name and count of runs
+		cells   []string // name and number of runs
 	}{
 		"one": {
 			[]map[string]string{Config("server", "a"), Config("server", "a")},
@@ -77,7 +77,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// Runs that ended early are counted apart; files that cannot be read are said, and the others are shown.
+// Load counts runs that ended early separately. It warns of files that it cannot read and shows the others.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -138,8 +138,8 @@ func TestMetricOf(t *testing.T) {
 	}
 }
 
-// A round whose runs came from several hosts compares them, too, and that is said; runs of several processes
-// of one host do not.
+// A round whose runs came from several hosts compares the hosts too, so Load warns of it. Several processes on one
+// host cause no warning.
 func TestRoundsOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	const began = "20261126T020000.000000000"

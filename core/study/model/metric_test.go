@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The page has every metric as it is here.
+// The page documents every metric exactly as the code defines it.
 func TestMetricsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/answer.md")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// swept is the folder of a sweep of two servers and a skipped third one, in which nothing has run.
+// swept makes the folder of a sweep of two servers and a skipped third one. No run has started.
 func swept(t *testing.T, repeats int) (dir string, p *sweep.Plan) {
 	t.Helper()
 	dir = t.TempDir()
@@ -61,7 +61,7 @@ func ran(t *testing.T, dir string, p *sweep.Plan, turn sweep.Turn) {
 	}
 }
 
-// states are what a study has of each cell and of the A/A cell.
+// states describes the runs of each cell and of the A/A cell.
 func states(s *model.Study) []string {
 	var out []string
 	for _, c := range slices.Concat(s.Cells, []*model.Cell{s.Again}) {
@@ -71,8 +71,7 @@ func states(s *model.Study) []string {
 	return out
 }
 
-// Every run of the plan is in the study: done, failed or waiting, whatever the journal and the folders
-// tell of it.
+// The study counts every run of the plan as done, failed or waiting, whatever the journal and the folders contain.
 func TestSweep(t *testing.T) {
 	dir, p := swept(t, 5)
 	w, err := journal.Create(filepath.Join(dir, "journal"), 1, journal.Options{})
@@ -97,13 +96,13 @@ func TestSweep(t *testing.T) {
 					0o600); err != nil {
 					t.Fatal(err)
 				}
-			case round == 3: // its last line of the journal was lost
+			case round == 3: // the journal's last line about it was lost
 				ran(t, dir, p, turn)
 				note(turn, journal.Running, "")
 			case round == 4 && turn.Cell == 1: // its folder was removed
 				note(turn, journal.Done, "")
 			case round == 4:
-				note(turn, journal.Running, "") // and has no folder
+				note(turn, journal.Running, "") // the run has no folder
 			default:
 				if round == 2 {
 					note(turn, journal.Failed, "the first time")
@@ -150,7 +149,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Without journals that can be read the folders speak for themselves.
+// If the journal cannot be read, the folders show which runs are done.
 func TestSweepWhoseJournalIsCorrupted(t *testing.T) {
 	dir, p := swept(t, 2)
 	for _, turn := range p.Turns(0) {

@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Measured is a result of two connected trainers whose iterations take ms each, epoch by epoch, of which
-// trainer 1 waits for half and computes for a quarter. The other one only computes.
+// Measured returns a result of two connected trainers with the given durations of iterations in ms, epoch by epoch.
+// Trainer 1 waits for half of each iteration and computes for a quarter. The other trainer only computes.
 func Measured(seed int, config map[string]string, epochs ...[]int64) *result.Result {
 	r := &result.Result{
 		Complete: true, Started: time.Unix(int64(seed), 0), Connected: [][]int{{0, 1}},
@@ -70,7 +70,8 @@ func TestValues(t *testing.T) {
 	if d := cmp.Diff(want, run.Values); d != "" {
 		t.Error(d)
 	}
-	// The hook of trainer 1 takes 2 ms of each exposed communication, and 1 ms before it, beside the trainer.
+	// The hook of trainer 1 takes 2 ms of each exposed communication. It also takes the 1 ms before it, in parallel
+	// with the trainer.
 	for m := range r.SeriesOf(1, "iteration_metric", "exposed communication").All() {
 		r.SeriesOf(1, stamps.HookMetric, stamps.HookBeside).Add(sdk.Measurement{Key: m.Key, StartNS: m.StartNS - 1e6,
 			DurationNS: 3e6})
@@ -92,7 +93,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A percentile stands where there are enough iterations for it, and what a run has nothing of is not there.
+// A run has a percentile only if it has enough iterations. A metric without a value is missing.
 func TestPercentilesNeedIterations(t *testing.T) {
 	for count, want := range map[int][3]bool{0: {}, 1: {true}, 19: {true}, 20: {true, true}, 99: {true, true},
 		100: {true, true, true}} {
@@ -113,7 +114,7 @@ func TestPercentilesNeedIterations(t *testing.T) {
 	}
 }
 
-// What a run and its iterations say of themselves goes with it; what is not finite stays.
+// A run carries its own warnings and those about its iterations. Values that are not finite stay.
 func TestRunWarnings(t *testing.T) {
 	list := make([]int64, 60)
 	for i := range list {
@@ -128,7 +129,7 @@ func TestRunWarnings(t *testing.T) {
 	}
 }
 
-// Trainers are silent that nothing connects and that no server answers.
+// Trainers are silent if no connection joins them and no server answers them.
 func TestSilent(t *testing.T) {
 	answered := func(r *result.Result) {
 		r.Processes = append(r.Processes, result.Process{Rank: 2, Kind: "server"})

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// The runs of the baseline and of its A/A cell are the same experiment's, and so are their failures.
+// The baseline and its A/A cell are one experiment, so their runs and failures count together.
 func TestWhoCrashes(t *testing.T) {
 	for name, c := range map[string]struct {
 		done, failed, againDone, againFailed int

@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// started is a study of which each round takes a minute, and each cell's runs a second of it, one after the other.
+// started returns a study in which a round begins every minute. Within a round, the cells start their runs one second
+// apart.
 func started(rounds int) *model.Study {
 	s := modeltest.Made(modeltest.Servers,
 		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: rounds} })
@@ -23,17 +24,17 @@ func started(rounds int) *model.Study {
 	return s
 }
 
-// Runs that were made after their rounds are compared within none.
+// Late runs are compared within no round of the runs that were made in time.
 func TestLateRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		late    func(round int) bool // of server sum
-		rounds  int                  // in which it is compared with the baseline
+		late    func(round int) bool // whether the run of server sum in a round is late
+		rounds  int                  // number of rounds in which sum is compared with the baseline
 		warning bool
 	}{
 		"none":      {func(int) bool { return false }, 8, false},
 		"a retry":   {func(round int) bool { return round == 3 }, 7, false},
 		"the last":  {func(round int) bool { return round == 7 }, 8, false},
-		"all":       {func(int) bool { return true }, 1, true}, // no later round shows that the last one is
+		"all":       {func(int) bool { return true }, 1, true}, // no later round shows that the last one is late
 		"all but 1": {func(round int) bool { return round > 0 }, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {

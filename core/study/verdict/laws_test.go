@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Of cells that are all the same, hardly any study has a winner; of one that is twice as fast as its noise
-// can hide, every study has it.
+// If all cells are equal, hardly any study has a winner. If one cell is 10 % faster and the noise is 2 %, every study
+// has that winner.
 func TestWinners(t *testing.T) {
 	m, _ := model.MetricOf(model.Throughput)
 	winners := func(faster float64) (wins int) {
@@ -39,7 +39,7 @@ func TestWinners(t *testing.T) {
 	}
 }
 
-// Of cells that are all the same, hardly any study has an axis that matters, however many values it has.
+// If all cells are equal, hardly any study has an axis that matters, however many values the axis has.
 func TestNothingMatters(t *testing.T) {
 	m, _ := model.MetricOf(model.Throughput)
 	matter := 0
@@ -59,7 +59,7 @@ func TestNothingMatters(t *testing.T) {
 	}
 }
 
-// The shares of axes are those that were put in, whether or not cells are missing.
+// The shares of axes equal those that the test put in, whether or not cells are missing.
 func TestEffects(t *testing.T) {
 	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
 		{Name: "ntrainer", Values: []string{"1", "2", "4"}}}
@@ -85,7 +85,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// Cells compete along the axes that change how the same is computed, and along no others.
+// Cells compete only along axes that change how the same work is computed.
 func TestWork(t *testing.T) {
 	for axis, want := range map[string]bool{
 		"server": false, "ntrainer": false, "batch_size": false, "build": false, "model.blas": false,

@@ -9,8 +9,9 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// lossy is a study of so many cells beside the baseline, with a seed for each round. Losses differ from seed to seed by
-// 0.5 % in all cells alike, and by 2 % in each by itself. The last cell has losses that are worse by a share.
+// lossy returns a study of this many cells beside the baseline, with one seed for each round. Losses vary between
+// seeds by 0.5 % in all cells together, and by 2 % in each cell alone. The losses of the last cell are worse by a
+// share.
 func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 	axis := model.Axis{Name: "server"}
 	for i := range cells + 1 {
@@ -26,7 +27,7 @@ func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 				c.Runs[round].Values[model.HeldOutLoss] *= 1 + worse
 			}
 		}
-		// of the same seed
+		// The A/A cell has the same seed.
 		s.Again.Runs[round].Values[model.HeldOutLoss] = s.Cells[0].Runs[round].Values[model.HeldOutLoss]
 	}
 	return s
@@ -34,8 +35,8 @@ func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 
 func barredOf(s *model.Study, m model.Metric) []*model.Cell { return Contests(s, m)[0].Barred }
 
-// Of cells with equal losses hardly any study bars one, however many there are; one that is worse by more than seeds
-// differ is barred.
+// If all cells have equal losses, hardly any study bars one, however many there are. A cell that is worse by more than
+// the variation between seeds is barred.
 func TestBarredForLoss(t *testing.T) {
 	m := modeltest.Throughput(t)
 	for _, cells := range []int{1, 5, 20} {
@@ -65,7 +66,7 @@ func TestBarredForLoss(t *testing.T) {
 	}
 }
 
-// lossyContest is one before its losses are judged.
+// lossyContest returns a contest whose losses are not judged yet.
 func lossyContest(s *model.Study) *Contest {
 	o := &Contest{Study: s, Cells: s.Cells, Losses: map[*model.Cell]Loss{}}
 	o.refer()
@@ -81,7 +82,7 @@ func anyBarred(o *Contest) bool {
 	return false
 }
 
-// Losses are compared by seed wherever runs have seeds, in rounds or not, and in whatever order.
+// Losses are compared by seed if runs have seeds, in rounds or not, and in any order.
 func TestLossesArePairedBySeed(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 3)) // #nosec G404 -- it must be the same each time
 	s := lossy(1, 0.02, random)
@@ -103,13 +104,13 @@ func TestLossesArePairedBySeed(t *testing.T) {
 	if got := lossOf(s); got.Change.P != want.Change.P || got.Change.Rounds != 10 {
 		t.Errorf("not in rounds, p is %v of %d seeds, not %v", got.Change.P, got.Change.Rounds, want.Change.P)
 	}
-	// The A/A cell's losses are the baseline's once more.
+	// The A/A cell only repeats the losses of the baseline.
 	s.Again = nil
 	if got := lossOf(s); got.Change.P != want.Change.P || got.Floor != want.Floor {
 		t.Errorf("without the A/A cell, p is %v and the floor %+v, not %v and %+v", got.Change.P, got.Floor,
 			want.Change.P, want.Floor)
 	}
-	// All runs have one seed: they are no pairs.
+	// All runs have the same seed, so they form no pairs.
 	for _, r := range s.AllRuns() {
 		r.Seed = 7
 	}
