@@ -19,11 +19,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// askTime is how long another psbench may take to answer Ask.
+// askTime is how long Ask waits for the other psbench.
 const askTime = time.Minute
 
-// Ask starts another psbench, which says what configuration it makes of values. It does not inherit options from
-// environ.
+// Ask runs program, another psbench, and returns the effective configuration that it computes from values. The program
+// gets environ without the variables of options. Ask gives up after askTime.
 func Ask(ctx context.Context, environ []string, program string, values map[string]any) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -50,8 +50,7 @@ func Ask(ctx context.Context, environ []string, program string, values map[strin
 	return jsonfile.Map("what it says of its configuration", out.Bytes())
 }
 
-// WithoutOptions returns an environment without the variables of options, whose values are in the configurations of
-// cells.
+// WithoutOptions returns environ without the variables of options: the configurations of cells hold their values.
 func WithoutOptions(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")

@@ -15,26 +15,27 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BuildAxis is the axis of builds: programs that run cells, and registry files of plugins.
+// BuildAxis is the axis of builds. Its values are programs that run cells and registry files of plugins.
 const BuildAxis = "build"
 
-// axis is one of a specification.
+// axis is one axis of a specification: a name and the values that cells take on it.
 type axis struct {
 	name   string
-	place  string // what errors call it
+	place  string // the axis in error messages
 	values []value
-	sets   string // a key that one of its groups sets, "" if none does
+	sets   string // a key that one of its groups sets, or ""
 }
 
-// value is one of an axis: a value of the configuration, or a group of them.
+// value is one value of an axis: a configuration value, or a group of values that change together.
 type value struct {
 	label   string
 	group   bool
-	set     map[string]any // by key of the configuration, or KIND.SETTING
-	written any            // as a file has it
+	set     map[string]any // values by configuration key or KIND.SETTING
+	written any            // the value as a specification file spells it
 }
 
-// keyOf is a name as a configuration file has it.
+// keyOf returns the configuration file's spelling of a name: batch-size becomes batch_size. KIND.SETTING stays as it
+// is.
 func keyOf(name string) string {
 	if strings.Contains(name, ".") {
 		return name
@@ -42,7 +43,7 @@ func keyOf(name string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// keys are those that the axis sets.
+// keys returns the keys that the axis sets, sorted.
 func (a axis) keys() []string {
 	keys := map[string]bool{}
 	for _, v := range a.values {
@@ -61,12 +62,12 @@ func (a axis) labels() []string {
 	return labels
 }
 
-// known refuses an axis that is named as nothing which a configuration has.
+// known returns an error unless the axis is named after a configuration key, a KIND.SETTING or BuildAxis.
 func (a axis) known() error {
 	return knownKey(a.place, a.name)
 }
 
-// kinds are those whose parts have settings.
+// kinds lists the kinds of parts that have settings.
 var kinds = []string{string(sdk.KindServer), string(sdk.KindTrainer), string(sdk.KindHook), string(sdk.KindCriterion),
 	string(sdk.KindData), string(sdk.KindModel)}
 
@@ -92,7 +93,7 @@ func knownKey(place, name string) error {
 		spelling.Hint(key, names, "axes", "psbench config shows all keys"))
 }
 
-// axisKeys are the options that can be an axis.
+// axisKeys returns the keys of the options that can be an axis.
 func axisKeys() []string {
 	var keys []string
 	for _, o := range option.All() {
@@ -103,7 +104,7 @@ func axisKeys() []string {
 	return keys
 }
 
-// checkLabels refuses values that cannot be told apart, or are none.
+// checkLabels returns an error if the axis has no values, or an empty, unprintable or repeated value.
 func (a axis) checkLabels() error {
 	seen := map[string]bool{}
 	for _, v := range a.values {
@@ -125,7 +126,7 @@ func (a axis) checkLabels() error {
 	return nil
 }
 
-// expand are the values that an item of the axis stands for: itself, a group, or a range.
+// expand returns the values that one item of the axis stands for: a single value, a group, or every number of a range.
 func (a axis) expand(item any) ([]value, error) {
 	if group, ok := item.(map[string]any); ok {
 		v, err := a.parseGroup(group)
@@ -163,7 +164,7 @@ func (a axis) single(item any) value {
 	return v
 }
 
-// label is what people read for a value: equal numbers are written alike, and truth as JSON has it.
+// label returns the text shown for a value. Equal numbers get the same text, and booleans are true or false.
 func (a axis) label(item any) string {
 	text := label(item)
 	switch item.(type) {
@@ -179,7 +180,7 @@ func (a axis) label(item any) string {
 	return text
 }
 
-// truth is true or false as JSON has it, however it is written; another text stays as it is.
+// truth returns true or false for any accepted spelling of a boolean. It returns other text unchanged.
 func truth(text string) string {
 	if plain := numeral.Truth(text); plain != text {
 		return map[string]string{"0": "false", "1": "true"}[plain]
@@ -187,7 +188,7 @@ func truth(text string) string {
 	return text
 }
 
-// writtenAs is what a file would have for what a flag gives: numbers and lists as such.
+// writtenAs returns the value that a specification file would hold for a flag's text: numbers and lists as JSON.
 func writtenAs(key string, text option.Text) any {
 	o, isOption := option.Of(key)
 	switch {
@@ -235,7 +236,8 @@ func (a axis) parseGroup(group map[string]any) (value, error) {
 	return v, nil
 }
 
-// setsNothing refuses a group that sets no value, as a control group may be written, and shows how to write that.
+// setsNothing returns the error for a group that sets no value, such as a control group. The error shows how to write
+// one.
 func (a axis) setsNothing(label string) error {
 	group, name := "a group", ""
 	if label != "" {
@@ -245,7 +247,7 @@ func (a axis) setsNothing(label string) error {
 		a.place, group, name, cmp.Or(a.sets, "batch_size"))
 }
 
-// keyOfGroups is a key that a group of the list sets, "" without one.
+// keyOfGroups returns a key that some group in the list sets, or "" if none does.
 func keyOfGroups(list []any) string {
 	for _, item := range list {
 		group, _ := item.(map[string]any)
@@ -258,8 +260,7 @@ func keyOfGroups(list []any) string {
 	return ""
 }
 
-// splitValues cuts a list of values as a flag gives it at its commas, but for those within
-// brackets of JSON.
+// splitValues splits a flag's list of values at its commas, except for commas inside JSON brackets.
 func splitValues(list string) []string {
 	var items []string
 	depth, start := 0, 0

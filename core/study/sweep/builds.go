@@ -12,13 +12,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// builds are the programs of cells, each read once for its checksum.
+// builds finds the programs of cells. It reads each file once, for its checksum.
 type builds struct {
 	own      string
 	binaries []Binary
-	sums     map[string]string   // by path
-	byName   map[string]string   // programs of builds
-	plugins  map[string][]string // files by the plugin's command
+	sums     map[string]string   // checksums by path
+	byName   map[string]string   // program paths by value of the build axis
+	plugins  map[string][]string // files of a plugin by its command
 }
 
 func newBuilds(own string) (*builds, error) {
@@ -39,8 +39,8 @@ func (b *builds) add(name, path string) error {
 	return nil
 }
 
-// find is the program of a value of the axis of builds, and the registry file of plugins that the
-// value is otherwise.
+// find resolves a value of the build axis. A psbench yields its program. A registry file of plugins yields the path of
+// this psbench and that file.
 func (b *builds) find(build string) (program, registryFile string, err error) {
 	if strings.HasSuffix(build, ".json") {
 		if !executable.IsFile(build) {
@@ -68,7 +68,7 @@ func (b *builds) find(build string) (program, registryFile string, err error) {
 	return program, "", b.add("build "+filepath.Base(build), program)
 }
 
-// plugin are the files that a plugin runs; psbench's own parts need none.
+// plugin returns the files that a plugin runs, nil for psbench's own parts.
 func (b *builds) plugin(p registry.Plugin) ([]string, error) {
 	if p.Name == registry.Builtin {
 		return nil, nil

@@ -14,8 +14,7 @@ import (
 // MostRepeats bounds the rounds of a sweep.
 const MostRepeats = 1_000_000
 
-// check says what is wrong with a plan, if anything is: whoever has a checked one can rely on its
-// places, its names of files and its identity.
+// check returns an error if the plan is invalid. A checked plan has valid indexes, file names and identity.
 func (p *Plan) check() error {
 	switch {
 	case p.Repeats < 1 || p.Repeats > MostRepeats:
@@ -52,7 +51,8 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// check is given the cells before it: their IDs, and whether they run themselves.
+// check returns an error if the cell is invalid. before has the IDs of earlier cells and whether each has runs of its
+// own.
 func (c Cell) check(axes int, sums map[string]string, before map[string]bool) error {
 	if len(c.Values) != axes {
 		return fmt.Errorf("it has %d values for %d axes", len(c.Values), axes)

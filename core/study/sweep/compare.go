@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Difference is what a plan has otherwise than the one that a sweep was begun with.
+// Difference describes how a plan differs from the plan that the sweep was begun with.
 type Difference struct {
-	// Changed are values, and checksums of binaries, that the same cells have otherwise now.
+	// Changed lists the values and binary checksums that changed in cells which both plans have.
 	Changed []Change
-	// Added and Removed are the names of cells that run.
+	// Added and Removed list the names of cells with runs that only one plan has.
 	Added, Removed []string
-	// Repeats, Baseline, Again and Hosts are changes of the plan itself, nil where there is none.
+	// Repeats, Baseline, Again and Hosts hold changes of the plan itself; nil means unchanged.
 	Repeats, Baseline, Again, Hosts *Change
 }
 
-// Change is a value before and now.
+// Change is a value before and after.
 type Change struct {
-	Name     string   // a key of the configuration, a part, the name of a binary
-	Old, New string   // "" where there is none
-	Cells    []string // whose value it is
+	Name     string   // a configuration key, a part or the name of a binary
+	Old, New string   // "" if absent
+	Cells    []string // names of the cells that have the change
 }
 
-// Compare says what is otherwise in the plan that was computed now than in the recorded one.
+// Compare returns how the plan computed now differs from p, the recorded plan.
 func (p *Plan) Compare(now *Plan) Difference {
 	var d Difference
-	before := map[string]Cell{} // by ID and by name
+	before := map[string]Cell{} // recorded cells by ID and by name
 	for _, i := range p.Running() {
 		c := p.Cells[i]
 		before[c.ID], before[c.Name] = c, c
 	}
-	kept := map[string]bool{} // IDs before
+	kept := map[string]bool{} // IDs of recorded cells that still exist
 	changes := map[string]*Change{}
 	for _, i := range now.Running() {
 		c := now.Cells[i]
@@ -64,15 +64,15 @@ func (p *Plan) Compare(now *Plan) Difference {
 	return d
 }
 
-// None says that the plans run the same.
+// None reports whether both plans run the same.
 func (d Difference) None() bool { return d.Extends() && d.Repeats == nil && len(d.Added) == 0 }
 
-// Extends says that the plan of now only has more cells, or another number of repeats.
+// Extends reports whether the new plan differs only in added cells or in the number of repeats.
 func (d Difference) Extends() bool {
 	return len(d.Changed)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil && d.Hosts == nil
 }
 
-// Lines are the difference for people, a sentence each.
+// Lines returns the difference for people, one sentence per change.
 func (d Difference) Lines() []string {
 	var lines []string
 	for _, c := range d.Changed {
@@ -105,7 +105,7 @@ func orNone(value string) string {
 	return value
 }
 
-// someOf names a few of many cells.
+// someOf names up to three cells; of more it gives the number and the first.
 func someOf(cells []string) string {
 	const most = 3
 	if len(cells) == 1 {
@@ -124,7 +124,7 @@ func change(name, before, now string) *Change {
 	return &Change{Name: name, Old: before, New: now}
 }
 
-// compareCells notes what a cell has otherwise now, beside what other cells have so too.
+// compareCells records how a cell's values changed. Cells with the same change share one entry.
 func compareCells(changes map[string]*Change, cell string, was, is map[string]string) {
 	all := maps.Clone(was)
 	maps.Copy(all, is)
@@ -140,10 +140,10 @@ func compareCells(changes map[string]*Change, cell string, was, is map[string]st
 	}
 }
 
-// flat is what a cell's identity is made of, by key.
+// flat returns everything that enters a cell's identity, by key.
 func (p *Plan) flat(c Cell) map[string]string {
 	out := map[string]string{}
-	for _, kind := range []string{"model", "data"} { // whose configuration says an id
+	for _, kind := range []string{"model", "data"} { // the configuration names these by ID
 		out["class of "+kind] = c.Parts[kind]
 	}
 	for name, words := range c.Parts {
@@ -171,11 +171,11 @@ func (p *Plan) flat(c Cell) map[string]string {
 	return out
 }
 
-// show is a value as JSON.
+// show returns a value as JSON.
 func show(v any) string {
 	text, err := json.Marshal(canonical(v))
 	if err != nil {
-		panic(err) // what was read from JSON can be written as JSON
+		panic(err) // values read from JSON encode as JSON
 	}
 	return string(text)
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What a run of psbench's own parts takes on two cores, roughly: docs/performance.md has what they
-// take on a known machine. A sweep corrects this by its first runs.
+// Rough costs of psbench's own parts on two cores, in ns. docs/performance.md has measurements of a known machine. A
+// sweep corrects its estimates by its first runs.
 const (
-	startNS     = 400e6 // of the run
-	rankNS      = 100e6 // of each of its processes
-	iterationNS = 0.3e6 // without computing
-	parameterNS = 2.5   // of each trainer in an iteration: its gradient, reduction and update
-	multiplyNS  = 0.1   // of each parameter and sample: a forward and a backward pass
+	startNS     = 400e6 // per run
+	rankNS      = 100e6 // per process
+	iterationNS = 0.3e6 // per iteration, without computing
+	parameterNS = 2.5   // per parameter, trainer and iteration: gradient, reduction and update
+	multiplyNS  = 0.1   // per parameter and sample: a forward and a backward pass
 )
 
-// expected is about how long a run takes: 0 where only a run can tell.
+// expected estimates how long a run takes. It returns 0 if only a run can tell.
 func expected(exp *config.Experiment) time.Duration {
 	iteration := iterationTime(exp)
 	measured, known := passTime(exp, exp.Length, iteration)
@@ -28,11 +28,11 @@ func expected(exp *config.Experiment) time.Duration {
 	if !known || !alsoKnown {
 		return 0
 	}
-	const longest = 100 * 365 * 24 * time.Hour // fits
+	const longest = 100 * 365 * 24 * time.Hour // fits into a Duration
 	return time.Duration(min(startNS+rankNS*float64(exp.World.Master())+measured+warmUp, float64(longest)))
 }
 
-// passTime is that of a pass in ns, whose iterations take so long, as far as that is known.
+// passTime returns the duration of a pass in ns, given that of an iteration. known is false if it cannot be estimated.
 func passTime(exp *config.Experiment, l stop.Length, iteration float64) (ns float64, known bool) {
 	iterations, known := float64(l.Iterations), true
 	switch {
@@ -47,7 +47,7 @@ func passTime(exp *config.Experiment, l stop.Length, iteration float64) (ns floa
 	return iterations * iteration, known && iteration > 0
 }
 
-// iterationTime is about that of one iteration in ns, 0 for a model that is not psbench's own.
+// iterationTime estimates one iteration in ns. It returns 0 for a model that is not psbench's own.
 func iterationTime(exp *config.Experiment) float64 {
 	parameters, known := parametersOf(exp)
 	if !known {
@@ -57,7 +57,7 @@ func iterationTime(exp *config.Experiment) float64 {
 	return iterationNS + each*float64(len(exp.World.TrainerRanks()))
 }
 
-// iterationsOf are those of a trainer in an epoch, of data whose settings say how much it is.
+// iterationsOf returns a trainer's iterations per epoch. known is false if the settings of the data do not tell.
 func iterationsOf(exp *config.Experiment) (n float64, known bool) {
 	var s struct {
 		Samples float64 `json:"sample_count"`
@@ -72,16 +72,16 @@ func iterationsOf(exp *config.Experiment) (n float64, known bool) {
 	return s.Batches, s.Batches > 0
 }
 
-// parametersOf are those of a model that are reduced, where its settings tell.
+// parametersOf returns how many parameters of the model are reduced. known is false if its settings do not tell.
 func parametersOf(exp *config.Experiment) (n float64, known bool) {
 	var s struct {
-		Sizes  []float64 `json:"sizes"` // of mlp
+		Sizes  []float64 `json:"sizes"` // layers of an mlp
 		Rows   float64   `json:"num_embeddings"`
 		Dim    float64   `json:"embedding_dim"`
 		In     float64   `json:"dense_input_size"`
 		Out    float64   `json:"dense_output_size"`
 		Layers float64   `json:"dense_layers_count"`
-		Bottom []float64 `json:"bottom_layers"` // of dlrm
+		Bottom []float64 `json:"bottom_layers"` // layers of a dlrm
 		Top    []float64 `json:"top_layers"`
 	}
 	if json.Unmarshal(exp.Parts[sdk.KindModel].Settings, &s) != nil {

@@ -13,33 +13,34 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Schema names the form of the plan's file.
+// Schema names the format of the plan's file.
 const Schema = "psbench.sweep/1"
 
-// PlanFile is the plan's file in the folder of a sweep.
+// PlanFile is the name of the plan's file in a sweep folder.
 const PlanFile = "sweep.json"
 
-// HostsFile has the hosts of the plan in the folder of a sweep, if it has some, as runs read them.
+// HostsFile is the name of the file in a sweep folder from which runs read the plan's hosts. It exists only if there
+// are some.
 const HostsFile = "hosts.txt"
 
-// onDisk is a plan in its file.
+// onDisk is the content of the plan's file.
 type onDisk struct {
 	Schema string `json:"schema"`
 	Plan
 }
 
-// IsSweep says whether a folder is that of a sweep.
+// IsSweep reports whether dir is a sweep folder, that is, has a plan.
 func IsSweep(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, PlanFile))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ConfigFile is the configuration file of a cell in the folder of a sweep.
+// ConfigFile returns the path of the cell's configuration file, relative to the sweep folder.
 func (c Cell) ConfigFile() string { return filepath.Join("cells", c.ID+".json") }
 
-// Write writes the plan and the configuration files of its cells into the folder of a sweep, and
-// replaces what was planned there. The plan comes last and in one step: a folder has the old plan
-// or the new one, with all the files of its cells.
+// Write writes the plan and the configuration files of its cells into the sweep folder dir and replaces an earlier
+// plan. The plan's file comes last, in one step: the folder has either the old plan or the new one, with all the files
+// of its cells.
 func (p *Plan) Write(dir string) error {
 	if err := p.check(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (c Cell) write(dir string) error {
 	return writeFile(filepath.Join(dir, c.ConfigFile()), text)
 }
 
-// Read reads the plan of a sweep's folder. What is not as Write left it is an error.
+// Read reads the plan of a sweep folder. It returns an error if a file was edited after Write wrote it.
 func Read(dir string) (*Plan, error) {
 	path := filepath.Join(dir, PlanFile)
 	data, err := jsonfile.Read(path)
@@ -103,7 +104,7 @@ func Read(dir string) (*Plan, error) {
 	return p, nil
 }
 
-// parse reads the text of a plan's file.
+// parse decodes and checks the plan's file. path names the file in errors.
 func parse(path string, data []byte) (*Plan, error) {
 	var f onDisk
 	var head struct{ Schema string }

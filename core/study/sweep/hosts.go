@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// CheckHosts refuses a plan whose cells run several psbenches if a line of its hosts names one.
+// CheckHosts returns an error if the cells run several psbenches but a line of the hosts names one.
 func (p *Plan) CheckHosts() error {
 	programs := map[string]bool{}
 	for _, i := range p.Running() {
@@ -24,13 +24,13 @@ func (p *Plan) CheckHosts() error {
 		team.HostsFlag, p.Hosts[i], len(programs))
 }
 
-// CheckTasks refuses a plan whose cells differ in what the tasks of a launcher have once for all: the program, the
+// CheckTasks returns an error if cells differ in something that all tasks of a launcher share: the program, the
 // interface and the registry files.
 func (p *Plan) CheckTasks(program, network string) error {
 	registry := p.Cells[p.Baseline].Config["registry"]
 	for _, i := range p.Running() {
 		c := p.Cells[i]
-		wants, _ := c.Config["interface"].(string) // "" where it is not given
+		wants, _ := c.Config["interface"].(string) // "" if not given
 		switch {
 		case c.Binary != program:
 			return fmt.Errorf("cell %s is run by %s, but the tasks of the launcher are of one psbench, %s: have runs go over hosts by --%s FILE",

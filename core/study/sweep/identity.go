@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// places are the options that say where something is: what is there counts, and not the place.
+// places lists the options that locate something. A cell's identity covers the content, not its location.
 var places = []string{"config", "registry", "no_user_registry", "model_config_path", "data_config_path",
 	"server_config_path", "trainer_config_path"}
 
-// Identify gives every cell its ID, and the plan its own.
+// Identify computes the ID of every cell, then the identity of the plan.
 func (p *Plan) Identify() {
 	sums := p.sums()
 	for i := range p.Cells {
@@ -22,7 +22,7 @@ func (p *Plan) Identify() {
 	p.Identity = p.identity()
 }
 
-// sums are those of the binaries by path.
+// sums returns the checksums of the binaries by path.
 func (p *Plan) sums() map[string]string {
 	sums := map[string]string{}
 	for _, b := range p.Binaries {
@@ -31,7 +31,7 @@ func (p *Plan) sums() map[string]string {
 	return sums
 }
 
-// identity is the hash of what runs, in whatever order.
+// identity returns the hash of everything that runs, independent of order.
 func (p *Plan) identity() string {
 	var ids []string
 	for _, i := range p.Running() {
@@ -44,7 +44,7 @@ func (p *Plan) identity() string {
 	return hash(ids)
 }
 
-// identity is that of the experiment of a cell; one that has no runs is known by its name.
+// identity returns the hash of the cell's experiment. A cell without runs is identified by its name.
 func (c Cell) identity(sums map[string]string) string {
 	if !c.Runs() {
 		return short([]any{"no runs", c.Name})
@@ -52,7 +52,7 @@ func (c Cell) identity(sums map[string]string) string {
 	return short(c.experiment(sums))
 }
 
-// experiment is all that an equal experiment has equal.
+// experiment returns the values that two cells have in common if their experiments are equal.
 func (c Cell) experiment(sums map[string]string) any {
 	config := maps.Clone(c.Config)
 	for _, key := range places {
@@ -66,7 +66,7 @@ func (c Cell) experiment(sums map[string]string) any {
 	return []any{canonical(config), c.Parts, sums[c.Binary], plugins}
 }
 
-// canonical writes equal numbers alike.
+// canonical returns v with equal numbers written alike.
 func canonical(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -96,11 +96,11 @@ func canonical(v any) any {
 
 func short(v any) string { return hash(v)[:16] }
 
-// hash is the SHA-256 of a value's JSON, which has the keys of objects in order.
+// hash returns the SHA-256 of v's JSON in hex. The keys of JSON objects are sorted.
 func hash(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what was read from JSON can be written as JSON
+		panic(err) // values read from JSON encode as JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

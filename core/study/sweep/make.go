@@ -14,43 +14,43 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Many is how many cells somebody has to agree to.
+// Many is the number of cells above which the user has to agree.
 const Many = 10_000
 
-// Most is how many cells a sweep can have, whoever agrees: those that rules leave out count too. A plan
-// of them is read from one file, jsonfile.MaxMiB, with 3 KiB for each, which is more than cells have.
+// Most is the largest number of cells of a sweep, including cells that rules leave out. A plan is read from one file of
+// at most jsonfile.MaxMiB; that leaves 3 KiB for each cell, more than a cell needs.
 const Most = 20_000
 
-// Maker makes plans.
+// Maker turns specifications into plans.
 type Maker struct {
-	// Sources are the layers that all cells have: the base of the specification lies below the
-	// environment, the values of a cell above all.
+	// Sources are the configuration layers that all cells share. The base of the specification lies below the
+	// environment, and the values of a cell lie above all layers.
 	Sources config.Sources
-	// Registry is that of a configuration.
+	// Registry returns the registry that a configuration selects.
 	Registry func(*config.Config) (*registry.Registry, error)
-	// Catalogue is asked once for each plugin.
+	// Catalogue returns the parts of a plugin. Maker asks each plugin once.
 	Catalogue config.Catalogue
-	// Program is the psbench that runs cells which name no build.
+	// Program is the psbench that runs cells without a build.
 	Program string
-	// Effective is the configuration that another psbench makes of these values; it is an error
-	// that the other has said.
+	// Effective returns the configuration that another psbench computes from values. Its error has that psbench's
+	// message.
 	Effective func(ctx context.Context, program string, values map[string]any) (map[string]any, error)
-	// Try begins an experiment and ends it before its first pass; nil tries none.
+	// Try starts an experiment and ends it before its first pass. If Try is nil, there are no trials.
 	Try func(ctx context.Context, exp *config.Experiment) error
-	// Across says that runs go over several hosts, for which a transport that is left to psbench is another.
+	// Across means that runs span several hosts, for which psbench chooses another default transport.
 	Across bool
-	// Yes agrees to many cells.
+	// Yes means that the user agrees to more than Many cells.
 	Yes bool
 }
 
-// ManyError says that somebody has to agree to so many cells.
+// ManyError reports more than Many cells, to which the user has to agree.
 type ManyError struct{ Cells int }
 
 func (e *ManyError) Error() string {
 	return fmt.Sprintf("the axes have %d cells, more than %d", e.Cells, Many)
 }
 
-// Make checks the cells of a specification and makes a plan of them.
+// Make checks the cells of a specification and returns their plan. It returns a *ManyError if the user has to agree.
 func (m *Maker) Make(ctx context.Context, s *Spec) (*Plan, error) {
 	b, err := m.begin(s)
 	if err != nil {
@@ -68,12 +68,12 @@ func (m *Maker) Make(ctx context.Context, s *Spec) (*Plan, error) {
 	b.plan.Identify()
 	b.findSame()
 	b.moveBaseline()
-	b.plan.Identify() // cells that have no runs after all have another ID
+	b.plan.Identify() // findSame took the runs of some cells, which changes their IDs
 	b.plan.Warnings = b.warnings()
 	return b.plan, b.plan.check()
 }
 
-// maker is a plan that is being made.
+// maker holds a plan while it is made.
 type maker struct {
 	*Maker
 	spec             *Spec
@@ -84,14 +84,14 @@ type maker struct {
 	registries       map[string]*registry.Registry
 	catalogues       map[string]said
 	unknown          map[int]error    // by cell: a setting that its part does not have
-	used             map[string]bool  // settings on axes that some part has
-	refused          map[int]error    // by cell: what a part of psbench says of its settings
-	made             map[string]error // what parts said, by what they are made of
-	tried            map[string]bool  // what trials have shown to be right
-	failed           map[string]error // what trials said, by what was asked and in which world
-	recorder         *sdk.Recorder    // of parts that are made to see whether they can be
-	experiments      []string         // by cell: the hash of what matters to its runs
-	notes            map[string]int   // warnings of cells, and how often
+	used             map[string]bool  // axis settings that some part has
+	refused          map[int]error    // by cell: a part's error about its settings
+	made             map[string]error // errors of building parts, by part, settings and environment
+	tried            map[string]bool  // questions that trials answered without an error
+	failed           map[string]error // errors of trials, by their questions and world
+	recorder         *sdk.Recorder    // for parts that are built only to check them
+	experiments      []string         // by cell: the hash of what affects its runs
+	notes            map[string]int   // number of cells by warning
 }
 
 func (m *Maker) begin(s *Spec) (*maker, error) {
@@ -136,7 +136,7 @@ func (m *Maker) begin(s *Spec) (*maker, error) {
 	return b, err
 }
 
-// outline is the plan without its cells.
+// outline returns the plan without its cells.
 func (s *Spec) outline(axes []axis) (*Plan, error) {
 	p := &Plan{
 		Name: s.Name, Repeats: s.Repeats, Seed: s.Seed, Metric: s.Metric,
@@ -154,7 +154,7 @@ func (s *Spec) outline(axes []axis) (*Plan, error) {
 	return p, s.limit(p)
 }
 
-// eachCell makes the cells of the product, the last axis fastest.
+// eachCell adds every cell of the product to the plan. The last axis changes fastest.
 func (b *maker) eachCell(ctx context.Context) error {
 	places := make([]int, len(b.axes))
 	for {
@@ -179,7 +179,7 @@ func (b *maker) eachCell(ctx context.Context) error {
 	}
 }
 
-// cell is that of a place on each axis. What a rule forbids is skipped.
+// cell makes the cell at a place on each axis. If a rule forbids the cell, it is skipped.
 func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 	var c Cell
 	var words []string
@@ -213,8 +213,8 @@ func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 	return c, nil
 }
 
-// checkSkipped refuses a setting that no part of any cell has, a value that parts refuse in every cell,
-// and a sweep of which nothing is left.
+// checkSkipped returns an error for a setting that no part of any cell has, for a value that parts refuse in every
+// cell, and if no cell is left to run.
 func (b *maker) checkSkipped() error {
 	for _, i := range slices.Sorted(maps.Keys(b.unknown)) {
 		if b.unused(i) {
@@ -235,7 +235,8 @@ func (b *maker) checkSkipped() error {
 		first.Name, first.Skipped)
 }
 
-// baseline is the place of the first cell that fits what the specification says of it.
+// baseline returns the index of the first cell that fits the baseline of the specification. Without a baseline it
+// returns the first cell that runs.
 func (b *maker) baseline() (int, error) {
 	if len(b.spec.Baseline) == 0 {
 		return b.plan.Running()[0], nil
@@ -257,7 +258,7 @@ func (b *maker) baseline() (int, error) {
 	return 0, fmt.Errorf("%s: baseline %s is no cell", b.spec.origin, r.written)
 }
 
-// findSame finds the cells whose experiment is that of one before them.
+// findSame sets Same in each cell whose experiment equals an earlier cell's.
 func (b *maker) findSame() {
 	first := map[string]int{}
 	for i, hash := range b.experiments {
@@ -273,14 +274,14 @@ func (b *maker) findSame() {
 	}
 }
 
-// moveBaseline has the baseline be the cell that runs for it.
+// moveBaseline replaces a baseline without runs of its own by the cell that runs for it.
 func (b *maker) moveBaseline() {
 	if c := b.plan.Cells[b.plan.Baseline]; c.Same != "" {
 		b.plan.Baseline = b.plan.Cell(c.Same)
 	}
 }
 
-// warnings are those of the cells, each once.
+// warnings returns each distinct warning of the cells, with its number of cells.
 func (b *maker) warnings() []string {
 	var out []string
 	for _, text := range slices.Sorted(maps.Keys(b.notes)) {

@@ -9,27 +9,27 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// AgainID stands for the ID of the A/A cell.
+// AgainID takes the place of the cell's ID for the A/A cell.
 const AgainID = "again"
 
-// SeedKey is the option whose value round r adds r to.
+// SeedKey is the option that seeds a run. Round r adds r to its value.
 const SeedKey = "torch_seed"
 
 // Turn is one run of the plan.
 type Turn struct {
-	Cell   int  // a place in Cells
-	Again  bool // it is the A/A cell's, of which Cell is the baseline
+	Cell   int  // index in Cells
+	Again  bool // whether the A/A cell runs; Cell is then the baseline
 	Round  int
-	Seed   uint64 // of the run
-	Folder string // of the run, in that of the sweep: "runs/ID/ROUND"
+	Seed   uint64 // seed of the run
+	Folder string // run folder, relative to the sweep folder: "runs/ID/ROUND"
 	id     string
 }
 
-// ID is the name of the run in journals: "ID/ROUND", or "again/ROUND".
+// ID returns the run's name in journals: "ID/ROUND", or "again/ROUND".
 func (t Turn) ID() string { return t.id + "/" + strconv.Itoa(t.Round) }
 
-// Turns are the runs of a round, every cell's once, in an order that is random but a pure function of
-// the plan's seed and the round.
+// Turns returns the runs of a round, one for each cell. Their order is random but depends only on the plan's seed and
+// the round.
 func (p *Plan) Turns(round int) []Turn {
 	turns := p.round()
 	stream := splitmix.New(p.Seed, uint64(round)) // #nosec G115 -- not negative
@@ -45,7 +45,7 @@ func (p *Plan) Turns(round int) []Turn {
 	return turns
 }
 
-// round are the runs that every round has, in the order of the cells.
+// round returns the runs that every round has, in the order of the cells.
 func (p *Plan) round() []Turn {
 	var turns []Turn
 	for _, i := range p.Running() {
@@ -57,7 +57,7 @@ func (p *Plan) round() []Turn {
 	return turns
 }
 
-// seed is that of the cell's runs in round 0.
+// seed returns the seed of the cell's run in round 0.
 func (c Cell) seed() uint64 {
 	n, _ := c.Config[SeedKey].(json.Number)
 	seed, err := strconv.ParseUint(string(n), 10, 64)

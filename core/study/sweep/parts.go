@@ -12,15 +12,15 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// RefusedError is a part of psbench that cannot be made with the settings of a cell.
+// RefusedError reports that a part cannot be made with the settings of a cell.
 type RefusedError struct{ err error }
 
 func (e *RefusedError) Error() string { return e.err.Error() }
 func (e *RefusedError) Unwrap() error { return e.err }
 
-// makeParts makes psbench's own parts of an experiment, which check their settings then: else every
-// run of the cell would fail, hours later. Those that need a run around them are left out, and
-// parts of plugins, which have processes of their own.
+// makeParts builds psbench's own parts of an experiment, which check their settings. Without this, every run of the
+// cell would fail hours later. Parts that need a run around them are left out, and so are parts of plugins, which have
+// processes of their own.
 func (b *maker) makeParts(ctx context.Context, exp *config.Experiment) error {
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindData, sdk.KindModel} {
 		part, chosen := exp.Parts[kind]
@@ -50,8 +50,8 @@ func (b *maker) makeParts(ctx context.Context, exp *config.Experiment) error {
 	return nil
 }
 
-// envOf is what a part is made in, nil where only a run has that. It says no more of the cell than
-// the parts look at, since equal parts are made once.
+// envOf returns the environment in which a part is built, or nil if only a run has one. It contains no more of the cell
+// than the parts look at, since equal parts are built once.
 func (b *maker) envOf(kind sdk.Kind, exp *config.Experiment) any {
 	switch kind {
 	case sdk.KindTrainer:
@@ -68,7 +68,7 @@ func (b *maker) envOf(kind sdk.Kind, exp *config.Experiment) any {
 	return nil
 }
 
-// makePart makes a part and lets go of it.
+// makePart builds a part and closes it.
 func (b *maker) makePart(ctx context.Context, kind sdk.Kind, chosen config.Part, env any) error {
 	parts, err := b.catalogue(ctx, chosen.Plugin)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *maker) makePart(ctx context.Context, kind sdk.Kind, chosen config.Part,
 	}
 	i := slices.IndexFunc(parts, func(p sdk.Part) bool { return p.Kind == kind && p.Key == chosen.Key })
 	if i < 0 {
-		return nil // the configuration has seen to it
+		return nil // config.Resolve reports unknown parts
 	}
 	made, err := parts[i].Build(chosen.Settings, env)
 	if closer, ok := made.(io.Closer); ok && err == nil {
@@ -85,7 +85,7 @@ func (b *maker) makePart(ctx context.Context, kind sdk.Kind, chosen config.Part,
 	return err
 }
 
-// hopeless says whether a cell has a value of an axis that no cell which runs has.
+// hopeless reports whether a cell has a value on some axis that no running cell has.
 func hopeless(c Cell, used []map[string]bool) bool {
 	for axis, value := range c.Values {
 		if !used[axis][value] {
@@ -95,7 +95,7 @@ func hopeless(c Cell, used []map[string]bool) bool {
 	return false
 }
 
-// usedValues are the values of each axis that cells which run have.
+// usedValues returns for each axis the values that running cells have.
 func (p *Plan) usedValues() []map[string]bool {
 	used := make([]map[string]bool, len(p.Axes))
 	for axis := range used {

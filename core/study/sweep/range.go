@@ -11,22 +11,23 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostOfRange bounds the values of a range: with more an axis alone has too many cells.
+// mostOfRange bounds the values of a range. One axis with more values would exceed the cells of a sweep.
 const mostOfRange = Most
 
-// mostDigits is more than a float64 tells apart.
+// mostDigits bounds the decimals of a value. A float64 distinguishes fewer.
 const mostDigits = 20
 
-// A number of a range, which no point ends.
+// number matches a number of a range. It does not end with a point, since two points may follow.
 const number = `([+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?)`
 
-// aRange is FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR.
+// aRange matches FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR.
 var aRange = regexp.MustCompile(`^` + number + `\.\.` + number + `(?:([+*])` + number + `)?$`)
 
-// looksRange is what was meant as one.
+// looksRange matches text that was probably meant as a range.
 var looksRange = regexp.MustCompile(`^[-+._\deE]*\d\.?\.\.[-+.\d]`)
 
-// parseRange are the numbers of a range, computed without rounding; a text that is none is no range.
+// parseRange returns the numbers of a range, computed without rounding. isRange is false if text is not meant as a
+// range.
 func parseRange(text string) (numbers []string, isRange bool, err error) {
 	parts := aRange.FindStringSubmatch(text)
 	if parts == nil {
@@ -81,16 +82,16 @@ func tooMany(text string) error {
 	return fmt.Errorf("range %s has more than %d values", quote.String(text), mostOfRange)
 }
 
-// decimal is the number of a text, nil if it is too large for a float64.
+// decimal parses a number. It returns nil if the number is too large for a float64.
 func decimal(text string) *big.Rat {
 	if _, err := numeral.Float(text, 64); err != nil {
 		return nil
 	}
-	r, _ := new(big.Rat).SetString(text) // the expression has seen to it
+	r, _ := new(big.Rat).SetString(text) // the regular expression has checked the syntax
 	return r
 }
 
-// inDecimals writes a number exactly, with a few decimals at most.
+// inDecimals writes a number exactly. It returns false if that takes more than mostDigits decimals.
 func inDecimals(n *big.Rat) (string, bool) {
 	digits, exact := n.FloatPrec()
 	if !exact || digits > mostDigits {
@@ -99,13 +100,13 @@ func inDecimals(n *big.Rat) (string, bool) {
 	return n.FloatString(digits), true
 }
 
-// aNumber is one alone.
+// aNumber matches a number that is not part of a range.
 var aNumber = regexp.MustCompile(`^` + number + `$`)
 
-// mostPlain is how many characters a number without an exponent has at most, for people to read it.
+// mostPlain bounds the characters of a number without an exponent, so that people can read it.
 const mostPlain = 21
 
-// plainNumber writes a number in one way, so that 0.1, .1 and 1e-1 are one value; another text stays as it is.
+// plainNumber writes a number in one way, so that 0.1, .1 and 1e-1 are one value. It returns other text unchanged.
 func plainNumber(text string) string {
 	written, err := numeral.JSON(text)
 	if err != nil || !aNumber.MatchString(written) {

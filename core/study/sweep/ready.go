@@ -12,19 +12,19 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// readyFolder has the specifications that psbench brings along.
+// readyFolder has the specifications that come with psbench.
 const readyFolder = "configs/sweeps"
 
-// Ready are the names of the specifications that psbench brings along, in order.
+// Ready returns the sorted names of the specifications that come with psbench.
 func Ready() []string {
-	files, _ := fs.Glob(psbench.Files, readyFolder+"/*.json") // its one error is a bad pattern
+	files, _ := fs.Glob(psbench.Files, readyFolder+"/*.json") // the only possible error is a bad pattern
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(path.Base(file), ".json")
 	}
 	return files
 }
 
-// OpenSpec reads the specification of a name that psbench brings along, or else the file.
+// OpenSpec reads the specification that comes with psbench under this name, or else the file of this name.
 func OpenSpec(name string) (*Spec, error) {
 	if slices.Contains(Ready(), name) {
 		file := readyFolder + "/" + name + ".json"

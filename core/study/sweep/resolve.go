@@ -17,10 +17,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkKey is the option by which runs check what they reduce.
+// checkKey is the option that makes runs check their reductions.
 const checkKey = "check"
 
-// checkBase refuses values of all cells that are an axis too, or of no use to any.
+// checkBase turns the base of the specification into a configuration layer. It returns an error if a value of all cells
+// is also set by an axis, or if a run of a sweep cannot have it.
 func (b *maker) checkBase() error {
 	axes := map[string]bool{}
 	for _, a := range b.axes {
@@ -59,7 +60,7 @@ func (b *maker) checkBase() error {
 	return err
 }
 
-// resolve checks the configuration of a cell and gives the cell all that its runs need.
+// resolve checks the configuration of a cell and sets everything in the cell that its runs need.
 func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	values, build := b.values(places)
 	c.Binary = b.Program
@@ -94,7 +95,7 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	}
 	if c.Binary != b.Program {
 		given := slices.DeleteFunc(slices.Clone(exp.Values), func(v result.Value) bool {
-			across := b.Across && v.Key == config.Transport // which the other psbench does not derive
+			across := b.Across && v.Key == config.Transport // the other psbench does not derive it
 			return !across && (strings.HasPrefix(v.Origin, "default") || config.Derived(v))
 		})
 		if c.Config, err = b.effective(ctx, c.Binary, given); err != nil {
@@ -124,7 +125,7 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	return nil
 }
 
-// values are those of a place on each axis, as a layer has them, and the build.
+// values returns a cell's configuration layer and its build, given the cell's place on each axis.
 func (b *maker) values(places []int) (values map[string]any, build string) {
 	values = map[string]any{}
 	set := map[string]any{}
@@ -150,7 +151,7 @@ func (b *maker) values(places []int) (values map[string]any, build string) {
 	return values, build
 }
 
-// settings are those of parts that a cell has from its axes.
+// settings returns the settings of parts, as KIND.SETTING, that a cell gets from its axes.
 func (b *maker) settings(places []int) map[string]bool {
 	settings := map[string]bool{}
 	for i, a := range b.axes {
@@ -163,7 +164,7 @@ func (b *maker) settings(places []int) map[string]bool {
 	return settings
 }
 
-// unused says whether a cell has a setting that no part of any cell has.
+// unused reports whether a cell has a setting that no part of any cell has.
 func (b *maker) unused(cell int) bool {
 	for key := range b.settings(b.placesOf(cell)) {
 		if !b.used[key] {
@@ -173,7 +174,7 @@ func (b *maker) unused(cell int) bool {
 	return false
 }
 
-// placesOf are those of a cell on each axis.
+// placesOf returns the cell's place on each axis.
 func (b *maker) placesOf(cell int) []int {
 	places := make([]int, len(b.axes))
 	for i := len(places) - 1; i >= 0; i-- {
@@ -189,7 +190,7 @@ func (b *maker) merge(values map[string]any) (*config.Config, error) {
 	return config.Merge(sources)
 }
 
-// axesPlace is what errors of the values of axes call these.
+// axesPlace names the axes in errors about their values.
 func (s *Spec) axesPlace() string {
 	if s.origin == flagOrigin {
 		return s.origin
@@ -197,7 +198,7 @@ func (s *Spec) axesPlace() string {
 	return "axes of " + s.origin
 }
 
-// registriesWith are the registry files that a cell has and one more.
+// registriesWith returns the registry files of a cell and one more.
 func (b *maker) registriesWith(values map[string]any, file string) (any, error) {
 	conf, err := b.merge(values)
 	if err != nil {
@@ -210,7 +211,7 @@ func (b *maker) registriesWith(values map[string]any, file string) (any, error) 
 	return all, nil
 }
 
-// registry is that of a configuration, read once.
+// registry returns the registry of a configuration. It reads each registry once.
 func (b *maker) registry(conf *config.Config) (*registry.Registry, error) {
 	key := fmt.Sprint(conf.NoUserRegistry, conf.Registry)
 	if reg, ok := b.registries[key]; ok {
@@ -223,13 +224,13 @@ func (b *maker) registry(conf *config.Config) (*registry.Registry, error) {
 	return reg, err
 }
 
-// said is what a plugin says of its parts.
+// said is a plugin's answer about its parts.
 type said struct {
 	parts []sdk.Part
 	err   error
 }
 
-// catalogue asks each plugin once.
+// catalogue returns the parts of a plugin. It asks each plugin once.
 func (b *maker) catalogue(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
 	key := fmt.Sprint(p.Name, p.Command, p.SHA256)
 	answer, asked := b.catalogues[key]

@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// rule is one of include or exclude, or the baseline: of each axis that it names the values that fit.
+// rule is a rule of include or exclude, or the baseline. It lists the values that fit for each axis that it names.
 type rule struct {
-	values  map[int][]string // labels, by the place of the axis
+	values  map[int][]string // labels by index of the axis
 	written string
 }
 
-// rulesOf reads the rules under a key of the specification.
+// rulesOf parses the rules under a key of the specification.
 func (s *Spec) rulesOf(key string, axes []axis, given []map[string]any) ([]rule, error) {
 	var rules []rule
 	for i, g := range given {
@@ -60,7 +60,7 @@ func parseRule(place string, axes []axis, given map[string]any) (rule, error) {
 	return r, nil
 }
 
-// labelsOf are those of values of an axis that an item of a rule means.
+// labelsOf returns the labels of an axis that an item of a rule stands for.
 func labelsOf(a axis, item any) ([]string, error) {
 	wanted := []string{a.label(item)}
 	if text, ok := item.(string); ok {
@@ -79,7 +79,7 @@ func labelsOf(a axis, item any) ([]string, error) {
 	return wanted, nil
 }
 
-// fits says whether a cell has, on each axis that the rule names, one of its values.
+// fits reports whether a cell has one of the rule's values on each axis that the rule names.
 func (r rule) fits(labels []string) bool {
 	for i, wanted := range r.values {
 		if !slices.Contains(wanted, labels[i]) {
@@ -89,7 +89,7 @@ func (r rule) fits(labels []string) bool {
 	return true
 }
 
-// unwanted says why the rules leave a cell out, "" if they do not.
+// unwanted returns why the rules leave a cell out, "" if they do not.
 func unwanted(labels []string, include, exclude []rule) string {
 	for _, r := range exclude {
 		if r.fits(labels) {

@@ -14,10 +14,10 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// DefaultRepeats is how many rounds a sweep has unless somebody says otherwise.
+// DefaultRepeats is the number of rounds of a sweep that sets none.
 const DefaultRepeats = 10
 
-// Spec is a specification as its file has it.
+// Spec is the content of a specification's file.
 type Spec struct {
 	SchemaURL string           `json:"$schema,omitempty"`
 	Name      string           `json:"name,omitempty" doc:"what the sweep is called"`
@@ -32,22 +32,22 @@ type Spec struct {
 	Again     *bool            `json:"again,omitempty" doc:"whether the baseline is run twice in each round, which shows the noise; true by default"`
 	Check     *bool            `json:"check,omitempty" doc:"whether every run checks what it reduces while it measures; true by default"`
 	Budget    Limits           `json:"budget,omitempty" doc:"what ends the sweep early"`
-	// RunTimeout is a time, as in 90s.
+	// RunTimeout is a duration, e.g. 90s.
 	RunTimeout string `json:"run_timeout,omitempty" doc:"the longest time that a run may take, as in 90s or 1h; one that takes longer is ended and has failed"`
 	Metric     string `json:"metric,omitempty" doc:"what cells are compared by; throughput by default"`
 
-	origin string // what errors call it
-	axes   []axis // of flags, which come after those of Axes or replace them
-	alone  bool   // that there is no axis is meant
+	origin string // the specification's name in errors
+	axes   []axis // from flags; they follow the axes of the file or replace them
+	alone  bool   // whether the specification may have no axis
 }
 
-// Limits are a budget as a specification has it.
+// Limits is the budget of a specification.
 type Limits struct {
 	Time     string `json:"time,omitempty" doc:"the longest time that the runs of the sweep take together, as in 8h30m"`
 	Failures int    `json:"failures,omitempty" jsonschema:"minimum=0" doc:"the number of failed runs after which the sweep ends"`
 }
 
-// ParseSpec reads a specification. The name stands for it in errors.
+// ParseSpec parses a specification. name stands for it in errors.
 func ParseSpec(name string, data []byte) (*Spec, error) {
 	s := &Spec{origin: name}
 	if err := jsonfile.Decode(name, data, s); err != nil {
@@ -63,16 +63,16 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	return s, s.limit(&Plan{})
 }
 
-// NewSpec is an empty specification, for axes of flags.
+// NewSpec returns an empty specification, to which flags add axes.
 func NewSpec() *Spec { return &Spec{origin: flagOrigin} }
 
-// Alone is a specification without axes: one experiment, and its A/A cell.
+// Alone returns a specification without axes: one experiment and its A/A cell, in so many rounds.
 func Alone(repeats int) *Spec { return &Spec{Repeats: repeats, origin: "the flags", alone: true} }
 
-// flagOrigin is what errors call a specification of flags.
+// flagOrigin stands in errors for a specification made from flags.
 const flagOrigin = "--axis"
 
-// AddAxis adds an axis as a flag gives it, NAME=VALUE,VALUE..., in the place of one of that name.
+// AddAxis adds an axis from a flag, NAME=VALUE,VALUE... It replaces the file's axis of the same name.
 func (s *Spec) AddAxis(text string) error {
 	name, list, ok := strings.Cut(text, "=")
 	if !ok || strings.TrimSpace(name) == "" || list == "" {
@@ -104,7 +104,7 @@ func (s *Spec) AddAxis(text string) error {
 	return nil
 }
 
-// Text is the specification as a file would have it, with the axes of flags.
+// Text returns the specification as the JSON of a file, including the axes of flags.
 func (s *Spec) Text() ([]byte, error) {
 	axes, err := s.allAxes()
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Spec) Text() ([]byte, error) {
 	return encode(whole)
 }
 
-// allAxes are those of the file, less those that flags replace, and those of flags.
+// allAxes returns the axes of the file and of flags. A flag's axis replaces the file's axis of the same name.
 func (s *Spec) allAxes() ([]axis, error) {
 	var axes []axis
 	for i, given := range s.Axes {
@@ -145,7 +145,7 @@ func (s *Spec) allAxes() ([]axis, error) {
 	return axes, checkKeys(axes)
 }
 
-// parseAxis reads an axis of the file: an object with its name alone.
+// parseAxis parses an axis of the file: an object whose only key is the name of the axis.
 func (s *Spec) parseAxis(place int, given map[string]any) (axis, error) {
 	var a axis
 	if len(given) != 1 {
@@ -176,7 +176,7 @@ func (s *Spec) parseAxis(place int, given map[string]any) (axis, error) {
 	return a, a.checkLabels()
 }
 
-// checkKeys refuses a value that two axes set.
+// checkKeys returns an error if two axes set the same key.
 func checkKeys(axes []axis) error {
 	by := map[string]axis{}
 	for _, a := range axes {
@@ -190,7 +190,7 @@ func checkKeys(axes []axis) error {
 	return nil
 }
 
-// limit gives a plan the limits of the sweep and of its runs.
+// limit sets the plan's budget and run timeout from the specification.
 func (s *Spec) limit(p *Plan) error {
 	if p.Budget.Failures = s.Budget.Failures; p.Budget.Failures < 0 {
 		return fmt.Errorf("%s: budget.failures is %d but must be 0 or more", s.origin, p.Budget.Failures)
@@ -205,13 +205,13 @@ func (s *Spec) limit(p *Plan) error {
 	return nil
 }
 
-// IsTime says whether a text is a time as specifications have it.
+// IsTime reports whether text is a duration that a specification accepts.
 func IsTime(text string) bool {
 	t, err := timeOf(text)
 	return err == nil && t > 0
 }
 
-// timeOf reads a time, "" for none. Its error continues a sentence.
+// timeOf parses a duration; "" is 0. Its error continues a sentence.
 func timeOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -223,10 +223,10 @@ func timeOf(text string) (time.Duration, error) {
 	return t, nil
 }
 
-// nearest hints at the name that was meant.
+// nearest returns a hint at the known name that was probably meant.
 func nearest(name string, known []string) string { return spelling.Hint(name, known, "", "") }
 
-// label is a value as people read it: texts as they are.
+// label returns a value as text for people: strings as they are, other values as JSON.
 func label(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -236,7 +236,7 @@ func label(v any) string {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what was read from JSON can be written as JSON
+		panic(err) // values read from JSON encode as JSON
 	}
 	return string(text)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// take gives a cell what the experiment is.
+// take sets a cell's configuration, parts and plugins from its experiment.
 func (b *maker) take(c *Cell, exp *config.Experiment) error {
 	var err error
 	if c.Config, err = fileOf(exp.Values); err != nil {
@@ -30,7 +30,7 @@ func (b *maker) take(c *Cell, exp *config.Experiment) error {
 	return err
 }
 
-// partsOf are the keys of parts by kind, and the arguments of the plugins that they are of.
+// partsOf returns the keys of the parts by kind, and the arguments of the parts' plugins.
 func partsOf(parts map[sdk.Kind]config.Part, inTrainer map[sdk.Kind]string) map[string]string {
 	keys := map[string]string{}
 	for kind, part := range parts {
@@ -45,10 +45,11 @@ func partsOf(parts map[sdk.Kind]config.Part, inTrainer map[sdk.Kind]string) map[
 	return keys
 }
 
-// pluginPrefix begins the names, beside the kinds of parts, of plugins with arguments.
+// pluginPrefix starts the entries of Cell.Parts that hold the arguments of a plugin.
 const pluginPrefix = "arguments of plugin "
 
-// argumentsOf are those of a plugin's program; of a file its name, since it has a checksum.
+// argumentsOf returns the arguments of a plugin's program. A file is given by its base name, since its content has a
+// checksum.
 func argumentsOf(p registry.Plugin) string {
 	var words []string
 	for _, argument := range p.Command[min(1, len(p.Command)):] {
@@ -60,7 +61,7 @@ func argumentsOf(p registry.Plugin) string {
 	return strings.Join(words, " ")
 }
 
-// plugins are the files that the plugins of parts run.
+// plugins returns the files that the plugins of parts run, sorted and each once.
 func (b *maker) plugins(parts map[sdk.Kind]config.Part) ([]string, error) {
 	var all []string
 	for _, kind := range slices.Sorted(maps.Keys(parts)) {
@@ -74,7 +75,7 @@ func (b *maker) plugins(parts map[sdk.Kind]config.Part) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// effective is the configuration that another psbench makes of values.
+// effective returns the configuration that another psbench computes from values.
 func (b *maker) effective(ctx context.Context, program string, values []result.Value) (map[string]any, error) {
 	given, err := fileOf(values)
 	if err != nil {
@@ -87,7 +88,7 @@ func (b *maker) effective(ctx context.Context, program string, values []result.V
 	return file, err
 }
 
-// fileOf is the configuration file of values, as it is read again; its paths are absolute.
+// fileOf returns values as a decoded configuration file. Its paths are absolute.
 func fileOf(values []result.Value) (map[string]any, error) {
 	text, err := json.Marshal(config.File(values))
 	if err != nil {
@@ -118,7 +119,7 @@ func fileOf(values []result.Value) (map[string]any, error) {
 	return file, nil
 }
 
-// matters is a cell without what its runs do not use: one that is equal then has equal runs.
+// matters returns the cell without values that its runs do not use. Cells that are then equal have equal runs.
 func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	c.Config = maps.Clone(c.Config)
 	for _, o := range option.All() {

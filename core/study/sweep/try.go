@@ -15,13 +15,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// patience is how long a trial may take: longer than a process is waited for by default, so that one which
-// hangs is named.
+// patience bounds a trial. It is longer than the default wait for a process, so that the error names a process that
+// hangs.
 const patience = 2 * time.Minute
 
-// try begins the experiment of a cell, unless all that only a beginning shows of it is known of cells before
-// it: whether parts of plugins take their settings, as a server that holds the model does, and whether the
-// data fits the model. So there is a trial for each distinct value, not for each cell.
+// try starts the experiment of a cell to answer questions that only a start answers. Do parts of plugins, and servers
+// that hold the model, accept their settings? Does the data fit the model? Answers of earlier cells count, so there is
+// a trial for each distinct value, not for each cell.
 func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 	if b.Try == nil {
 		return nil
@@ -33,7 +33,7 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 			open = append(open, question)
 		}
 	}
-	all := strings.Join(open, "\n") + here // since that may be why
+	all := strings.Join(open, "\n") + here // the world may be why a trial fails
 	if len(open) == 0 || b.failed[all] != nil {
 		return b.failed[all]
 	}
@@ -43,7 +43,7 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded): // as of data that takes long to read
+	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded): // e.g. because the data takes long to read
 		b.notes[fmt.Sprintf(
 			"psbench could not check its settings and its data within %v",
 			patience)]++
@@ -58,7 +58,7 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 	return nil
 }
 
-// questions are what only a beginning of an experiment answers.
+// questions lists what only a start of the experiment answers.
 func questions(exp *config.Experiment) (list []string) {
 	of := func(kind sdk.Kind) string {
 		p := exp.Parts[kind]
@@ -76,7 +76,7 @@ func questions(exp *config.Experiment) (list []string) {
 	}
 	fits := []sdk.Kind{sdk.KindTrainer, sdk.KindModel, sdk.KindData, sdk.KindCriterion}
 	if !slices.ContainsFunc(fits, foreign) && !slices.ContainsFunc(exp.Values, chosen) {
-		return list // psbench's own defaults, which fit
+		return list // psbench's own defaults fit together
 	}
 	words := make([]string, len(fits))
 	for i, kind := range fits {
@@ -85,7 +85,8 @@ func questions(exp *config.Experiment) (list []string) {
 	return append(list, strings.Join(words, ", "))
 }
 
-// chosen says whether a value chooses a model, data or criterion, or a setting of one.
+// chosen reports whether the user set this value and it selects a trainer, model, data or criterion, or a setting of
+// the last three.
 func chosen(v result.Value) bool {
 	if strings.HasPrefix(v.Origin, "default") || strings.HasPrefix(v.Origin, "derived: ") {
 		return false
