@@ -32,7 +32,8 @@ func expected(exp *config.Experiment) time.Duration {
 	return time.Duration(min(startNS+rankNS*float64(exp.World.Master())+measured+warmUp, float64(longest)))
 }
 
-// passTime returns the duration of a pass in ns, given that of an iteration. known is false if it cannot be estimated.
+// passTime returns the duration of a pass in ns, given the duration of an iteration. known is false if it cannot be
+// estimated.
 func passTime(exp *config.Experiment, l stop.Length, iteration float64) (ns float64, known bool) {
 	iterations, known := float64(l.Iterations), true
 	switch {

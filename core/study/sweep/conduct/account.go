@@ -17,26 +17,25 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// journalName is the folder of the journals in that of a sweep.
+// journalName is the folder of the journals within a sweep folder.
 const journalName = "journal"
 
-// Entry is one run of a plan and what has become of it.
+// Entry is one run of a plan with its state.
 type Entry struct {
 	sweep.Turn
 	journal.Run
-	// Adopted says that the run is complete though no journal says so: whoever ran it was killed
-	// before it wrote that.
+	// Adopted means that the run is complete but no journal says so: its psbench was killed before it wrote the event.
 	Adopted bool
-	// Lost says that a journal has the run as done, but its folder has no whole result; Reason says
-	// what is wrong with it.
+	// Lost means that a journal has the run as done, but its folder has no complete result. Reason says what is wrong.
 	Lost bool
 }
 
-// Account is every run of a plan, in the order in which they run.
+// Account lists every run of a plan, in the order in which they run.
 type Account []Entry
 
-// accountOf says where every run is, of journals and of folders: done is what both say, or what
-// the folder says alone. Running is as journals have it; who asks knows whether anybody runs it.
+// accountOf returns the state of every run from the journals and the run folders. A run is done if its folder has a
+// complete result, whatever the journals say. A run can be Running although no process runs it: the caller has to find
+// out whether a psbench still works on the sweep.
 func accountOf(dir string, p *sweep.Plan, events []journal.Event) (Account, error) {
 	runs := journal.Runs(events)
 	account := make(Account, 0, p.Runs())
@@ -62,8 +61,8 @@ func accountOf(dir string, p *sweep.Plan, events []journal.Event) (Account, erro
 	return account, nil
 }
 
-// incomplete says why a run folder has no whole result, "" if it has one. What keeps it from being
-// looked at is an error: nothing that may be whole is to run again.
+// incomplete returns why a run folder has no complete result, or "" if it has one. It returns an error if the folder
+// cannot be read, because a run that may be complete must not run again.
 func incomplete(dir string) (wrong string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // #nosec G703 -- the user names the folder
 		return "its folder is gone", nil
@@ -89,7 +88,7 @@ func incomplete(dir string) (wrong string, err error) {
 	return err.Error(), nil
 }
 
-// Counts is how many runs are in each state.
+// Counts returns the number of runs in each state.
 func (a Account) Counts() map[journal.State]int {
 	counts := map[journal.State]int{}
 	for _, e := range a {
@@ -98,5 +97,5 @@ func (a Account) Counts() map[journal.State]int {
 	return counts
 }
 
-// settled says that a run is not to run any more.
+// settled reports whether a run is done or failed.
 func settled(s journal.State) bool { return s == journal.Done || s == journal.Failed }

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// makeRoom makes the folder of a cell's runs, in which one must be able to be made: that none can is
-// the failure of no run.
+// makeRoom makes dir, the folder of a cell's runs, and checks that run folders can be made in it. If they cannot, the
+// sweep ends and no run counts as failed.
 func makeRoom(dir string) error {
 	_, err := os.Stat(dir) // SWEEP/runs/ID
 	if errors.Is(err, os.ErrNotExist) {
@@ -30,7 +30,7 @@ func makeRoom(dir string) error {
 	return nil
 }
 
-// moveAside makes room for a run that runs again: what is left of it before is kept beside it.
+// moveAside renames what an earlier attempt of a run left at path to path.failed-N, so that the run can start again.
 func moveAside(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

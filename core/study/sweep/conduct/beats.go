@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 )
 
-// beats is the pipe over which one run tells how far it is.
+// beats is the pipe over which one run reports its progress.
 type beats struct {
-	from, to *os.File // nil where nobody listens
+	from, to *os.File // nil without Options.Heartbeat
 	heard    chan struct{}
 }
 
-// listen has a process that is yet to start tell how far it is, if somebody wants to know.
+// listen makes a process report its progress, if Options.Heartbeat is set. Call it before the process starts.
 func (s *session) listen(cmd *exec.Cmd) (*beats, error) {
 	b := &beats{heard: make(chan struct{})}
 	if s.options.Heartbeat == nil {
@@ -34,18 +34,18 @@ func (s *session) listen(cmd *exec.Cmd) (*beats, error) {
 	return b, nil
 }
 
-// started leaves the other end to the process.
+// started closes this process's copy of the write end.
 func (b *beats) started() {
 	if b.to != nil {
 		_ = b.to.Close()
 	}
 }
 
-// lastBeat is how long a beat may be on its way once the process has ended. What it started may have
-// the pipe open for longer, if it is of an older psbench.
+// lastBeat is how long a beat may take to arrive after the process has ended. Without this limit, a child of the
+// process that still has the pipe open would keep close waiting; runs of an older psbench leave such children.
 const lastBeat = 100 * time.Millisecond
 
-// close waits until nothing is told any more.
+// close waits until all beats have been read and closes the pipe.
 func (b *beats) close() {
 	if b.from == nil {
 		return

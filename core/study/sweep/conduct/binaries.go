@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// watched is a binary and how its file was when its checksum was seen to hold.
+// watched is a binary, with the state of its file when its checksum was last verified.
 type watched struct {
 	sweep.Binary
 	info fs.FileInfo
 }
 
-// watch is given binaries whose checksums were computed a moment ago, or are computed now.
+// watch returns binaries in the form that unchanged takes. It first verifies their checksums.
 func watch(binaries []sweep.Binary) ([]watched, error) {
 	all := make([]watched, len(binaries))
 	for i, b := range binaries {
@@ -26,8 +26,8 @@ func watch(binaries []sweep.Binary) ([]watched, error) {
 	return all, unchanged(all)
 }
 
-// unchanged says which binary is another one than it was at the beginning: a build in the night
-// must not come between runs that are compared. A file is read again only if it looks changed.
+// unchanged returns an error if a binary has changed since the sweep began, since runs of different builds must not be
+// compared. It reads a file again only if its inode, size or modification time changed.
 func unchanged(binaries []watched) error {
 	for i := range binaries {
 		b := &binaries[i]

@@ -1,5 +1,5 @@
-// Package conduct runs the runs of a sweep, each as a process of its own, and goes on where it was
-// stopped: docs/sweeps.md has the contract. Journals and run folders are all that it remembers.
+// Package conduct runs the runs of a sweep, each in a process of its own, and continues a sweep that was stopped.
+// docs/sweeps.md has the contract. Its only memory is the journals and the run folders.
 package conduct
 
 import (
@@ -18,40 +18,41 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/share"
 )
 
-// Options are how a sweep is run.
+// Options say how a sweep is run.
 type Options struct {
-	// Environ is the environment of the runs. It must not have variables that are options of
-	// theirs, which would win over the plan.
+	// Environ is the environment of the runs. It must not set variables of psbench's options, since they would override
+	// the plan.
 	Environ []string
-	// Spec is the specification of the plan as it was given, which is kept beside it for people.
+	// Spec is the text of the specification, which is stored beside the plan for people.
 	Spec []byte
-	// Extend accepts a plan with more cells, or rounds, than the sweep was begun with.
+	// Extend accepts a plan with more cells or rounds than the sweep was begun with.
 	Extend bool
-	// Retry runs what has failed once more.
+	// Retry runs failed runs once more.
 	Retry bool
-	// Share has this psbench work on the sweep beside others, whole rounds each.
+	// Share makes this psbench work on the sweep beside other psbenches. Each takes whole rounds.
 	Share bool
-	// Sharing is how patient they are with each other.
+	// Sharing sets the timeouts between psbenches that share the sweep.
 	Sharing share.Options
-	// Led says that by Environ runs know of agents on the hosts of the plan, so that they start none themselves.
+	// Led means that Environ gives runs the agents on the plan's hosts, so they start no agents themselves.
 	Led bool
-	// Able says why no run can go on, as something that all of them need is lost; nil: they need nothing.
+	// Able returns an error if something that all runs need is lost. Nil means that they need nothing.
 	Able func() error
-	// Tell is told when a run starts and when it ends.
+	// Tell is called when a run starts and when it ends.
 	Tell func(News)
-	// Heartbeat is told once a second how far the run is that Tell was told of last; nil asks no run.
+	// Heartbeat is called once a second with the progress of the run that Tell reported last. If it is nil, runs report
+	// no progress.
 	Heartbeat func(monitor.Beat)
-	// Ending is called when a run is told to end, and the func that it returns once it has.
+	// Ending is called when psbench asks a run to end. The function that it returns is called when the run has ended.
 	Ending func() func()
-	// Grace is how long a run may take to end once it is told to, a minute if it is 0.
+	// Grace is how long a run may take to end after psbench asked it to; 0 means a minute.
 	Grace time.Duration
-	// Now is the clock of the journals, time.Now if it is nil. Nothing is measured by it.
+	// Now is the clock of the journals, time.Now if nil. No duration is measured with it.
 	Now func() time.Time
-	// Step is called at every point at which psbench may be killed, by tests; nil calls nobody.
+	// Step is for tests: it is called at every point at which psbench may be killed. It may be nil.
 	Step func(point string)
 }
 
-// Over has the runs call the agents of a team, which this process leads. A nil team has none.
+// Over makes the runs use the agents of team t, which this process leads. A nil team changes nothing.
 func (o *Options) Over(t *team.Team) error {
 	if t == nil {
 		return nil
@@ -65,23 +66,23 @@ func (o *Options) Over(t *team.Team) error {
 	return nil
 }
 
-// News is what Tell is told.
+// News describes a run that has started or ended.
 type News struct {
 	Entry
 	Cell   sweep.Cell
-	Number int // of the run, in the order of the sweep, from 1
+	Number int // position of the run in the sweep, from 1
 	Total  int
-	// Counts are how many of them are done, or failed, by now.
+	// Counts holds the number of runs in each state.
 	Counts map[journal.State]int
 	// SamplesPerSecond is the throughput of a run that is done.
 	SamplesPerSecond float64
-	Left             time.Duration // until the sweep ends, 0 if nothing tells
+	Left             time.Duration // estimate until the sweep ends, 0 if unknown
 }
 
-// Name is the run for people: its cell and its round.
+// Name returns the run's cell and round as text for people.
 func (n News) Name() string { return RunName(n.Cell, n.Turn) }
 
-// RunName is a run of a cell for people.
+// RunName returns a run of a cell as text for people.
 func RunName(c sweep.Cell, t sweep.Turn) string {
 	again := ""
 	if t.Again {
@@ -90,9 +91,9 @@ func RunName(c sweep.Cell, t sweep.Turn) string {
 	return fmt.Sprintf("%s%s, round %d", c.Name, again, t.Round)
 }
 
-// Run runs all runs of the plan that are neither done nor failed, and keeps account of them in dir. Of a
-// sweep that is shared it runs those that no other psbench runs, and ends when there are none left.
-// Every error leaves the sweep such that the same call goes on with it.
+// Run runs all runs of the plan that are neither done nor failed and records their states in dir. In a shared sweep it
+// runs only runs that no other psbench runs, and returns once all runs are done or failed. After any error, the same
+// call continues the sweep.
 func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) {
 	s := &session{dir: dir, options: o.withDefaults(), began: time.Now()}
 	if s.place, err = enter(ctx, dir, p, s.options); err != nil {
@@ -136,7 +137,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// at tells tests of a point at which psbench may be killed.
+// at reports a point at which psbench may be killed to Options.Step.
 func (s *session) at(point string) {
 	if s.options.Step != nil {
 		s.options.Step(point)

@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Submit has the elements of a job array share a sweep, a node for each, and follows it to its end. It chooses
-// where the elements print, and no more nodes than there are rounds.
+// Submit submits a job array whose elements share the sweep, one node each, and follows the sweep to its end. It sets
+// the array's output folder and limits its nodes to the number of rounds.
 func Submit(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array, o Options) error {
 	prints, undo, err := prepare(dir, p)
 	if err != nil {
@@ -25,13 +25,13 @@ func Submit(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array,
 	}
 	defer undo()
 	array.Prints, array.Nodes = prints, min(array.Nodes, p.Repeats)
-	defer interrupt.Bounded(ctx)() // an interrupted job has a deadline
+	defer interrupt.Bounded(ctx)() // bounds the time to end an interrupted job
 	err = follow(ctx, dir, p, array, o)
 	return errors.Join(err, array.Cancel(ctx, err != nil && ctx.Err() == nil))
 }
 
-// prepare makes dir the folder of the plan, which others are to share, and a folder in it for what they print.
-// undo removes what it made and nobody has used since.
+// prepare makes dir a folder in which others can share the sweep, with a folder prints for their output. undo removes
+// the folders that are still empty.
 func prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) {
 	if err := makeFolder(dir); err != nil {
 		return "", nil, err
@@ -53,16 +53,16 @@ func prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) 
 		return "", nil, fmt.Errorf("the folder %s cannot be made: %w", quote.Word(prints), draft.Cause(err))
 	}
 	return prints, func() {
-		_ = os.Remove(prints) // unless something is in it
+		_ = os.Remove(prints) // fails if the folder is not empty
 		_ = os.Remove(dir)
 	}, nil
 }
 
-// lookEvery is how often follow looks at the folder of the sweep.
+// lookEvery is how often follow reads the sweep folder.
 const lookEvery = 2 * time.Second
 
-// follow reports how far a sweep is that the elements of array share, as Run does of its own runs, until all runs are
-// done or failed. It submits the array unless that is so already.
+// follow reports the progress of a sweep that the elements of array share, as Run does for its own runs, until all runs
+// are done or failed. It submits the array unless all runs have ended already.
 func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array, o Options) error {
 	s := &session{dir: dir, options: o.withDefaults(), plan: p}
 	told := map[string]journal.State{}
@@ -79,7 +79,7 @@ func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array,
 		return err
 	}
 	for {
-		why := array.Working(ctx) // before the folder is read, which so has all that they did
+		why := array.Working(ctx) // asked before reading the folder, so that all work of an ended array is seen
 		if sweep.IsSweep(dir) {
 			if over, err := s.glance(told, false, true); over {
 				return err
@@ -98,7 +98,8 @@ func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array,
 	}
 }
 
-// glance reads how far the sweep is and tells the news, and says whether it is over, and if so with which error.
+// glance reads the states of all runs and, if tell is set, reports those that changed. It returns whether the sweep is
+// over, and if so its error.
 func (s *session) glance(told map[string]journal.State, again, tell bool) (over bool, err error) {
 	if s.plan, err = sweep.Read(s.dir); err != nil {
 		return true, err

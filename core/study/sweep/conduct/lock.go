@@ -16,10 +16,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// lockName is the file in a sweep's folder that who runs the sweep has locked.
+// lockName is the file in a sweep folder that the psbench running the sweep keeps locked.
 const lockName = "lock"
 
-// Holder is who runs a sweep.
+// Holder is the process that runs a sweep.
 type Holder struct {
 	Host  string    `json:"host"`
 	PID   int       `json:"pid"`
@@ -30,17 +30,17 @@ func (h Holder) String() string {
 	return fmt.Sprintf("process %d on %s since %s", h.PID, quote.Word(h.Host), h.Since.Local().Format(time.DateTime))
 }
 
-// dead says that the holder was a process of this host that there is no more.
+// dead reports whether the holder was a process of this host that has ended.
 func (h Holder) dead() bool {
 	host, err := os.Hostname()
 	return err == nil && h.Host == host && h.PID > 0 && errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
 }
 
-// patience is how long what a killed psbench has left may take to end.
+// patience is how long a run that outlives its killed psbench may take to end.
 const patience = 20 * time.Second
 
-// take locks the folder of a sweep for good: the lock ends with its file, which the process that
-// runs a run has open too. So nobody goes on while a run that has lost its psbench still writes.
+// take locks the sweep folder until the returned file is closed. The process of a run has the file open, too: while a
+// run that lost its psbench still writes, no other psbench can take the lock.
 func take(ctx context.Context, dir string, now time.Time) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) // #nosec G302 G304 G703 -- others may read who holds it
@@ -82,7 +82,7 @@ func lock(ctx context.Context, f *os.File, dir string) error {
 	}
 }
 
-// stillHeld says that the lock is no longer that of the sweep: with its file removed, or its folder
+// stillHeld returns an error if the lock no longer protects the sweep. If its file was removed or the sweep folder
 // moved, another psbench can run the sweep, too.
 func stillHeld(f *os.File) error {
 	ours, err := f.Stat()
@@ -96,7 +96,7 @@ func stillHeld(f *os.File) error {
 	return nil
 }
 
-// sign writes into a locked file who holds it.
+// sign writes this process into the locked file as its holder.
 func sign(f *os.File, now time.Time) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -113,7 +113,8 @@ func sign(f *os.File, now time.Time) error {
 	return f.Truncate(int64(len(text)))
 }
 
-// signature is who has signed a locked file last; an error if the one who has it is about to.
+// signature returns the last holder that signed a lock file. It returns an error if the current holder has not signed
+// yet.
 func signature(f *os.File) (Holder, error) {
 	var h Holder
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 4096))
@@ -123,7 +124,7 @@ func signature(f *os.File) (Holder, error) {
 	return h, err
 }
 
-// HeldBy is who runs the sweep in dir; nil if nobody does.
+// HeldBy returns the process that runs the sweep in dir, nil if there is none.
 func HeldBy(dir string) (*Holder, error) {
 	f, err := os.Open(filepath.Join(dir, lockName)) // #nosec G304 -- in a folder that the user names
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,7 +134,7 @@ func HeldBy(dir string) (*Holder, error) {
 		return nil, fmt.Errorf("the lock of the sweep %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	defer func() { _ = f.Close() }()
-	// A lock that is shared keeps who wants to run the sweep waiting for a moment only.
+	// A shared lock delays a psbench that wants to run the sweep only for a moment.
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	if err == nil {
 		return nil, nil
@@ -143,7 +144,7 @@ func HeldBy(dir string) (*Holder, error) {
 	}
 	h, err := signature(f)
 	if err != nil {
-		h = Holder{Host: "an unknown host"} // it is about to sign
+		h = Holder{Host: "an unknown host"} // the holder has not signed yet
 	}
 	return &h, nil
 }

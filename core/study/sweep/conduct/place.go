@@ -14,21 +14,21 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// place is a sweep's folder to a psbench that works in it, alone or with others.
+// place is the sweep folder as seen by a psbench that works in it, alone or with others.
 type place interface {
-	// folder is where the process of a run writes.
+	// folder returns the folder into which the process of a run writes.
 	folder(t sweep.Turn) string
-	// lock is what the process of a run has open while it lives; nil if there is no lock.
+	// lock returns the file that the process of a run keeps open while it lives, nil if there is no lock.
 	lock() *os.File
-	// held reports that another psbench may write where this one does.
+	// held returns an error if another psbench may write where this one does.
 	held() error
-	// keep makes the complete folder of a run that of the sweep; show that of one that failed.
+	// keep makes the complete folder of a run part of the sweep. show does so for a failed run.
 	keep(t sweep.Turn) error
 	show(t sweep.Turn) error
 	close() error
 }
 
-// enter makes dir the place of the plan.
+// enter makes dir the folder of the plan and returns this psbench's place in it.
 func enter(ctx context.Context, dir string, p *sweep.Plan, o Options) (place, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func begunAlone(dir string) error {
 		quote.Word(dir))
 }
 
-// alone is the place of who has the lock.
+// alone is the place of a psbench that holds the lock of the sweep.
 type alone struct {
 	dir  string
 	file *os.File
@@ -71,7 +71,7 @@ func (a *alone) held() error                { return stillHeld(a.file) }
 func (a *alone) show(sweep.Turn) error      { return nil }
 func (a *alone) close() error               { return a.file.Close() }
 
-// keep has the name of what is done last.
+// keep syncs the parent folder, so that the name of a complete run survives a loss of power.
 func (a *alone) keep(t sweep.Turn) error {
 	path := a.folder(t)
 	if err := draft.SyncFolder(filepath.Dir(path)); err != nil {
@@ -80,11 +80,11 @@ func (a *alone) keep(t sweep.Turn) error {
 	return nil
 }
 
-// together is the place of one of several.
+// together is the place of one of several psbenches that share a sweep.
 type together struct {
 	dir    string
 	worker *share.Worker
-	claim  *share.Claim // of the round that it runs
+	claim  *share.Claim // claim on the round that this psbench runs
 }
 
 // errTaken ends a round that another psbench has taken over.
@@ -108,7 +108,7 @@ func (g *together) keep(t sweep.Turn) error {
 	return err
 }
 
-// runTogether runs rounds that no other psbench runs, until all are settled.
+// runTogether runs rounds that no other psbench runs, until all runs have ended.
 func (s *session) runTogether(ctx context.Context, g *together) error {
 	tick := time.NewTicker(g.worker.Beat())
 	defer tick.Stop()
@@ -142,9 +142,9 @@ func (s *session) runTogether(ctx context.Context, g *together) error {
 	}
 }
 
-// round runs what is left of the round that is claimed.
+// round runs the remaining runs of the claimed round.
 func (s *session) round(ctx context.Context, g *together) error {
-	if err := s.look(); err != nil { // since somebody may have run it by the time of the claim
+	if err := s.look(); err != nil { // another psbench may have run it before the claim
 		return err
 	}
 	ctx, cancel := s.budgeted(ctx, time.Now())
@@ -174,7 +174,7 @@ func (s *session) round(ctx context.Context, g *together) error {
 	return nil
 }
 
-// unsettled are the rounds in which something is left to do.
+// unsettled returns the rounds that still have runs to do.
 func (s *session) unsettled() []int {
 	var rounds []int
 	for i := range s.account {

@@ -23,9 +23,9 @@ import (
 // seedFlag gives a run its seed.
 var seedFlag = "--" + strings.ReplaceAll(sweep.SeedKey, "_", "-")
 
-// command is the process of a run. The lock is its standard input, which it does not read: so the
-// sweep stays locked until it has ended, too. It is the leader of a process group, since a
-// terminal's Ctrl-C is for psbench, which tells it; and the kernel kills it when psbench dies.
+// command returns the process of a run. The sweep's lock is its standard input, which it does not read, so the sweep
+// stays locked until the run has ended, too. It leads its own process group, since Ctrl-C in a terminal is for psbench,
+// which passes it on. The kernel kills it when psbench dies.
 func (s *session) command(t sweep.Turn) *exec.Cmd {
 	cell := s.plan.Cells[t.Cell]
 	cmd := exec.Command(cell.Binary, "run", // #nosec G204 -- the binary that the user names
@@ -40,12 +40,13 @@ func (s *session) command(t sweep.Turn) *exec.Cmd {
 		cmd.Stdin = lock
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = 5 * time.Second // for who inherited its standard error
+	cmd.WaitDelay = 5 * time.Second // for children that inherited its standard error
 	return cmd
 }
 
-// execute runs the process of a turn to its end. If ctx ends before, or it is late, the process is told,
-// and killed if it does not end in time. The reason is what it said last.
+// execute runs the process of a turn to its end. If ctx ends or the run exceeds the plan's RunTimeout, execute asks the
+// process to end and kills it after Options.Grace. reason is the last thing that the process said; late reports a
+// timeout.
 func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, late bool) {
 	var said tail
 	cmd := s.command(t)
@@ -57,7 +58,7 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, lat
 	defer beats.close()
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The kernel sends the parent-death signal when the thread ends that forked.
+		// The kernel sends the parent-death signal when the thread that forked ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -94,10 +95,10 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, lat
 	return "it ended without a word", late
 }
 
-// end tells a run to end and waits for it.
+// end asks a run to end and waits for it.
 func (s *session) end(p *os.Process, ended <-chan error) error {
 	defer s.options.Ending()()
-	_ = p.Signal(os.Interrupt) // an error says that it has ended
+	_ = p.Signal(os.Interrupt) // an error means that it has ended
 	late := time.NewTimer(s.options.Grace)
 	defer late.Stop()
 	select {
@@ -109,8 +110,8 @@ func (s *session) end(p *os.Process, ended <-chan error) error {
 	return <-ended
 }
 
-// reasonOf is why the run of a folder is not complete: what is wrong with the folder, unless that is
-// only that the run did not come to its end, of which its process said more.
+// reasonOf returns why a run is not complete: what is wrong with its folder, or the message of its process if the
+// folder only shows that the run did not end.
 func reasonOf(dir, wrong, said string) string {
 	if !folder.IsRun(dir) || wrong == result.Running {
 		return said
@@ -118,7 +119,7 @@ func reasonOf(dir, wrong, said string) string {
 	return wrong
 }
 
-// tail is the beginning and the end of what a process says.
+// tail keeps the beginning and the end of a process's output.
 type tail struct{ start, end []byte }
 
 const tailBytes = 4096
@@ -133,8 +134,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last line that is psbench's own; without one, the first of a Go program that
-// crashes, and else the last of all.
+// last returns the last line with psbench's own prefix, or else the first line of a Go crash, or else the last line.
 func (t *tail) last() string {
 	const own = "psbench: "
 	var said, crash, last string
@@ -152,5 +152,5 @@ func (t *tail) last() string {
 	return cmp.Or(said, crash, last)
 }
 
-// crashes are the first lines of Go programs that crash.
+// crashes matches the first line of a Go program's crash.
 var crashes = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// session is one psbench's work on a sweep, from the lock to the end.
+// session is one psbench's work on a sweep, from taking the lock to the end.
 type session struct {
 	dir      string
 	options  Options
@@ -28,14 +28,14 @@ type session struct {
 	account  Account
 	binaries []watched
 	began    time.Time
-	spent    time.Duration // by runs of earlier sessions
-	failures int           // but for those that run again
+	spent    time.Duration // time of the runs of earlier sessions
+	failures int           // failed runs, except those that run again
 
-	generation uint64         // the highest of the journals
-	repeated   map[string]int // runs that are to run again after that many attempts
+	generation uint64         // highest generation of the journals
+	repeated   map[string]int // by run ID: attempts of a failed run that is to run again
 }
 
-// look reads what has become of every run.
+// look reads the state of every run.
 func (s *session) look() error {
 	events, err := journal.Read(filepath.Join(s.dir, journalName))
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *session) look() error {
 	return nil
 }
 
-// again has what has failed so far run once more.
+// again makes all runs that have failed so far run once more.
 func (s *session) again() {
 	s.repeated, s.failures = map[string]int{}, 0
 	for _, e := range s.account {
@@ -63,7 +63,7 @@ func (s *session) again() {
 	}
 }
 
-// open says that a run is to run.
+// open reports whether a run is still to run.
 func (s *session) open(e *Entry) bool {
 	if e.State != journal.Failed {
 		return e.State != journal.Done
@@ -72,13 +72,12 @@ func (s *session) open(e *Entry) bool {
 	return again && attempts == e.Attempts
 }
 
-// EndedError is of a sweep that began or went on and did not come to its end, or some of whose
-// runs failed. What it has so far stands.
+// EndedError reports that a sweep ended early or that some of its runs failed. Its results so far are kept.
 type EndedError struct{ error }
 
 func (e EndedError) Unwrap() error { return e.error }
 
-// budgetError ends a sweep with a budget.
+// budgetError reports that a budget is used up.
 type budgetError struct{ error }
 
 func (e budgetError) Unwrap() error { return e.error }
@@ -86,7 +85,7 @@ func (e budgetError) Unwrap() error { return e.error }
 // errFull ends a sweep whose disk is full.
 var errFull = errors.New("the disk is full: make room")
 
-// run takes the turns one after the other.
+// run runs the turns one after the other.
 func (s *session) run(ctx context.Context) error {
 	if err := s.runs(ctx); err != nil {
 		return s.ended(err)
@@ -94,7 +93,7 @@ func (s *session) run(ctx context.Context) error {
 	return s.failed()
 }
 
-// failed is the error of a sweep that has come to its end, if runs of it failed.
+// failed returns the error of a sweep that has ended with failed runs, nil without any.
 func (s *session) failed() error {
 	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
 		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed,
@@ -109,7 +108,7 @@ func (s *session) runs(ctx context.Context) error {
 	}
 	ctx, cancel := s.budgeted(ctx, s.began)
 	defer cancel()
-	// Another run may come before it, so it is said first.
+	// Journal all killed runs first: otherwise they would count as running while another run runs.
 	for i := range s.account {
 		if err := s.mourn(&s.account[i]); err != nil {
 			return err
@@ -123,7 +122,7 @@ func (s *session) runs(ctx context.Context) error {
 	return nil
 }
 
-// budgeted ends ctx when the budget of time is used up of which earlier runs left something at a time.
+// budgeted returns ctx with a deadline: from, plus the part of the time budget that earlier runs left.
 func (s *session) budgeted(ctx context.Context, from time.Time) (context.Context, context.CancelFunc) {
 	budget := s.plan.Budget.Time
 	if budget <= 0 {
@@ -133,7 +132,7 @@ func (s *session) budgeted(ctx context.Context, from time.Time) (context.Context
 		budgetError{fmt.Errorf("its budget of %v is used up", budget)})
 }
 
-// mourn enters into the journal that a run which ran when its psbench was killed runs no more.
+// mourn journals that a run which was running when its psbench was killed runs no more.
 func (s *session) mourn(e *Entry) error {
 	if e.State != journal.Running {
 		return nil
@@ -142,10 +141,10 @@ func (s *session) mourn(e *Entry) error {
 	return s.note(e, journal.Waiting)
 }
 
-// wasKilled is why a run waits whose psbench is no more.
+// wasKilled is the reason of a waiting run whose psbench was killed.
 const wasKilled = "it was killed"
 
-// ended is the error of a sweep that ends early, in one sentence.
+// ended returns the error of a sweep that ends early, in one sentence.
 func (s *session) ended(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		err = fmt.Errorf("%w (%w)", errFull, err)
@@ -160,8 +159,7 @@ func (s *session) ended(err error) error {
 		goesOn)}
 }
 
-// turn takes the run at a place of the account to its end, unless it has one. An error ends the
-// sweep.
+// turn runs entry i of the account to its end, unless it has ended already. An error ends the sweep.
 func (s *session) turn(ctx context.Context, i int) error {
 	e := &s.account[i]
 	switch {
@@ -198,7 +196,7 @@ func (s *session) turn(ctx context.Context, i int) error {
 	return nil
 }
 
-// mayStart says what keeps a run from being started.
+// mayStart returns an error if a run must not start.
 func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	if err := interrupted(ctx); err != nil {
 		return err
@@ -218,8 +216,8 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	return unchanged(s.binaries)
 }
 
-// able says what keeps this psbench from running anything: another one may write where it does, or what its runs need
-// is lost.
+// able returns an error if this psbench can run nothing more: another one may write where it does, or something that
+// its runs need is lost.
 func (s *session) able() error {
 	if err := s.place.held(); err != nil || s.options.Able == nil {
 		return err
@@ -227,8 +225,8 @@ func (s *session) able() error {
 	return s.options.Able()
 }
 
-// judge enters into the journal how a run ended. Its folder decides: what is complete is done,
-// however its process ended; of one that was ended since it was late, that is why it failed.
+// judge journals how a run ended. Its folder decides: a complete run is done, however its process ended. A run that was
+// ended for taking too long has failed for that reason.
 func (s *session) judge(ctx context.Context, e *Entry, path, said string, late bool) error {
 	wrong, err := incomplete(path)
 	if err != nil {
@@ -247,11 +245,11 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 		e.Reason = "it was interrupted"
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
-	if err := s.able(); err != nil { // which may be why it failed
+	if err := s.able(); err != nil { // this may be why it failed
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
 	if full := s.full(e.Reason); full {
-		_ = s.note(e, journal.Waiting) // which may not get onto the disk either
+		_ = s.note(e, journal.Waiting) // the journal may not fit on the disk either
 		return fmt.Errorf("%w (%s)", errFull, e.Reason)
 	}
 	if err := s.place.show(e.Turn); err != nil {
@@ -261,7 +259,7 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 	return s.note(e, journal.Failed)
 }
 
-// full says that a run failed since the disk is full, which is not its fault.
+// full reports whether a run failed because the disk is full, which does not count as its failure.
 func (s *session) full(reason string) bool {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(s.dir, &disk); err == nil && disk.Bavail == 0 {
@@ -270,7 +268,7 @@ func (s *session) full(reason string) bool {
 	return strings.Contains(reason, unix.ENOSPC.Error()) || strings.Contains(reason, unix.EDQUOT.Error())
 }
 
-// note enters a state into the journal, which is on the disk then, and into the account.
+// note enters a state into the account and the journal. The event is on disk when note returns.
 func (s *session) note(e *Entry, state journal.State) error {
 	e.State = state
 	return s.journal.Append(journal.Event{Run: e.ID(), State: state, Folder: e.Folder, Seconds: e.Seconds,
@@ -289,7 +287,7 @@ func (s *session) tell(i int) {
 	s.options.Tell(n)
 }
 
-// interrupted is why a sweep that is to end does.
+// interrupted returns why the sweep has to end, nil while ctx lasts.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Sessions are sweeps of the same plan with a pause between them, each in a folder of its own within Dir.
+// Sessions runs sweeps of the same plan with a pause between them, each in its own folder within Dir.
 type Sessions struct {
 	Dir   string
 	Plan  *sweep.Plan
@@ -37,7 +37,7 @@ func (s *Sessions) Wait(ctx context.Context, i int) error {
 	}
 }
 
-// Run runs session i, or the rest of it, in an order of its own.
+// Run runs session i, or the rest of it. Each session has an order of its own.
 func (s *Sessions) Run(ctx context.Context, i int) error {
 	if err := os.MkdirAll(s.Dir, 0o777); err != nil { // #nosec G301 -- the user's umask
 		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(s.Dir), draft.Cause(err))

@@ -9,17 +9,17 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/share"
 )
 
-// Status is how far a sweep is.
+// Status is the state of a sweep.
 type Status struct {
 	Plan    *sweep.Plan
 	Account Account
-	Holder  *Holder // who runs it, nil if nobody does
-	// Workers are who run rounds of it, if it is shared.
+	Holder  *Holder // process that runs the sweep, nil if there is none
+	// Workers holds the claims of a shared sweep by round.
 	Workers map[int]share.Holder
 	Left    time.Duration
 }
 
-// StatusOf reads how far the sweep in dir is, whether or not somebody runs it.
+// StatusOf reads the state of the sweep in dir, whether or not a psbench runs it.
 func StatusOf(dir string) (*Status, error) {
 	p, err := sweep.Read(dir)
 	if err != nil {

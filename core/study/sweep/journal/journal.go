@@ -1,9 +1,8 @@
-// Package journal keeps account of the runs of a sweep: lines that are only ever appended, in a
-// file of its own for each process that wrote any, and merged when they are read. A process that
-// is killed, or a machine that loses its power, can tear the last line of a file and no other.
+// Package journal records the states of a sweep's runs. Each process appends lines to a file of its own, and reading
+// merges the files. If a process is killed or the machine loses power, only the last line of a file can be torn.
 //
-// Who writes holds the lock of the sweep, each holding with a generation of its own. Events are
-// ordered by the generation and by their number within it: clocks jump.
+// A writer holds the lock of the sweep and has a generation of its own. Events are ordered by generation and by
+// sequence number, not by time, since clocks jump.
 package journal
 
 import (
@@ -13,39 +12,39 @@ import (
 	"time"
 )
 
-// State is where a run is in its life.
+// State is the state of a run.
 type State string
 
-// The states of runs. A run that nothing is written of is waiting; which are skipped the plan says.
+// The states of runs. A run without events is waiting. The plan has the skipped cells.
 const (
-	Waiting State = "waiting" // of a run that has started: it was ended before its end, or its folder is gone
+	Waiting State = "waiting" // not started, ended early, or its folder is gone
 	Running State = "running"
 	Done    State = "done"
 	Failed  State = "failed"
 	Skipped State = "skipped"
 )
 
-// Event is one line: a run has come into a state.
+// Event is one line of a journal: a run has entered a state.
 type Event struct {
-	// Generation is that of the lock under which it was written, Sequence counts the events of
-	// that generation from 1. The writer sets them.
+	// Generation counts the locks of the sweep and comes from the writer's lock. Sequence counts the events of a
+	// generation from 1. The writer sets both.
 	Generation uint64 `json:"generation"`
 	Sequence   uint64 `json:"sequence"`
-	// Time is for people: the order of events is not that of their times.
+	// Time is for people and does not order events.
 	Time  time.Time `json:"time"`
-	Run   string    `json:"run"` // the ID of its turn
+	Run   string    `json:"run"` // ID of its turn
 	State State     `json:"state"`
-	// Folder is relative to that of the sweep.
+	// Folder is the run folder, relative to the sweep folder.
 	Folder  string  `json:"folder,omitempty"`
-	Seconds float64 `json:"seconds,omitempty"` // that it took, of one that has ended
+	Seconds float64 `json:"seconds,omitempty"` // duration of a run that has ended
 	Reason  string  `json:"reason,omitempty"`
-	Writer  string  `json:"-"` // the name of its file
+	Writer  string  `json:"-"` // name of its file, without extension
 }
 
-// writer is the name of a writer's file: its host, its process and when it began.
+// writer matches the name of a writer's file: host, process ID and start time.
 var writer = regexp.MustCompile(`^(.+)-[0-9]+-[0-9]{8}T[0-9]{6}\.[0-9]{9}(-[0-9]+)?$`)
 
-// Host is that of the event's writer, "" where the name of its file does not tell.
+// Host returns the host of the event's writer, "" if the name of its file does not tell.
 func (e Event) Host() string {
 	if parts := writer.FindStringSubmatch(e.Writer); parts != nil {
 		return parts[1]
@@ -53,7 +52,7 @@ func (e Event) Host() string {
 	return ""
 }
 
-// merge puts events into their order.
+// merge sorts events into their order.
 func merge(events []Event) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Writer, b.Writer),
@@ -61,15 +60,15 @@ func merge(events []Event) {
 	})
 }
 
-// Run is what the events of a run come to.
+// Run is the outcome of a run's events.
 type Run struct {
 	State    State
 	Reason   string
-	Attempts int // how often it was started
+	Attempts int // number of starts
 	Seconds  float64
 }
 
-// Runs is the last state of every run that the events, in their order, tell of.
+// Runs returns the last state of every run in events, which must be in order.
 func Runs(events []Event) map[string]Run {
 	runs := map[string]Run{}
 	for _, e := range events {
@@ -83,7 +82,7 @@ func Runs(events []Event) map[string]Run {
 	return runs
 }
 
-// Generation is the highest of the events, 0 without any.
+// Generation returns the highest generation of events, 0 without events.
 func Generation(events []Event) uint64 {
 	var highest uint64
 	for _, e := range events {

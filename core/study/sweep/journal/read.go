@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Read is the events of all journals in dir, in their order; a folder that is not there has none.
-// The last line of a file is left out if it is torn or corrupted. Any other such line is an error.
+// Read returns the events of all journals in dir, in order; none if dir does not exist. It leaves out the last line of
+// a file if that is torn or corrupted. Any other corrupted line is an error.
 func Read(dir string) ([]Event, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func Read(dir string) ([]Event, error) {
 	return all, nil
 }
 
-// parse is the events of one file.
+// parse returns the events of one file.
 func parse(text []byte) ([]Event, error) {
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	var events []Event
@@ -77,7 +77,7 @@ func parse(text []byte) ([]Event, error) {
 	return events, nil
 }
 
-// intact is the event of a line as it was written; ok says that the checksum holds.
+// intact returns the event of a line, byte for byte. ok reports whether its checksum holds.
 func intact(text []byte) (event []byte, ok bool) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil || l.Sum != sum(l.Event) {
@@ -86,7 +86,7 @@ func intact(text []byte) (event []byte, ok bool) {
 	return l.Event, true
 }
 
-// decode reads an event that is as it was written, perhaps by a newer psbench.
+// decode parses an intact event, which a newer psbench may have written.
 func decode(event []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(event, &e); err != nil {

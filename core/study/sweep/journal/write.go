@@ -16,35 +16,35 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// extension is that of the files of journals.
+// extension ends the names of journal files.
 const extension = ".jsonl"
 
-// line is an event as it is written.
+// line is the JSON form of an event with its checksum.
 type line struct {
-	Sum   string          `json:"sum"` // XXH64 of the bytes of the event
+	Sum   string          `json:"sum"` // XXH64 of the event's bytes, in hex
 	Event json.RawMessage `json:"event"`
 }
 
 func sum(event []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(event)) }
 
-// Options are what tests change.
+// Options are for tests.
 type Options struct {
-	Now func() time.Time // time.Now without one
-	// Step is called at every point at which psbench may be killed; nil calls nobody.
+	Now func() time.Time // nil means time.Now
+	// Step is called at every point at which psbench may be killed. It may be nil.
 	Step func(point string)
 }
 
-// Writer appends events to a file of its own. One goroutine uses it.
+// Writer appends events to a file of its own. It is for one goroutine.
 type Writer struct {
 	file       *os.File
 	generation uint64
 	sequence   uint64
 	options    Options
-	err        error // after one that failed nobody knows what the file holds
+	err        error // after a failed write the content of the file is unknown
 }
 
-// Create makes a journal in dir, which is made if it is not there. Its generation must be above
-// those of all events that were read under the same lock.
+// Create makes a journal in dir, and dir if it does not exist. generation must exceed the generations of all events
+// that were read under the same lock.
 func Create(dir string, generation uint64, o Options) (*Writer, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -76,7 +76,7 @@ func (w *Writer) create(dir string) error {
 		return '_'
 	}, host)
 	stem := fmt.Sprintf("%s-%d-%s", host, os.Getpid(), w.options.Now().UTC().Format("20060102T150405.000000000"))
-	for again := 0; w.file == nil; again++ { // a clock that goes back gives a name twice
+	for again := 0; w.file == nil; again++ { // a clock that is set back can repeat a name
 		name := stem + extension
 		if again > 0 {
 			name = fmt.Sprintf("%s-%d%s", stem, again, extension)
@@ -86,14 +86,14 @@ func (w *Writer) create(dir string) error {
 			return err
 		}
 	}
-	// The names of the file and of its folder must last as long as what is in them.
+	// Sync the folders, so that the names of the file and its folder survive a loss of power.
 	if err := draft.SyncFolder(dir); err != nil {
 		return err
 	}
 	return draft.SyncFolder(filepath.Dir(dir))
 }
 
-// Append writes an event, which is on the disk when it returns. After an error it writes no more.
+// Append writes an event, which is on disk when Append returns. After an error the writer writes nothing more.
 func (w *Writer) Append(e Event) error {
 	if w.err == nil {
 		if err := w.append(e); err != nil {
@@ -130,7 +130,7 @@ func (w *Writer) append(e Event) error {
 	return nil
 }
 
-// Close gives the file back; every event is on the disk already.
+// Close closes the file. Every event is on disk already.
 func (w *Writer) Close() error { return w.file.Close() }
 
 func (w *Writer) at(point string) {

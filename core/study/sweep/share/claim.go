@@ -16,19 +16,19 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Holder is who has a claim, as its file says.
+// Holder is the worker that holds a claim, as stored in the claim's file.
 type Holder struct {
 	Worker string    `json:"worker"`
 	Host   string    `json:"host"`
 	PID    int       `json:"pid"`
 	Since  time.Time `json:"since"`
-	// Left says that the holder does not run the round any more.
+	// Left means that the holder no longer runs the round.
 	Left bool `json:"left,omitempty"`
-	// Beats counts the signs of its being there.
+	// Beats counts the holder's signs of life.
 	Beats uint64 `json:"beats"`
 }
 
-// Claim is one round that this worker runs.
+// Claim is a round that this worker runs.
 type Claim struct {
 	Round      int
 	dir        string
@@ -39,8 +39,8 @@ type Claim struct {
 	stop, over chan struct{}
 }
 
-// Claim takes a round of those that are not settled: the first of which nobody has a claim, or whose
-// holder has left it or given no sign for as long as a claim lasts. It is nil if there is none now.
+// Claim claims the first of rounds that is free. A round is free if it has no claim, or if its holder has left it or
+// given no sign of life for Options.Expiry. Claim returns nil if no round is free now.
 func (w *Worker) Claim(rounds []int) (*Claim, error) {
 	last, err := generations(w.dir)
 	if err != nil {
@@ -65,9 +65,9 @@ func (w *Worker) Claim(rounds []int) (*Claim, error) {
 	return nil, nil
 }
 
-// free says that nobody runs a round any more. A holder is there as long as its claim changes; what
-// it reads like otherwise, as while it is written, does not matter. A network file system may list a claim
-// while it still believes that there is no file of that name: such a claim reads like an empty one.
+// free reports whether no worker runs a round any more. A holder is alive as long as its claim changes, whatever the
+// claim contains; it may be read half written. A network file system may list a claim and still say that its file does
+// not exist: such a claim counts as an empty one.
 func (w *Worker) free(round, generation int) (bool, error) {
 	path := pathOf(w.dir, round, generation)
 	text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
@@ -86,7 +86,7 @@ func (w *Worker) free(round, generation int) (bool, error) {
 	return now.Sub(w.seen[path].since) >= w.options.Expiry, nil
 }
 
-// take makes a claim of the given generation, unless another is faster: nil then.
+// take makes a claim of the given generation. It returns nil if another worker was faster.
 func (w *Worker) take(round, generation int) (*Claim, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -109,19 +109,19 @@ func (w *Worker) take(round, generation int) (*Claim, error) {
 	return c, nil
 }
 
-// text is the claim's file. It has the same length from beat to beat, so that what was read half old and
-// half new is as long, too.
+// text returns the content of the claim's file. Its length stays the same from beat to beat, so a read that mixes an
+// old and a new beat has this length, too.
 func (c *Claim) text() []byte {
 	text, err := json.Marshal(c.holder)
 	if err != nil {
-		panic(err) // names and numbers can be written
+		panic(err) // strings and numbers always encode
 	}
 	const size = 512
 	return append(text, []byte(strings.Repeat(" ", max(0, size-1-len(text)))+"\n")...)
 }
 
-// live shows that the holder is there until the claim ends. A beat that cannot be written is not worth a
-// word: another may run the round as well then, and no harm is done.
+// live updates the claim until it ends, to show that the holder is alive. It ignores write errors: at worst another
+// worker runs the round as well, which does no harm.
 func (c *Claim) live() {
 	defer close(c.over)
 	tick := time.NewTicker(c.beat)
@@ -143,13 +143,13 @@ func (c *Claim) write() {
 	}
 }
 
-// Lost says that another worker has taken the round over.
+// Lost reports whether another worker has taken the round over.
 func (c *Claim) Lost() bool {
 	_, err := os.Stat(pathOf(c.dir, c.Round, c.generation+1))
 	return err == nil
 }
 
-// Leave ends the claim: another may take the round at once if it is not settled.
+// Leave ends the claim. If the round is not finished, another worker may take it at once.
 func (c *Claim) Leave() {
 	close(c.stop)
 	<-c.over
@@ -158,8 +158,8 @@ func (c *Claim) Leave() {
 	_ = c.file.Close()
 }
 
-// Holders are those who have claims that they have not left, by round. Whether they still live only
-// who watches for a while knows.
+// Holders returns the claims that were not left, by round. A holder may be dead: only a change of its claim over time
+// shows that it lives.
 func Holders(dir string) (map[int]Holder, error) {
 	last, err := generations(dir)
 	if err != nil {
@@ -179,7 +179,7 @@ func Holders(dir string) (map[int]Holder, error) {
 	return holders, nil
 }
 
-// generations is the newest claim of each round that anybody has claimed.
+// generations returns the newest claim's generation for each round that has claims.
 func generations(dir string) (map[int]int, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, claimsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +204,7 @@ func pathOf(dir string, round, generation int) string {
 	return filepath.Join(dir, claimsName, fmt.Sprintf("%d.%d", round, generation))
 }
 
-// Rounds are those of holders, in order.
+// Rounds returns the rounds of holders, sorted.
 func Rounds(holders map[int]Holder) []int {
 	var rounds []int
 	for round := range holders {

@@ -15,15 +15,15 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// commit is the file that decides whose result of a run counts.
+// commit is the content of a file that decides which result of a run counts.
 type commit struct {
-	Folder string `json:"folder"` // of the result until it is moved, in that of the sweep
+	Folder string `json:"folder"` // where the result lies until it is moved, relative to the sweep folder
 }
 
-// Commit makes the whole result of a run, in this worker's folder, that of the sweep, unless another
-// worker was first: then it stays where it is. aside is asked to make room of what is there of a run that
-// failed. Which is first a link decides; the folder is moved after that, by whoever comes by, if the worker
-// is killed in between.
+// Commit publishes the complete result of a run from this worker's folder to the sweep, unless another worker was
+// first; then the result stays where it is. aside is called to make room if the target holds a failed run. A link
+// decides which worker is first, and the folder is moved after that. If this worker is killed in between, the next
+// worker moves it.
 func (w *Worker) Commit(run string, aside func() error) (first bool, err error) {
 	ours, err := filepath.Rel(w.dir, w.Folder(run))
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *Worker) Commit(run string, aside func() error) (first bool, err error) 
 			return false, fmt.Errorf("the result of %s cannot be committed: %w", quote.Word(run), draft.Cause(err))
 		}
 		if made {
-			if n == 1 { // else what is there may be a result, seen late
+			if n == 1 { // with n > 1 the target may be a result that appears late
 				if err := aside(); err != nil {
 					return false, err
 				}
@@ -54,8 +54,8 @@ func (w *Worker) Commit(run string, aside func() error) (first bool, err error) 
 	}
 }
 
-// Adopt moves the result of a run to its place that was committed by a worker which was killed before it did
-// so. It says whether there is one.
+// Adopt moves the committed result of a run to its place if its worker was killed before it did so. It reports whether
+// there is a committed result.
 func (w *Worker) Adopt(run string) (bool, error) {
 	for n := 1; ; n++ {
 		path := w.commitOf(run, n)
@@ -68,14 +68,14 @@ func (w *Worker) Adopt(run string) (bool, error) {
 	}
 }
 
-// commitOf is the n-th file that commits a result of a run; there are several where results were removed.
+// commitOf returns the path of the n-th file that commits a result of a run. There are several if results were removed.
 func (w *Worker) commitOf(run string, n int) string {
 	return filepath.Join(w.dir, commitsName,
 		fmt.Sprintf("%s.%d", strings.ReplaceAll(strings.TrimPrefix(run, "runs/"), "/", "."), n))
 }
 
-// settled says that the result which a commit names is in its place, where it is moved if that was not
-// done. One that is nowhere was removed since, and another may be committed.
+// settled moves the result that a commit names to its place, unless it is there already. It returns false if the result
+// is in neither place: it was removed, and another may be committed.
 func (w *Worker) settled(path, run string) (bool, error) {
 	text, err := readLate(path, w.options.Expiry)
 	var c commit
@@ -94,8 +94,8 @@ func (w *Worker) settled(path, run string) (bool, error) {
 	return w.move(c.Folder, run)
 }
 
-// move moves a folder to that of a run, both in that of the sweep. It is not moved if the other is
-// there, or if it has been moved by another.
+// move renames a folder to a run folder; both paths are relative to the sweep folder. It does nothing if the target
+// exists or another worker has moved the folder already.
 func (w *Worker) move(from, to string) (moved bool, err error) {
 	source, target := filepath.Join(w.dir, from), filepath.Join(w.dir, to)
 	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil { // #nosec G301 -- as the user's umask has it
@@ -112,7 +112,7 @@ func (w *Worker) move(from, to string) (moved bool, err error) {
 		draft.Cause(err))
 }
 
-// Show puts what is left of a run that failed where the sweep shows it, unless something is there.
+// Show moves the folder of a failed run to its place in the sweep, unless something is there.
 func (w *Worker) Show(run string) error {
 	ours, err := filepath.Rel(w.dir, w.Folder(run))
 	if err == nil {

@@ -1,8 +1,8 @@
-// Package share is how several psbenches, on several hosts, work at once on the sweep of one folder.
+// Package share lets several psbenches on several hosts work on one sweep folder at once.
 //
-// What may happen once is decided by link(2), of which a file system lets one succeed, a network's too.
-// Nothing relies on flock, on clocks that agree, or on what is read being new: who sees an old state may
-// do work that another does as well, and can neither undo nor replace what another has done.
+// link(2) decides everything that may happen only once: even a network file system lets only one link to a name
+// succeed. The package does not rely on flock, on clocks that agree, or on fresh reads. A worker that reads an old
+// state may repeat another's work, but it can neither undo nor replace it.
 package share
 
 import (
@@ -26,49 +26,49 @@ import (
 
 // Names in the folder of a shared sweep.
 const (
-	markName    = "shared.json" // that it is one, and with which identity
-	claimsName  = "claims"      // ROUND.GENERATION: who runs a round
-	commitsName = "commits"     // ID.ROUND.N: whose result of a run counts
+	markName    = "shared.json" // marks the folder as shared; holds the plan's identity
+	claimsName  = "claims"      // ROUND.GENERATION: the worker that runs a round
+	commitsName = "commits"     // ID.ROUND.N: the worker whose result of a run counts
 	workName    = "work"        // WORKER/ID/ROUND: the folder of a run until it has ended
 )
 
-// Names are those in the folder that are this package's.
+// Names returns the names in a sweep folder that belong to this package.
 func Names() []string { return []string{markName, claimsName, commitsName, workName} }
 
-// Options are how patient a worker is.
+// Options set the timeouts of a worker.
 type Options struct {
-	// Beat is how often a holder shows that it is there, 2 s if it is 0.
+	// Beat is how often a holder updates its claim to show that it is alive; 0 means 2 s.
 	Beat time.Duration
-	// Expiry is how long a claim must have shown no sign of its holder, on the clock of who looks,
-	// until another may take the round: 60 s if it is 0. It covers caches of file systems, too.
+	// Expiry is how long a claim must stay unchanged, on the observer's clock, before another worker may take the
+	// round; 0 means 60 s. It must exceed the caching time of the file system.
 	Expiry time.Duration
-	// Crowded lets several of one host work on a sweep, as tests do: their runs disturb each other.
+	// Crowded allows several workers on one host. It is for tests, since their runs disturb each other.
 	Crowded bool
 }
 
-// Worker is one psbench that works on a sweep.
+// Worker is a psbench that works on a shared sweep.
 type Worker struct {
 	dir     string
-	name    string // of its folder in that of the work
+	name    string // name of its folder in the work folder
 	options Options
-	seat    io.Closer           // of its host, nil where hosts are crowded
-	seen    map[string]sighting // by claim
+	seat    io.Closer           // keeps other workers off this host; nil with Crowded
+	seen    map[string]sighting // by path of the claim
 }
 
-// sighting is what was read of a claim, and since when it has been that.
+// sighting is the text of a claim, and since when it has been unchanged.
 type sighting struct {
 	text  string
 	since time.Time
 }
 
-// Is says whether the sweep in dir is shared.
+// Is reports whether the sweep in dir is shared.
 func Is(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, markName))
 	return err == nil
 }
 
-// Join makes this process one of those that work on the sweep in dir, which is there. The first one says
-// what sweep that is, and one of another identity is refused.
+// Join makes this process a worker of the sweep in dir, which must exist. The first worker stores the sweep's identity.
+// Join returns an error if identity differs from it.
 func Join(dir, identity string, o Options) (*Worker, error) {
 	if o.Beat == 0 {
 		o.Beat = 2 * time.Second
@@ -99,8 +99,8 @@ func Join(dir, identity string, o Options) (*Worker, error) {
 	return w, nil
 }
 
-// sit keeps others of this host from working on the sweep, for as long as this process lives: a socket
-// without a file is gone with who has it, however that ends.
+// sit keeps other workers of this host off the sweep while this process lives. An abstract socket has no file, so it
+// disappears with the process however that ends.
 func sit(dir, identity string) (io.Closer, error) {
 	l, err := net.Listen("unix", "@psbench-sweep-"+identity)
 	if errors.Is(err, unix.EADDRINUSE) {
@@ -111,7 +111,7 @@ func sit(dir, identity string) (io.Closer, error) {
 	return l, err
 }
 
-// Close ends the work.
+// Close ends the work of this worker.
 func (w *Worker) Close() error {
 	if w.seat == nil {
 		return nil
@@ -119,7 +119,7 @@ func (w *Worker) Close() error {
 	return w.seat.Close()
 }
 
-// plain is a host's name as a part of the name of a file.
+// plain returns a host's name in a form that is safe in a file name.
 func plain(host string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", r) {
@@ -129,12 +129,12 @@ func plain(host string) string {
 	}, host)
 }
 
-// marker is the mark of a shared sweep.
+// marker is the content of the file that marks a shared sweep.
 type marker struct {
 	Identity string `json:"identity"`
 }
 
-// mark says that the sweep is shared, or compares what was said.
+// mark marks the sweep as shared, or checks the identity if it is marked already.
 func mark(dir, identity string, patience time.Duration) error {
 	path := filepath.Join(dir, markName)
 	text, err := json.Marshal(marker{identity})
@@ -160,8 +160,8 @@ func mark(dir, identity string, patience time.Duration) error {
 	return nil
 }
 
-// readLate reads a file that is known to be there. A network file system may go on believing for a while that
-// there is none: it is looked for again for as long as patience.
+// readLate reads a file that is known to exist. A network file system may still report it as missing, so readLate tries
+// again until patience has passed.
 func readLate(path string, patience time.Duration) ([]byte, error) {
 	for until := time.Now().Add(patience); ; time.Sleep(patience / 100) {
 		text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
@@ -171,13 +171,13 @@ func readLate(path string, patience time.Duration) ([]byte, error) {
 	}
 }
 
-// Folder is where a run, whose folder in the sweep is "runs/ID/ROUND", writes until it has ended.
+// Folder returns the folder into which a run writes until it has ended. run is its final folder, "runs/ID/ROUND".
 func (w *Worker) Folder(run string) string {
 	return filepath.Join(w.dir, workName, w.name, strings.TrimPrefix(run, "runs/"))
 }
 
-// Work is the folder of those who work on the sweep in dir.
+// Work returns the folder in which the workers of the sweep in dir write.
 func Work(dir string) string { return filepath.Join(dir, workName) }
 
-// Beat is how long to wait before looking again whether there is something to claim.
+// Beat returns how long to wait before looking for something to claim again.
 func (w *Worker) Beat() time.Duration { return w.options.Beat }
