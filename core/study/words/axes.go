@@ -9,7 +9,8 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// changesTexts says of each axis whose best value is known somewhere where it is which, along the other axes.
+// changesTexts returns a sentence for each axis with a proven best value somewhere. It names the best values along the
+// other axes.
 func changesTexts(s *model.Study, d *verdict.Duels) []string {
 	var texts []string
 	for axis, a := range s.Axes {
@@ -55,8 +56,8 @@ func changesTexts(s *model.Study, d *verdict.Duels) []string {
 	return texts
 }
 
-// where says in which slices a value of an axis wins: by the values of another axis at which no other
-// one does, or else by name.
+// where describes the slices in which a value of an axis wins: by the values of another axis at which only this value
+// wins, or else by the slices' names.
 func where(s *model.Study, axis int, winner string, wins map[string][]verdict.Slice) string {
 	for other, a := range s.Axes {
 		if other == axis || len(a.Values) < 2 {
@@ -86,7 +87,7 @@ func where(s *model.Study, axis int, winner string, wins map[string][]verdict.Sl
 	return "at " + named(names)
 }
 
-// valuesOn are the values of slices on an axis, each once.
+// valuesOn returns the distinct values of slices on an axis.
 func valuesOn(axis int, list []verdict.Slice) (values []string) {
 	for _, l := range list {
 		if !slices.Contains(values, l.Values[axis]) {

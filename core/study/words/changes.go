@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// changeText is what runs changed by: −1.5 %, or +0.25 ms where no percentage tells anything.
+// changeText returns a change as text: −1.5 %, or +0.25 ms if a percentage makes no sense.
 func changeText(m model.Metric, c judge.Change) string {
 	if d := c.Difference; d != nil {
 		return differenceText(m, d.Change)
@@ -18,7 +18,7 @@ func changeText(m model.Metric, c judge.Change) string {
 	return signed(c.Change)
 }
 
-// changedText is the change from one value to another, as change has it.
+// changedText returns the change from one value to another in the same form as changeText.
 func changedText(m model.Metric, from, to float64) string {
 	if change, ok := judge.Relative(from, to); ok {
 		return signed(change)
@@ -26,7 +26,7 @@ func changedText(m model.Metric, from, to float64) string {
 	return differenceText(m, to-from)
 }
 
-// endsText are those of the interval of a change; "" without one.
+// endsText returns the ends of the change's interval, or "" if it has none.
 func endsText(m model.Metric, c judge.Change) string {
 	low, high, show := c.Low, c.High, signed
 	if d := c.Difference; d != nil {
@@ -39,8 +39,8 @@ func endsText(m model.Metric, c judge.Change) string {
 	return show(low) + " to " + show(high)
 }
 
-// differenceText is that of two values with its sign and unit. Shares differ by points, since percentages would be
-// taken for a relative change.
+// differenceText returns a difference with its sign and unit. Shares differ by points, since a percentage would read as
+// a relative change.
 func differenceText(m model.Metric, by float64) string {
 	text := withUnit(m, screen.Number(by))
 	switch {
@@ -77,8 +77,8 @@ func moreText(m model.Metric, c judge.Change) string {
 	return size + " more"
 }
 
-// yardstickText is the floor as a share of what runs have, as many times more or less; in the unit of the metric where
-// no share tells anything.
+// yardstickText returns the floor as a share of the runs' median, or in the unit of the metric if a share makes no
+// sense.
 func yardstickText(y verdict.Yardstick) string {
 	if !y.IsShare() {
 		return withUnit(y.Metric, screen.Number(y.Floor.Change*math.Abs(y.Center)))
@@ -86,7 +86,7 @@ func yardstickText(y verdict.Yardstick) string {
 	return floorShare(y.Floor.Change)
 }
 
-// floorShare is a floor as a share; one of more than mostShare says more as a factor.
+// floorShare returns a floor as a percentage, or as a factor if it exceeds mostShare.
 func floorShare(change float64) string {
 	if change > mostShare {
 		return "a factor of " + screen.Number(1+change)
@@ -94,10 +94,11 @@ func floorShare(change float64) string {
 	return screen.Percent(change)
 }
 
-// mostShare is a hundredfold.
+// mostShare bounds the floors that floorShare gives as a percentage: 99 is a hundredfold change.
 const mostShare = 99
 
-// floorOf is the floor that a change had to exceed: that of the machine, or that of its own rounds if they are noisier.
+// floorOf returns the floor that a change had to exceed: the machine's, or the one of its own rounds if they are
+// noisier.
 func floorOf(y verdict.Yardstick, c judge.Change) string {
 	switch {
 	case c.Rounds > 0 && c.Difference != nil:
@@ -110,8 +111,8 @@ func floorOf(y verdict.Yardstick, c judge.Change) string {
 	return yardstickText(y)
 }
 
-// spreadText is how far runs are apart, as a share of their median where that tells anything, else in the unit of the
-// metric.
+// spreadText returns the spread of runs as a share of their median, or in the unit of the metric if a share makes no
+// sense.
 func spreadText(m model.Metric, e judge.Estimate) string {
 	if !e.SpreadIsShare() {
 		return "± " + withUnit(m, screen.Number(e.Deviation))

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// checked says what of the runs was recomputed, what that cost them, and what could not be; "" where
-// nobody asked for it.
+// checked says how much of the runs was recomputed, what share of the passes that took, and what was not checked. It
+// returns "" if no run was checked.
 func checked(s *model.Study) string {
 	var slicesOf, runs, none int
 	var shares []float64

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// WriteComparison writes a comparison for a screen of width columns, 0 for none: what differs beside what is
-// compared, a row for each cell, and what the verdicts rest on.
+// WriteComparison writes a comparison for a screen of width columns; 0 means no limit. It writes what else differs
+// between the sides, a row for each cell, and the basis of the verdicts.
 func WriteComparison(w io.Writer, c *verdict.Comparison, width int) error {
 	page := &screen.Page{Width: width}
 	if len(c.Differences) > 0 {
@@ -62,7 +62,7 @@ func comparedRows(c *verdict.Comparison) [][]string {
 	return rows
 }
 
-// foot says what was found, and how sure that is.
+// foot returns the result of the comparison and how certain it is.
 func foot(c *verdict.Comparison) []string {
 	counts := map[judge.Verdict]int{}
 	for _, r := range c.Rows {
@@ -83,7 +83,7 @@ func foot(c *verdict.Comparison) []string {
 	return lines
 }
 
-// proven says what it takes to be better or worse.
+// proven states the conditions for better and worse.
 func proven(c *verdict.Comparison) string {
 	test, what := "the test of Mann and Whitney", "medians that changed by more than "+yardstickText(c.Held)
 	if c.InRounds() {
@@ -96,7 +96,7 @@ func proven(c *verdict.Comparison) string {
 		screen.Count(len(c.Rows), "comparison"), what)
 }
 
-// estimate is a median, and how far its interval reaches where there is one.
+// estimate returns a median, with the reach of its interval if it has one.
 func estimate(e judge.Estimate) string {
 	if !e.HasInterval || e.Median == 0 {
 		return screen.Number(e.Median)

@@ -12,10 +12,10 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostAmounts bounds the amounts that a sentence tells one by one.
+// mostAmounts bounds the amounts that a sentence lists.
 const mostAmounts = 4
 
-// dataTexts say in what the data differs that cells of a contest trained on and were evaluated on.
+// dataTexts says how the training and evaluation data of a contest's cells differs.
 func dataTexts(o *verdict.Contest) []string {
 	if alone(o) {
 		return nil
@@ -41,7 +41,7 @@ func dataTexts(o *verdict.Contest) []string {
 	return out
 }
 
-// leftOutText says what each cell left out, those with the most first.
+// leftOutText says how much data each cell left out, largest share first.
 func leftOutText(cells []*model.Cell, left map[*model.Cell]model.Unseen) string {
 	names := map[string][]string{}
 	shares := map[string]float64{}

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Machine is where the first run was measured, "" without one.
+// Machine describes where the first run was measured. It returns "" if that is unknown.
 func Machine(s *model.Study) string {
 	runs := s.AllRuns()
 	if len(runs) == 0 || runs[0].Environment.CPU == "" {
@@ -22,7 +22,7 @@ func Machine(s *model.Study) string {
 		screen.Thousands(e.MemoryMiB), quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
 }
 
-// mixed says in which ways not all runs were measured in the same environment as the first.
+// mixed says how the environments of runs differ from the first run's.
 func mixed(s *model.Study) []string {
 	runs := s.AllRuns()
 	var order []result.Difference
@@ -46,7 +46,7 @@ func mixed(s *model.Study) []string {
 	return texts
 }
 
-// Warnings are those of the study, and in which ways its runs were not measured in the same environment.
+// Warnings returns the study's warnings and the differences between the environments of its runs.
 func Warnings(s *model.Study) []string {
 	texts := slices.Concat(s.Warnings, mixed(s))
 	for i, text := range texts {

@@ -12,7 +12,8 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// boundText says what the best of the bounds of a work reaches, beside the best cell; "" without any.
+// boundText compares the best bound of a work with its best cell. Bounds are cells whose trainers exchange nothing. It
+// returns "" without bounds.
 func boundText(o *verdict.Contest) string {
 	if len(o.Bounds) == 0 || o.Best == nil {
 		return ""
@@ -29,10 +30,10 @@ func boundText(o *verdict.Contest) string {
 		top.Name, value(o, top), change, o.Best.Name)
 }
 
-// leastHook is the share of hooks, in %, from which they are named: most only call a link.
+// leastHook is the share of hooks, in %, from which they are named. Most hooks only call a link.
 const leastHook = 0.5
 
-// limitText says what the iterations of the best cell are spent on.
+// limitText says what the iterations of the best cell spend their time on.
 func limitText(o *verdict.Contest) string {
 	if o.Best == nil {
 		return ""
@@ -44,7 +45,7 @@ func limitText(o *verdict.Contest) string {
 		values := o.Best.Of(p[0])
 		if len(values) == 0 {
 			if p[0] == model.Waiting || p[0] == model.Hooking {
-				continue // where nobody waits for another, or no hook was stamped
+				continue // no trainer waits for another, or no hook was timed
 			}
 			return ""
 		}
@@ -54,12 +55,12 @@ func limitText(o *verdict.Contest) string {
 	}
 	sum := 0.0
 	for _, p := range parts {
-		if !(p >= 0 && p <= 100) { // which NaN is not
+		if !(p >= 0 && p <= 100) { // also true for NaN
 			return ""
 		}
 		sum += p
 	}
-	parts = append(parts, max(0, 100-sum)) // medians of shares may be more than the whole
+	parts = append(parts, max(0, 100-sum)) // medians of shares may sum to more than 100
 	names = append(names, "the rest")
 	limits := names[slices.Index(parts, slices.Max(parts))]
 	if limits == "the rest" {
@@ -76,15 +77,15 @@ func limitText(o *verdict.Contest) string {
 	return fmt.Sprintf("%s is limited by %s (of an iteration: %s)", what, limits, strings.Join(words, ", "))
 }
 
-// percents are parts of a whole in whole percent that add up to 100: those with the largest remainders are rounded
-// up. They are all 0 where the parts have no finite sum above 0.
+// percents returns parts of a whole in integer percent that add up to 100. It rounds up the parts with the largest
+// remainders. All are 0 if the parts have no finite sum above 0.
 func percents(parts []float64) []int {
 	sum := 0.0
 	for _, p := range parts {
 		sum += p
 	}
 	out, order, left := make([]int, len(parts)), make([]int, len(parts)), 100
-	if !(sum > 0 && sum <= math.MaxFloat64) { // which NaN is not
+	if !(sum > 0 && sum <= math.MaxFloat64) { // also true for NaN
 		return out
 	}
 	remainders := make([]float64, len(parts))

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// lossText says at what held-out loss the best cell leads, and which cells cannot win for theirs.
+// lossText gives the held-out loss of the leading cell, and the cells that cannot win because of theirs.
 func lossText(o *verdict.Contest) string {
 	var parts []string
 	if o.Best != nil {
@@ -43,7 +43,7 @@ func lossText(o *verdict.Contest) string {
 	return strings.Join(parts, "; ")
 }
 
-// describeLoss is a loss beside that of the reference.
+// describeLoss returns a loss, compared with the reference's.
 func describeLoss(o *verdict.Contest, l verdict.Loss) string {
 	text := "held-out loss " + screen.Number(l.Median)
 	if !l.Compared {
@@ -59,7 +59,7 @@ func describeLoss(o *verdict.Contest, l verdict.Loss) string {
 	return fmt.Sprintf("%s, beside %s of %s (%s)", text, screen.Number(l.Reference), reference, lossDifference(l))
 }
 
-// lossDifference is how a loss differs from that of the reference, and how sure that is.
+// lossDifference says how a loss differs from the reference's, and how certain that is.
 func lossDifference(l verdict.Loss) string {
 	metric, _ := model.MetricOf(model.HeldOutLoss)
 	change := changeText(metric, l.Change)

@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// told are the changes of which the text says how many runs prove them, and in how many comparisons.
+// The table says how many runs prove these changes, for each of these numbers of comparisons.
 var (
 	toldChanges     = []float64{0.05, 0.02, 0.01}
 	toldComparisons = []int{1, 20}
 )
 
-// WriteNoise writes what n says of a metric for a screen of width columns, 0 for none.
+// WriteNoise writes the noise of a metric for a screen of width columns; 0 means no limit.
 func WriteNoise(w io.Writer, n *verdict.Noise, metric model.Metric, width int) error {
 	page := &screen.Page{Width: width}
 	var rows [][]string
@@ -48,7 +48,7 @@ func WriteNoise(w io.Writer, n *verdict.Noise, metric model.Metric, width int) e
 	return err
 }
 
-// floors says what is believed on this machine, and how many runs that takes.
+// floors writes which differences count on this machine, and how many runs it takes to prove a change.
 func floors(n *verdict.Noise, page *screen.Page, metric string) error {
 	within, err := n.Within(metric)
 	if err != nil {
@@ -84,7 +84,7 @@ func floors(n *verdict.Noise, page *screen.Page, metric string) error {
 	return nil
 }
 
-// pooled are the runs of all sessions, each relative to the median of its session.
+// pooled returns the runs of all sessions, each relative to the median of its session.
 func pooled(n *verdict.Noise, metric string) []float64 {
 	var all []float64
 	for _, s := range n.Sessions {
@@ -97,7 +97,7 @@ func pooled(n *verdict.Noise, metric string) []float64 {
 	return all
 }
 
-// noiseWarnings are those of the sessions, each once.
+// noiseWarnings returns the distinct warnings of the sessions.
 func noiseWarnings(n *verdict.Noise) []string {
 	var all []string
 	for i, s := range n.Sessions {

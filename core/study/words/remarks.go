@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// FloorText says below which change nothing is believed, and why.
+// FloorText says below which change nothing is proven, and why.
 func FloorText(v *verdict.Table) string {
 	if len(v.Rows) == 1 && v.Again == nil && v.Rows[0].Cell.OfOneRun() {
 		return "not known: one run does not show how far equal runs differ, which psbench noise measures"
@@ -41,7 +41,7 @@ func FloorText(v *verdict.Table) string {
 	return text
 }
 
-// noisier are the cells which only the noise of their own rounds keeps from being proven, each with its floor.
+// noisier lists the cells that only the noise of their own rounds keeps from being proven, each with its floor.
 func noisier(v *verdict.Table) string {
 	var cells []string
 	for _, r := range v.Rows {
@@ -56,11 +56,11 @@ func noisier(v *verdict.Table) string {
 	return ": " + named(cells)
 }
 
-// mostReasons bounds the reasons of failures that are told.
+// mostReasons bounds the reasons of failures that Remarks lists.
 const mostReasons = 10
 
-// Remarks are what there is to say below the table of the cells: the noise floor, what looking early costs, what is
-// withheld, what was checked, the warnings in full, and what did not run, each with its reason.
+// Remarks returns the lines below the table of cells: the noise floor, the cost of looking early, withheld metrics,
+// checks, the warnings in full, and each reason why something failed or was skipped.
 func Remarks(s *model.Study, v *verdict.Table) []Sentence {
 	var out []Sentence
 	add := func(label, text string) {
@@ -83,7 +83,7 @@ func Remarks(s *model.Study, v *verdict.Table) []Sentence {
 	return out
 }
 
-// withheld says of which cells there is no p99, "" of none.
+// withheld says how many cells have no p99. It returns "" if all have one.
 func withheld(s *model.Study) string {
 	few := 0
 	for _, c := range s.Cells {
@@ -102,7 +102,7 @@ func withheld(s *model.Study) string {
 		judge.PercentileSamples(99))
 }
 
-// addFailed tells why runs failed, each reason once.
+// addFailed adds each reason why runs failed.
 func addFailed(s *model.Study, add func(label, text string)) {
 	var failed []model.Failure
 	for _, c := range s.All() {
@@ -124,7 +124,7 @@ func addFailed(s *model.Study, add func(label, text string)) {
 	}
 }
 
-// addSkipped tells why cells are skipped, each reason once.
+// addSkipped adds each reason why cells are skipped.
 func addSkipped(s *model.Study, add func(label, text string)) {
 	reasons := map[string][]string{}
 	var order []string
@@ -141,8 +141,8 @@ func addSkipped(s *model.Study, add func(label, text string)) {
 	}
 }
 
-// grouped are failures by their reason, in the order of the first of each. Reasons are the same that differ in
-// numbers of processes, ranks and addresses alone.
+// grouped groups failures by reason, in the order in which the reasons first occur. Reasons are equal if they differ
+// only in what passing matches.
 func grouped(failed []model.Failure) [][]model.Failure {
 	var groups [][]model.Failure
 	places := map[string]int{}
@@ -158,14 +158,14 @@ func grouped(failed []model.Failure) [][]model.Failure {
 	return groups
 }
 
-// passing is what is different each time something fails in the same way: which process and rank it was, on which
-// host and goroutine, and what registers and addresses held.
+// passing matches the parts of a reason that change each time the same failure happens: process, rank, host and
+// goroutine numbers, registers and addresses.
 var passing = regexp.MustCompile(`(?i)\b(process |pid[ =]|rank |goroutine |trainer|server|node)\d+|\b0x[0-9a-f]+|\b(?:\d+\.\d+\.\d+\.\d+|localhost):\d+|\[[0-9a-f:]+\]:\d+`)
 
-// Early says what it costs to judge a sweep before its planned end.
+// Early states the cost of judging a sweep before its planned end.
 const Early = "if you look early and use --extend until something is proven, 6 to 19 % of studies raise a false alarm, not 5 %"
 
-// early says that the runs are not those that were planned at first, or not yet; "" if they are.
+// early says that runs are still waiting or that --extend added rounds. It returns "" if the runs are as first planned.
 func early(s *model.Study) string {
 	switch done, _, waiting := s.Counts(); {
 	case done == 0:
@@ -178,7 +178,7 @@ func early(s *model.Study) string {
 	return ""
 }
 
-// driftText says that the machine drifted, and by how much; "" if no more than by noise.
+// driftText says by how much the machine drifted. It returns "" if the drift is within the noise.
 func driftText(s *model.Study, m model.Metric) string {
 	drift, ok := verdict.DriftOf(s, m)
 	if !ok {

@@ -11,19 +11,20 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Sentence is one answer, and what it is about. A detail is shown only on demand.
+// Sentence is one answer with its subject. A detail is shown only on demand.
 type Sentence struct {
 	Label, Text string
 	Detail      bool
 }
 
-// mostWorks bounds the works of which each has sentences of its own.
+// mostWorks bounds the works that have sentences of their own.
 const mostWorks = 8
 
-// Sentences answer what a study was made for. First stands what is proven, then which cells are recommended, then what
-// is not proven and how many runs would prove it; the rest are details. The sentences follow from the study alone.
-// A target is a value of a held-out metric, e.g. "auc=0.80"; its price in seconds and bytes is a sentence, too.
-// "" is none.
+// Sentences answers the question of a study: first what is proven, then the recommended cells, then what is not proven
+// and how many runs would prove it. The rest are details. The result depends only on the arguments.
+//
+// target is a value of a held-out metric, e.g. "auc=0.80", or "" for none. A sentence gives its price in seconds and
+// bytes. An invalid target is an error.
 func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error) {
 	goal, err := verdict.GoalOf(target)
 	if err != nil {
@@ -35,7 +36,7 @@ func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error
 	}
 	var lead summary
 	var rest []Sentence
-	var sizes []Sentence // each of which says itself at which sizes it is proven
+	var sizes []Sentence // each says at which sizes it is proven
 	if s.WithinAt() >= 0 {
 		sizes = appendSentence(bySize(s, contests), "excluded", crashedText(s, contests), false)
 		contests = nil
@@ -60,7 +61,7 @@ func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error
 	if goal != nil {
 		rest = append(rest, reach(s, *goal)...)
 	}
-	excluded := map[*model.Cell]bool{} // which cannot be best
+	excluded := map[*model.Cell]bool{} // cells that cannot be best
 	for _, o := range contests {
 		for _, c := range o.Barred {
 			excluded[c] = true
@@ -84,13 +85,13 @@ func appendSentence(to []Sentence, label, text string, detail bool) []Sentence {
 	return append(to, Sentence{label, text, detail})
 }
 
-// ofWork says what is to be said of one work. A decided contest has its winner among what is proven.
+// ofWork returns the sentences of one work. The winner of a decided contest is among the proven facts instead.
 func ofWork(o *verdict.Contest, decided bool) (out []Sentence) {
 	if !decided {
 		out = appendSentence(out, labelOf(o.Metric), winner(o), len(o.Open()) > 0)
 	}
 	out = appendSentence(out, "excluded", crashedText(o.Study, []*verdict.Contest{o}), false)
-	if !o.Study.IsComm() { // which trains nothing
+	if !o.Study.IsComm() { // psbench comm trains nothing
 		out = appendSentence(out, "loss", lossText(o), len(o.Losses) == 0)
 	}
 	for _, text := range dataTexts(o) {
@@ -100,7 +101,7 @@ func ofWork(o *verdict.Contest, decided bool) (out []Sentence) {
 	return appendSentence(out, "bound", boundText(o), true)
 }
 
-// labelOf is what a metric is called before its sentences.
+// labelOf returns the label of a metric's sentences.
 func labelOf(m model.Metric) string {
 	if len(m.Name) > 11 {
 		return "winner"
@@ -108,7 +109,7 @@ func labelOf(m model.Metric) string {
 	return strings.ReplaceAll(m.Name, "_", " ")
 }
 
-// nothing says why nothing can be said.
+// nothing says why there is no answer.
 func nothing(s *model.Study, m model.Metric) string {
 	switch done, failed, waiting := s.Counts(); {
 	case done > 0:
@@ -123,7 +124,7 @@ func nothing(s *model.Study, m model.Metric) string {
 	}
 }
 
-// winner says which cell is best and how sure that is.
+// winner says which cell is best and how certain that is.
 func winner(o *verdict.Contest) string {
 	work := ""
 	if o.Name != "" {
@@ -158,10 +159,10 @@ func winner(o *verdict.Contest) string {
 	return work + undecided(o, by, open)
 }
 
-// alone says that all runs are of one cell, whose name says nothing.
+// alone reports whether the study has one cell only, whose name need not be given.
 func alone(o *verdict.Contest) bool { return len(o.Study.Cells) == 1 }
 
-// title is the name of a cell, with those that are of the same experiment.
+// title returns the name of a cell, followed by cells with the same experiment.
 func title(o *verdict.Contest, c *model.Cell) string {
 	var same []string
 	for _, other := range o.Study.Cells {
@@ -175,7 +176,7 @@ func title(o *verdict.Contest, c *model.Cell) string {
 	return fmt.Sprintf("%s (the same experiment as %s)", c.Name, named(same))
 }
 
-// value is the median of a cell, how sure it is, and of how many runs.
+// value returns the median of a cell, its interval and its number of runs.
 func value(o *verdict.Contest, c *model.Cell) string {
 	e := judge.Of(o.Runs(c))
 	if !e.HasInterval {
@@ -185,7 +186,7 @@ func value(o *verdict.Contest, c *model.Cell) string {
 		screen.Number(e.High), counted(o, c, e.N))
 }
 
-// proof is what stands behind a change that is proven.
+// proof returns the evidence for a proven change.
 func proof(o *verdict.Contest, c judge.Change) string {
 	text := fmt.Sprintf("interval %s, %s", endsText(o.Metric, c), probability(c.Adjusted))
 	if n := o.Comparisons; n > 1 {
@@ -194,7 +195,7 @@ func proof(o *verdict.Contest, c judge.Change) string {
 	return text + ", floor " + floorOf(o.Yardstick, c)
 }
 
-// undecided says who leads, who might be better, and what it would take to tell.
+// undecided says who leads, which cells might be better, and how many runs would tell.
 func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
 	next := open[0]
 	text := fmt.Sprintf("not proven which is best%s: %s leads with %s, ", by, o.Best.Name, value(o, o.Best))
@@ -213,7 +214,7 @@ func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
 			of = " over the first"
 		}
 		floor := ""
-		if next.Change.Adjusted < judge.Alpha { // so it is the floor that keeps it from being proven
+		if next.Change.Adjusted < judge.Alpha { // only the floor keeps it from being proven
 			floor = ", floor " + floorOf(o.Yardstick, next.Change)
 		}
 		text += fmt.Sprintf(" (%s%s, %s%s)", change, of, probability(next.Change.Adjusted), floor)
@@ -257,7 +258,7 @@ func toTell(o *verdict.Contest, r verdict.Rival) string {
 	return "how many runs would tell cannot be estimated"
 }
 
-// few says that so many runs of two cells prove nothing.
+// few says that two cells have too few runs to prove anything.
 func few(o *verdict.Contest, best, other int) string {
 	runs := screen.Count(best, "run") + " of each are"
 	switch {
@@ -269,7 +270,7 @@ func few(o *verdict.Contest, best, other int) string {
 	return fmt.Sprintf("%s too few to prove anything in %s", runs, screen.Count(o.Comparisons, "comparison"))
 }
 
-// are is "1 other is" or "7 others are".
+// are returns "1 other is" or "7 others are".
 func are(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " is"

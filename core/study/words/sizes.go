@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// bySize says in a sentence for each operation which way of it is best at which sizes, and how sure that is.
+// bySize returns a sentence for each operation: which way of doing it is best at which sizes, and how certain that is.
 func bySize(s *model.Study, contests []*verdict.Contest) []Sentence {
 	at := s.WithinAt()
 	var order []string
@@ -38,7 +38,7 @@ func bySize(s *model.Study, contests []*verdict.Contest) []Sentence {
 	return out
 }
 
-// workBut names the work of a cell but for its size.
+// workBut names the work of a cell without its size.
 func workBut(s *model.Study, c *model.Cell, at int) string {
 	var parts []string
 	for i, a := range s.Axes {
@@ -49,7 +49,7 @@ func workBut(s *model.Study, c *model.Cell, at int) string {
 	return strings.Join(parts, ", ")
 }
 
-// acrossSizes says what contests of one operation, one of each size, come to together.
+// acrossSizes sums up the contests of one operation, one contest for each size.
 func acrossSizes(s *model.Study, of []*verdict.Contest) string {
 	of = slices.DeleteFunc(slices.Clone(of), func(o *verdict.Contest) bool { return o.Best == nil })
 	if len(of) == 0 {
@@ -77,7 +77,7 @@ func acrossSizes(s *model.Study, of []*verdict.Contest) string {
 	return fmt.Sprintf("%s, with %s; %s", listed(leads), margins(contested), proofs(contested))
 }
 
-// wayOf is what a cell is beside others of its work.
+// wayOf names the values that set a cell apart from other cells of its work.
 func wayOf(s *model.Study, c *model.Cell) string {
 	var parts []string
 	for i, a := range s.Axes {
@@ -88,7 +88,7 @@ func wayOf(s *model.Study, c *model.Cell) string {
 	return strings.Join(parts, ", ")
 }
 
-// span is from one size to another.
+// span returns the range of sizes at which a cell leads.
 func span(s *model.Study, from, to *verdict.Contest) string {
 	if from == to {
 		return "leads" + atSize(s, from)
@@ -96,7 +96,7 @@ func span(s *model.Study, from, to *verdict.Contest) string {
 	return fmt.Sprintf("leads from %s to %s", bytesize.Format(sizeOf(s, from)), bytesize.Format(sizeOf(s, to)))
 }
 
-// margins are how far the best of each contest is from the second.
+// margins returns the smallest and the largest lead of the best cells over the second.
 func margins(of []*verdict.Contest) string {
 	var changes []judge.Change
 	for _, o := range of {
@@ -113,7 +113,7 @@ func margins(of []*verdict.Contest) string {
 	return fmt.Sprintf("%s to %s than the second", moreText(m, least), moreText(m, most))
 }
 
-// proofs say at how many sizes the best is proven to be so, and what is missing elsewhere.
+// proofs says at how many sizes the best cell is proven, and what the proof lacks elsewhere.
 func proofs(of []*verdict.Contest) string {
 	var open []*verdict.Contest
 	for _, o := range of {
@@ -131,13 +131,13 @@ func proofs(of []*verdict.Contest) string {
 		atSize(open[0].Study, open[0]))
 }
 
-// sizeOf is the size of a contest in bytes, 0 of what has none.
+// sizeOf returns the size of a contest in bytes, 0 if it has none.
 func sizeOf(s *model.Study, o *verdict.Contest) int {
 	size, _ := strconv.Atoi(o.Cells[0].Config["bytes"])
 	return size
 }
 
-// atSize is where a contest was held, "" of what has no size.
+// atSize returns " at SIZE" for a contest, "" if it has no size.
 func atSize(s *model.Study, o *verdict.Contest) string {
 	if size := sizeOf(s, o); size > 0 {
 		return " at " + bytesize.Format(size)

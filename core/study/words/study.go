@@ -1,4 +1,4 @@
-// Package words says in tables and sentences what package model has and package verdict proves.
+// Package words writes the data of package model and the results of package verdict as tables and sentences.
 package words
 
 import (
@@ -18,17 +18,17 @@ import (
 
 // Options choose how a study is shown. The zero value is the default.
 type Options struct {
-	// Metric is what cells are compared by, "" for that of the study.
+	// Metric is the metric by which cells are compared; "" means the study's.
 	Metric string
-	// Target is a value to be reached, e.g. "auc=0.80"; "" for none.
+	// Target is a value to reach, e.g. "auc=0.80"; "" means none.
 	Target string
-	// Width is how many columns the screen has; 0 is for a file or a pipe.
+	// Width is the number of columns of the screen, 0 for a file or a pipe.
 	Width int
 	// Full adds the details: every sentence, the times of iterations and the warnings in full.
 	Full bool
 }
 
-// Check says whether there are such a metric and such a target.
+// Check returns an error if the metric or the target is unknown.
 func (o Options) Check() error {
 	if o.Metric != "" {
 		if _, err := model.MetricOf(o.Metric); err != nil {
@@ -39,8 +39,8 @@ func (o Options) Check() error {
 	return err
 }
 
-// WriteStudy writes the table of the cells and, below it, the answer in sentences. The text depends on the study and
-// the options alone.
+// WriteStudy writes the table of the cells and, below it, the answer in sentences. The text depends only on the study
+// and the options.
 func WriteStudy(w io.Writer, s *model.Study, o Options) error {
 	metric, err := s.MetricOr(o.Metric)
 	if err != nil {
@@ -76,15 +76,15 @@ func writeFull(page *screen.Page, s *model.Study, v *verdict.Table, answer []Sen
 	page.Line(0, "")
 	timesTable(s, page)
 	for _, a := range answer {
-		line(page, a.Label, quote.Message(a.Text)) // names of cells are anybody's
+		line(page, a.Label, quote.Message(a.Text)) // names of cells are untrusted text
 	}
 	for _, text := range Warnings(s) {
 		page.Line(2, "warning: "+text)
 	}
 }
 
-// writeShort writes what a reader needs first: the answer without details, the floor, and a line for all warnings of
-// cells. It says how much it leaves out.
+// writeShort writes what a reader needs first: the answer without details, the floor, and one line for all warnings of
+// cells. It says how many lines it leaves out.
 func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Sentence) {
 	left := 0
 	for _, a := range answer {
@@ -104,7 +104,7 @@ func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Se
 		case "p99", "drift":
 			left++
 		case "floor":
-			short, _, _ := strings.Cut(r.Text, "; ") // than the floors of noisier cells
+			short, _, _ := strings.Cut(r.Text, "; ") // without the floors of noisier cells
 			line(page, r.Label, short)
 		default:
 			line(page, r.Label, r.Text)
@@ -119,7 +119,7 @@ func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Se
 	}
 }
 
-// unique are texts, each once.
+// unique returns the distinct texts in order.
 func unique(texts []string) []string {
 	var out []string
 	for _, text := range texts {
@@ -136,7 +136,7 @@ func line(w *screen.Page, label, text string) {
 	}
 }
 
-// Heading counts everything: nothing is left out unsaid.
+// Heading names the study and counts its cells and runs, so that nothing is left out silently.
 func Heading(s *model.Study, m model.Metric) string {
 	done, failed, waiting := s.Counts()
 	switch one := s.OneRun(); {
@@ -210,7 +210,7 @@ func table(s *model.Study, page *screen.Page, v *verdict.Table) {
 	page.Columns(columns, rows)
 }
 
-// rowOf is a row of the table.
+// rowOf returns a row of the table.
 func rowOf(s *model.Study, r verdict.Row, m model.Metric, change string, barred map[*model.Cell]bool) []string {
 	c := r.Cell
 	switch {
@@ -245,7 +245,7 @@ func rowOf(s *model.Study, r verdict.Row, m model.Metric, change string, barred 
 		strings.Join(shorts, ", ")}
 }
 
-// verdictText is a change in a few signs: ~ where nothing is proven.
+// verdictText returns a change in short form; ~ means that nothing is proven.
 func verdictText(m model.Metric, c judge.Change) string {
 	change := changeText(m, c)
 	switch {

@@ -8,14 +8,14 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// summary leads an answer: what is proven, which cells are recommended, and in one sentence what is not proven and how
+// summary leads an answer. It says what is proven, recommends cells, and has one sentence on what is not proven and how
 // many runs would prove it.
 type summary struct {
 	proven   []string
 	choices  []string // the cells that may be best, by work
 	works    int      // contests that have rivals
 	open     []*verdict.Contest
-	unproven []string // what else is not proven
+	unproven []string // other facts that are not proven
 }
 
 // add takes a contest into the summary. It returns false if the contest has no rivals, so that there is nothing to
@@ -43,7 +43,7 @@ func (y *summary) add(o *verdict.Contest) bool {
 	return true
 }
 
-// sentences are those of the summary; none of them is a detail.
+// sentences returns the sentences of the summary. None of them is a detail.
 func (y *summary) sentences() []Sentence {
 	var out []Sentence
 	for i, text := range y.proven {
@@ -83,8 +83,8 @@ func (y *summary) openText() string {
 	return strings.Join(append(parts, y.unproven...), "; ")
 }
 
-// by is how far the best cell of a contest leads a rival, and the probability that this is chance; "" if that is not
-// known.
+// by returns how far the best cell of a contest leads a rival, and the probability that this is chance. It returns ""
+// if that is unknown.
 func by(o *verdict.Contest, r verdict.Rival) string {
 	change := changeText(o.Metric, r.Change)
 	if change == "-" {

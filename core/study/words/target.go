@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// priceText is e.g. "1.234 s and 5.6 MB (9 of 10 runs reached it)".
+// priceText returns a price, e.g. "1.234 s and 5.6 MB (9 of 10 runs reached it)".
 func priceText(p verdict.Price) string {
 	counts := fmt.Sprintf("%d of %s reached it", p.Reached, screen.Count(p.Runs, "run"))
 	if p.Failed > 0 {
@@ -27,7 +27,7 @@ func priceText(p verdict.Price) string {
 		megabytes(numeral.Median(p.Bytes)), counts)
 }
 
-// reach says what it takes to reach a goal: of the quickest cell, how sure that is, and of every other one.
+// reach says what it takes to reach a goal: the quickest cell, how certain that is, and the prices of the others.
 func reach(s *model.Study, g verdict.Goal) []Sentence {
 	const label = "target"
 	what := fmt.Sprintf("%s of %s", worded(g.Metric), strconv.FormatFloat(g.Value, 'f', -1, 64))
@@ -56,7 +56,7 @@ func reach(s *model.Study, g verdict.Goal) []Sentence {
 	return out
 }
 
-// leadText says how sure a lead is; "" without one.
+// leadText says how certain a lead is. It returns "" without a lead.
 func leadText(l *verdict.Lead) string {
 	switch {
 	case l == nil:
@@ -68,7 +68,7 @@ func leadText(l *verdict.Lead) string {
 		yardstickText(l.Yardstick))
 }
 
-// megabytes is an amount of bytes for people.
+// megabytes returns a number of bytes as text for people.
 func megabytes(bytes float64) string {
 	switch {
 	case bytes >= 1e9:

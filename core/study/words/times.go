@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// orMinus is how wrong a time may be that was taken by the clocks of several hosts, as it stands after that:
-// of several runs the most; "" on one host.
+// orMinus returns " ± MS", the largest error of times that clocks of several hosts took, in ms. It returns "" on one
+// host.
 func orMinus(runs []*model.Run) string {
 	var boundMS float64
 	for _, r := range runs {
@@ -26,7 +26,7 @@ func orMinus(runs []*model.Run) string {
 	return fmt.Sprintf(" ± %.2g", boundMS)
 }
 
-// timesTable writes where the time of the cells goes, a row for each that has runs: medians of the runs.
+// timesTable writes where the time of the cells goes: a row for each cell with runs, as medians of its runs.
 func timesTable(s *model.Study, page *screen.Page) {
 	columns := []screen.Column{screen.Left("ms per iteration")}
 	shown := slices.DeleteFunc(slices.Clone(model.TimeMetrics), func(t model.TimeMetric) bool {
@@ -61,7 +61,7 @@ func timesTable(s *model.Study, page *screen.Page) {
 	page.Line(0, "")
 }
 
-// stragglerText names the trainer that cost most in most of the runs.
+// stragglerText names the trainer that was the most costly straggler in most of the runs.
 func stragglerText(c *model.Cell) string {
 	runs := map[int][]model.Straggler{}
 	var ranks []int
@@ -90,7 +90,7 @@ func stragglerText(c *model.Cell) string {
 	return text
 }
 
-// host is where a trainer ran, as it stands after its name; "" if runs differ, as jobs of a cluster may.
+// host returns " on HOST" for the host of a trainer. It returns "" if runs differ in it, as jobs of a cluster may.
 func host(runs []model.Straggler) string {
 	name := runs[0].Host
 	if name == "" || slices.ContainsFunc(runs, func(s model.Straggler) bool { return s.Host != name }) {
@@ -99,5 +99,5 @@ func host(runs []model.Straggler) string {
 	return " on " + quote.Word(name)
 }
 
-// milli shows ms, all with µs.
+// milli formats a time in ms with three decimals.
 func milli(ms float64) string { return strconv.FormatFloat(ms, 'f', 3, 64) }

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// signed is a relative change with its sign, of which the minus is that of numbers: −1.5 %.
+// signed returns a relative change as a percentage with its sign: −1.5 %. The minus is U+2212.
 func signed(change float64) string {
 	if math.IsNaN(change) {
 		return "-"
@@ -22,15 +22,15 @@ func signed(change float64) string {
 	return sign + text
 }
 
-// worded is the name of a metric in words: time per batch, held-out AUC.
+// worded returns the name of a metric in words: time per batch, held-out AUC.
 func worded(m model.Metric) string { return inWords.Replace(m.Name) }
 
 var inWords = strings.NewReplacer("held_out_", "held-out ", "auc", "AUC", "_", " ")
 
-// placed is a place on an axis in words: transport shm.
+// placed returns a place on an axis in words: transport shm.
 func placed(axis, value string) string { return axis + " " + value }
 
-// quantity is a value with its unit.
+// quantity returns a value with its unit.
 func quantity(m model.Metric, x float64) string {
 	if m.Unit == "loss" || m.Unit == "share" {
 		return screen.Number(x)
@@ -41,7 +41,7 @@ func quantity(m model.Metric, x float64) string {
 // mostNamed bounds the cells that a sentence names.
 const mostNamed = 3
 
-// named are names, of many the first ones and how many more there are.
+// named lists names; of many it lists the first mostNamed and counts the rest.
 func named(names []string) string {
 	if len(names) <= mostNamed {
 		return listed(names)
@@ -49,7 +49,7 @@ func named(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
 }
 
-// listed is "a", "a and b" or "a, b and c".
+// listed returns "a", "a and b" or "a, b and c".
 func listed(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -57,7 +57,7 @@ func listed(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// probability is p as it is told in a sentence.
+// probability returns p in the form for a sentence.
 func probability(p float64) string {
 	if text := short(p); strings.HasPrefix(text, "<") {
 		return "p " + text
@@ -65,7 +65,7 @@ func probability(p float64) string {
 	return "p = " + short(p)
 }
 
-// short is p as it stands in a table.
+// short returns p in the form for a table.
 func short(p float64) string {
 	if p < 0.001 {
 		return "< 0.001"
