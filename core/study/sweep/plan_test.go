@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// planOf is a plan of two servers and two counts of trainers, of which one cell is skipped.
+// planOf returns a plan of two servers and two counts of trainers; one cell is skipped.
 func planOf(t testing.TB) *Plan {
 	t.Helper()
 	p := &Plan{
@@ -151,7 +151,7 @@ func TestIdentity(t *testing.T) {
 		same.Cells[i].Binary = "/opt/psbench"
 	}
 	same.Identify()
-	other.Cells[2].Parts = map[string]string{"server": "another"} // by another configuration file
+	other.Cells[2].Parts = map[string]string{"server": "another"} // from another configuration file
 	other.Identify()
 	p := planOf(t)
 	if same.Identity != p.Identity || other.Identity == p.Identity {
@@ -214,7 +214,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, turn := range p.Turns(0) { // which relies on the check
+		for _, turn := range p.Turns(0) { // Turns relies on check
 			if !filepath.IsLocal(turn.Folder) || strings.Count(turn.Folder, "/") != 2 {
 				t.Errorf("a run is at %q", turn.Folder)
 			}

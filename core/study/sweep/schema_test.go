@@ -12,7 +12,7 @@ import (
 
 const schemaFile = "../../../schemas/sweep.schema.json"
 
-// specSchema is that of specifications: the base is a configuration, which has a schema of its own.
+// specSchema describes specifications. Their base is a configuration, which has a schema of its own.
 func specSchema() *jsonschema.Schema {
 	s := golden.Tagged().Reflect(&Spec{})
 	s.Title = "A specification of a sweep of psbench"

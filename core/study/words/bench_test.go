@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// BenchmarkText shows 1000 cells of 10 runs each.
+// BenchmarkText writes a study of 1000 cells with 10 runs each.
 func BenchmarkText(b *testing.B) {
 	var values []string
 	for i := range 250 {

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// crashing is a study in which batch is ten times as fast in those 5 of 14 runs that did not fail, and sum is
+// crashing returns a study in which batch is ten times as fast in the 5 of its 14 runs that did not fail, and sum is
 // fast but failed once. Each failure has another process number.
 func crashing() *model.Study {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 10_447, "sum": 1100},
@@ -36,8 +36,8 @@ func crashing() *model.Study {
 	return s
 }
 
-// A cell of which most runs failed does not win, is not better and is best nowhere; failures that a winner has are
-// named.
+// A cell whose runs mostly failed does not win, is not better and is best nowhere. The text names the failures of a
+// winner.
 func TestCrashesCannotWin(t *testing.T) {
 	all := 1.0
 	for name, o := range map[string]struct {
@@ -57,7 +57,7 @@ func TestCrashesCannotWin(t *testing.T) {
 	}
 }
 
-// Where every cell crashes none wins, along sizes too.
+// If every cell crashes, none wins, also across sizes.
 func TestNothingCanWin(t *testing.T) {
 	s := crashing()
 	none := 0.0
@@ -82,7 +82,7 @@ func TestNothingCanWin(t *testing.T) {
 	}
 }
 
-// A best value is sought among cells that may win.
+// Only cells that may win can have the best value of an axis.
 func TestCrashesAreBestNowhere(t *testing.T) {
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"average", "batch"}},
 		{Name: "ntrainer", Values: []string{"1", "4"}}}, func(v []string) modeltest.Plot {
@@ -141,8 +141,8 @@ func TestFailuresAreGrouped(t *testing.T) {
 	}
 }
 
-// Of a comparison too, runs that did not fail prove nothing for a side that crashes, and who asks whether
-// something became worse is told that this is not known.
+// In a comparison, too, the successful runs of a side that crashes prove nothing. --fail-above reports that the change
+// is unknown.
 func TestCrashesAreNotBetter(t *testing.T) {
 	failed := func(c *model.Cell, times int) *model.Cell {
 		c.Failed = make([]model.Failure, times)
@@ -179,7 +179,7 @@ func TestCrashesAreNotBetter(t *testing.T) {
 	}
 }
 
-// A cell that only failed on the new side is not left out of what --fail-above asks.
+// --fail-above includes a cell that failed only on the new side.
 func TestLostCellsAreOpen(t *testing.T) {
 	lost := cellOf("server=b")
 	lost.Failed = make([]model.Failure, 6)

@@ -17,8 +17,8 @@ import (
 
 var nan = math.NaN()
 
-// drifting is a study of 8 rounds, of which each takes 1 ms more than the one before it. In all of them batch is
-// slower, by 1.4 to 2.9 ms.
+// drifting returns a study of 8 rounds, each 1 ms slower than the one before. In every round batch is slower, by 1.4 to
+// 2.9 ms.
 func drifting() *model.Study {
 	slower := []float64{1.4, 2.9, 1.9, 2.2, 1.6, 2.5, 2.0, 2.7}
 	noise := []float64{0.2, -0.1, 0.1, -0.2, 0, 0.15, -0.15, 0.05}
@@ -39,8 +39,8 @@ func drifting() *model.Study {
 	return s
 }
 
-// A machine that drifts hides nothing that all rounds show, and a sentence says by how much it drifted. Runs that were
-// not made in rounds are compared as they are, whatever made them differ.
+// Drift hides no difference that all rounds show, and a sentence gives the drift. Runs that were not made in rounds are
+// compared as they are, whatever made them differ.
 func TestDriftHidesNothing(t *testing.T) {
 	m, err := model.MetricOf(model.TimePerBatch)
 	if err != nil {
@@ -68,11 +68,11 @@ func TestDriftHidesNothing(t *testing.T) {
 	}
 }
 
-// A machine that gets faster, also where runs failed, one that goes up and down, and one that does neither.
+// The machine gets faster, also with failed runs, goes up and down, or does neither.
 func TestDriftTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		of    func(round int) float64
-		fails bool // each cell lacks another round
+		fails bool // each cell lacks a different round
 		want  string
 	}{
 		"falls": {func(round int) float64 {
@@ -112,7 +112,7 @@ func TestDriftTold(t *testing.T) {
 	}
 }
 
-// Along an axis the baseline has the runs of its A/A cell, so that a comparison says what the table says.
+// Along an axis, the baseline includes the runs of its A/A cell, so that a comparison agrees with the table.
 func TestAlongSaysWhatTheTableSays(t *testing.T) {
 	m := modeltest.Throughput(t)
 	for name, rounds := range map[string]bool{"in rounds": true, "apart": false} {
@@ -138,7 +138,7 @@ func TestAlongSaysWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// Runs that are missing where they hurt most leave a study that says why nothing is proven.
+// If the most important runs are missing, the study says why nothing is proven.
 func TestWithoutWhatIsCompared(t *testing.T) {
 	m := modeltest.Throughput(t)
 	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// drawn is a study whose cells have random values, losses, failures and shared experiments.
+// drawn returns a study whose cells have random values, losses, failures and shared experiments.
 func drawn(t *rapid.T) *model.Study {
 	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
 		{Name: "ntrainer", Values: []string{"1", "2"}},
@@ -47,14 +47,14 @@ func drawn(t *rapid.T) *model.Study {
 	return s
 }
 
-// Where the summary says something that has no label of its own.
+// Labels in which the summary says something without a label of its own.
 var summarised = map[string]*regexp.Regexp{
 	"changes": regexp.MustCompile("^the best "),
 	"matters": regexp.MustCompile("% of the variance|which axis matters"),
 	"best":    regexp.MustCompile(" wins|which cell is best"),
 }
 
-// answered are the texts of a label, or those of the summary about a subject.
+// answered returns the texts with a label, or the summary's texts about a subject.
 func answered(t interface{ Fatal(...any) }, s *model.Study, m model.Metric, label string) (texts []string) {
 	answer, err := Sentences(s, m, "")
 	if err != nil {
@@ -71,7 +71,7 @@ func answered(t interface{ Fatal(...any) }, s *model.Study, m model.Metric, labe
 
 var sharesTold = regexp.MustCompile(`(\d+) %( of the variance| \(not proven\)|,|;|$)`)
 
-// What one sentence says another one does not take back, and shares are the whole.
+// No sentence contradicts another one, and shares add up to the whole.
 func TestSentencesAgree(t *testing.T) {
 	m, _ := model.MetricOf(model.Throughput)
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,7 +105,7 @@ func TestSentencesAgree(t *testing.T) {
 	})
 }
 
-// The row of a cell and the sentence ask for as many runs where they compare the same two cells.
+// The row of a cell and the sentence ask for the same number of runs if they compare the same two cells.
 func TestRowsAndSentencesAskForTheSame(t *testing.T) {
 	check := func(t interface {
 		Fatal(...any)
@@ -146,7 +146,7 @@ func TestRowsAndSentencesAskForTheSame(t *testing.T) {
 	}
 }
 
-// Of cells that are all the same hardly any study says that how axes are combined matters.
+// If all cells are alike, hardly any study says that the combination of axes matters.
 func TestNothingIsCombined(t *testing.T) {
 	m := modeltest.Throughput(t)
 	axes := []model.Axis{{Name: "server", Values: []string{"a", "b"}}, {Name: "ntrainer", Values: []string{"1", "2"}}}
@@ -157,7 +157,7 @@ func TestNothingIsCombined(t *testing.T) {
 		for _, c := range s.All() {
 			p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10}
 			if c.Values[0] == "b" {
-				p.Throughput *= 1.008 // so that something is proven now and then
+				p.Throughput *= 1.008 // so that some studies prove something
 			}
 			p.Fill(c, random)
 		}
@@ -170,7 +170,7 @@ func TestNothingIsCombined(t *testing.T) {
 	}
 }
 
-// What the axes together explain matters most only if an order is proven to turn round.
+// The combination of axes matters most only if a reversed order is proven.
 func TestCombinedMattersNeedsProof(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}},
@@ -186,7 +186,7 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 	if !d.Crossing() || !strings.HasPrefix(text, "how the axes are combined matters most") {
 		t.Errorf("it says %q", text)
 	}
-	for at, c := range d.Changes { // of what b and 2 do nothing is proven
+	for at, c := range d.Changes { // nothing is proven about b and 2
 		if !slices.Equal(at[0].Values, []string{"a", "1"}) && !slices.Equal(at[1].Values, []string{"a", "1"}) {
 			c.Verdict = judge.CannotTell
 			d.Changes[at] = c
@@ -198,7 +198,7 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 	}
 }
 
-// The best of those that may win is proven to be best, though the first, which is barred, hides it in its noise.
+// The best of the cells that may win is proven, although a barred faster cell hides it in its noise.
 func TestBestWithoutTheBarredMatters(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
@@ -223,11 +223,11 @@ func TestBestWithoutTheBarredMatters(t *testing.T) {
 	}
 }
 
-// What is beyond reach is said to be so wherever it is said.
+// Every text about a proof that is not within reach says so.
 func TestBeyondReach(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, nil)
-	for i, r := range s.Cells[1].Runs { // by a thousandth of the noise
+	for i, r := range s.Cells[1].Runs { // a change of a thousandth of the noise
 		r.Values[model.Throughput] = s.Cells[0].Runs[i].Values[model.Throughput] * (1 + 0.00001*float64(i%2) +
 			0.03*float64(i%2*2-1))
 		s.Again.Runs[i].Values[model.Throughput] = s.Cells[0].Runs[i].Values[model.Throughput]

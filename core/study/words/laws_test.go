@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Whatever a study has, it can be shown, every run is counted, and the same is said of it again.
+// Every study can be shown, every run is counted, and a second call gives the same text.
 func TestEveryStudyCanBeShown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SampledFrom([]float64{0, 1, 1, 2, 2.5, 1e-9, 1e300, -3, math.NaN(), math.Inf(1)})

@@ -42,7 +42,7 @@ func TestPercents(t *testing.T) {
 	}
 }
 
-// The parts of an iteration add up to 100, also where medians of shares are more than the whole, or parts are missing.
+// The parts of an iteration add up to 100, also if medians of shares sum to more or parts are missing.
 func TestLimitAddsUp(t *testing.T) {
 	told := regexp.MustCompile(`(\d+) %[,)]`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// A cell that lacks runs of slow rounds does not lead for that: who leads, who is better and what matters agree.
+// A cell does not lead because it lacks runs of slow rounds. The leader, the better cell and the effect agree.
 func TestMissingRunsDoNotLead(t *testing.T) {
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}}},
 		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 10} })
@@ -26,7 +26,7 @@ func TestMissingRunsDoNotLead(t *testing.T) {
 		}
 	}
 	b := s.Cells[1]
-	b.Runs = b.Runs[1:] // of the fastest round
+	b.Runs = b.Runs[1:] // without the fastest round
 	all := 1.0
 	s.MostFailed = &all
 	b.Failed = []model.Failure{{Reason: "killed"}}
@@ -44,7 +44,8 @@ func TestMissingRunsDoNotLead(t *testing.T) {
 	}
 }
 
-// The row of a cell and the sentence of the winner are of one family: of the same two cells they say the same.
+// The row of a cell and the sentence about the winner correct for the same comparisons, so they agree on the same two
+// cells.
 func TestRowsAndSentencesAreOneFamily(t *testing.T) {
 	m := modeltest.Throughput(t)
 	for name, speed := range map[string]map[string]float64{
@@ -54,7 +55,7 @@ func TestRowsAndSentencesAreOneFamily(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := modeltest.Speeds(speed, func(server string, p *modeltest.Plot) {
 				if server == "sum" {
-					p.Failed = 5 // so that it does not compete
+					p.Failed = 5 // so that the cell does not compete
 				}
 			})
 			o := verdict.Contests(s, m)[0]
@@ -75,7 +76,7 @@ func TestRowsAndSentencesAreOneFamily(t *testing.T) {
 	}
 }
 
-// A run that failed before it was repeated has failed.
+// A run that failed before it was repeated counts as failed.
 func TestRepeatedFailuresCount(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 2000, "sum": 900}, nil)
 	s.Cells[1].Repeated = 30

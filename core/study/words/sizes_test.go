@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// ladderOf is results of psbench comm: two operations at three sizes, a barrier and an operation that was measured in
-// one way, each result a little slower than the one before it.
+// ladderOf returns results of psbench comm: two operations at three sizes, a barrier, and an operation measured in one
+// way only. Each result is a little slower than the one before.
 func ladderOf(t *testing.T, results int) *model.Study {
 	t.Helper()
 	var paths []string
@@ -31,7 +31,7 @@ func ladderOf(t *testing.T, results int) *model.Study {
 		}
 		add("barrier", "shm", 0, 2)
 		for i, size := range []int{4096, 1 << 20, 16 << 20} {
-			slow := []float64{5, 2, 1.001}[i] // so that of the largest nothing is proven
+			slow := []float64{5, 2, 1.001}[i] // so that nothing is proven at the largest size
 			for _, operation := range []string{"pushpull", "allreduce"} {
 				add(operation, "shm", size, float64(10*size/4096))
 				add(operation, "tcp", size, slow*float64(10*size/4096))
@@ -48,7 +48,7 @@ func ladderOf(t *testing.T, results int) *model.Study {
 	return s
 }
 
-// Sizes of psbench comm are compared with themselves alone, and an operation has one sentence.
+// Each size of psbench comm is compared only with itself, and an operation has one sentence.
 func TestSizesAreApart(t *testing.T) {
 	for name, results := range map[string]int{"sizes": 10, "sizesfew": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestMetricThatNoRunHas(t *testing.T) {
 	if _, err := model.MetricFor(model.Throughput, s, s); err == nil {
 		t.Error("two of them are compared by what none has")
 	}
-	// What the study is made for is told of in its sentences, and of what has no run nothing is known.
+	// A study accepts its own metric, and any metric if it has no runs.
 	s.Metric = model.P99
 	for i, of := range []*model.Study{s, {Name: "none"}} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {

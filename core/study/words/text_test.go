@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// matrix are two servers, of which each is better with another count of trainers.
+// matrix returns a study of two servers, each better with another count of trainers.
 func matrix(v []string) modeltest.Plot {
 	p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 40}
 	if v[1] == "4" {
@@ -29,7 +29,7 @@ func matrix(v []string) modeltest.Plot {
 	return p
 }
 
-// Of one run, of more, and of those that are waiting it is said why nothing is.
+// The text says why one run, more runs or waiting runs prove nothing.
 func TestNothingCanBeSaid(t *testing.T) {
 	for want, c := range map[string]*model.Cell{
 		"nothing can be said: the only run failed":  {Failed: make([]model.Failure, 1)},
@@ -50,7 +50,7 @@ func TestNothingCanBeSaid(t *testing.T) {
 	}
 }
 
-// Names of cells, which are anybody's, do nothing to the terminal.
+// Names of cells are untrusted text and do not affect the terminal.
 func TestTextIsPrintable(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1100, "sum": 900}, nil)
 	for _, c := range s.Cells {
@@ -65,7 +65,7 @@ func TestTextIsPrintable(t *testing.T) {
 	}
 }
 
-// What a study says, one golden file for each kind of answer.
+// Each kind of answer has a golden file.
 func TestText(t *testing.T) {
 	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}
 	level := map[string]float64{"average": 1000, "batch": 1004, "sum": 900}
@@ -83,7 +83,8 @@ func TestText(t *testing.T) {
 			s.InRounds = false
 			return s
 		}()},
-		"ownfloor": {study: func() *model.Study { // every second run of batch is slow, so that its own floor keeps it from being proven
+		// Every second run of batch is slow: its own floor is too high for a proof.
+		"ownfloor": {study: func() *model.Study {
 			s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 900}, nil)
 			for round, factor := range []float64{1.0, 0.632, 1.002, 0.628, 1.001, 0.637, 1.004, 0.63, 1.006, 0.679} {
 				s.Cells[1].Runs[round].Values[model.Throughput] = 1000 * factor
@@ -115,7 +116,8 @@ func TestText(t *testing.T) {
 		"loss": {study: modeltest.Speeds(apart, func(server string, p *modeltest.Plot) {
 			p.Loss = map[string]float64{"average": 0.3, "batch": 0.4, "sum": 0.3001}[server]
 		})},
-		"bound": {study: modeltest.Speeds(apart, func(server string, p *modeltest.Plot) { // what is fastest exchanges nothing
+		// The fastest trainers exchange nothing.
+		"bound": {study: modeltest.Speeds(apart, func(server string, p *modeltest.Plot) {
 			if p.Silent = server == "batch"; p.Silent {
 				p.Runs, p.Failed = 6, 20
 			}
@@ -141,14 +143,16 @@ func TestText(t *testing.T) {
 			}
 			return p
 		})},
-		"interaction": {study: modeltest.Made(two[:2], func(v []string) modeltest.Plot { // neither has an effect of its own
+		// Neither axis has an effect of its own.
+		"interaction": {study: modeltest.Made(two[:2], func(v []string) modeltest.Plot {
 			p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 100}
 			if (v[0] == "average") == (v[1] == "1") {
 				p.Throughput = 1300
 			}
 			return p
 		})},
-		"missingcells": {study: modeltest.Made(two[:2], func(v []string) modeltest.Plot { // what ntrainer does is no merit of the server
+		// An effect of ntrainer must not count for the server.
+		"missingcells": {study: modeltest.Made(two[:2], func(v []string) modeltest.Plot {
 			p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 100}
 			switch strings.Join(v, "/") {
 			case "average/4":
@@ -168,7 +172,7 @@ func TestText(t *testing.T) {
 			s := modeltest.Speeds(apart, nil)
 			for _, c := range s.All() {
 				for _, r := range c.Runs {
-					// as sums in another order make it
+					// a sum in another order differs by rounding
 					r.Values[model.HeldOutLoss] = max(6.931474, map[string]float64{"batch": 6.931475}[c.ID])
 				}
 			}
@@ -226,7 +230,7 @@ func requireStudy(t *testing.T, name string, s *model.Study, o Options) {
 	golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
 }
 
-// requireShort requires that a screen shows a study without its details: its table and at most 20 lines more.
+// requireShort requires that the short text of a study fits: its table and at most 20 more lines.
 func requireShort(t *testing.T, name string, s *model.Study, o Options) {
 	t.Helper()
 	o.Full, o.Width = false, max(o.Width, 100)

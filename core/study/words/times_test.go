@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// The time of cells is the median of their runs, and the straggler who it is in most of them.
+// The time of a cell is the median of its runs. Its straggler is the trainer that was last in most of them.
 func TestTimes(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 900, "sum": 800},
 		func(server string, p *modeltest.Plot) {
@@ -25,11 +25,11 @@ func TestTimes(t *testing.T) {
 			for place, m := range model.TimeMetrics[:len(model.TimeMetrics)-1] {
 				r.Values[m.Metric] = float64(place) + float64(k*k)/10
 			}
-			if i == 1 { // ran on several hosts
+			if i == 1 { // this cell ran on several hosts
 				r.BoundMS = 0.0876 / float64(k+1)
 			}
 			switch {
-			case i == 0: // has no straggler
+			case i == 0: // this cell has no straggler
 			case k < 2:
 				r.Straggler = &model.Straggler{Rank: 1, Share: 0.5 + float64(k)/10, CostMS: 2 + float64(k),
 					Host: "node2"}

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// A sweep that has lost what its runs need ends, and the run that failed for want of it waits; the same call goes on.
+// A sweep ends when something that its runs need is lost. The run that failed because of it waits, and the same call
+// continues the sweep.
 func TestLostNeeds(t *testing.T) {
 	dir, p := t.TempDir(), planOf(t, 2, "fail")
 	o := options()
 	asked := 0
 	o.Able = func() error {
-		if asked++; asked > 1 { // the first run was started
+		if asked++; asked > 1 { // the first run has started
 			return errors.New("node2 is gone")
 		}
 		return nil
@@ -32,7 +33,7 @@ func TestLostNeeds(t *testing.T) {
 	}
 }
 
-// Runs that are led know their hosts; others are given the file.
+// Led runs know their hosts; other runs get the hosts file.
 func TestHostsOfRuns(t *testing.T) {
 	for _, led := range []bool{true, false} {
 		t.Run(fmt.Sprint(led), func(t *testing.T) {
@@ -40,7 +41,7 @@ func TestHostsOfRuns(t *testing.T) {
 			p.Hosts = []string{"node1", "node2"}
 			o := options()
 			o.Led = led
-			err := Run(t.Context(), t.TempDir(), p, o) // of a psbench that knows no --hosts
+			err := Run(t.Context(), t.TempDir(), p, o) // the fake psbench has no --hosts
 			if (err == nil) != led {
 				t.Errorf("led %v: it said %v", led, err)
 			}

@@ -9,8 +9,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// A run tells how far it is while it runs, if somebody wants to know; and a psbench that cannot tell,
-// as an older one, runs all the same.
+// A run reports its progress if Heartbeat is set. A psbench that cannot, such as an older one, runs all the same.
 func TestHeartbeats(t *testing.T) {
 	o := options()
 	running, heard := "", map[string]int64{}

@@ -36,8 +36,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// A budget is the sweep's, however often it is begun: what earlier commands used of it is gone. A larger
-// one goes on.
+// The budget is the sweep's, however often it is continued: earlier commands use it up. A larger budget continues the
+// sweep.
 func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 5, "fail")
@@ -69,7 +69,7 @@ func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	p = planOf(t, 2, "wait")
 	p.Budget.Time = time.Second / 2
 	o.Retry = false
-	for want := range 2 { // of the second command nothing is left
+	for want := range 2 { // nothing is left for the second command
 		ran = 0
 		if err := Run(t.Context(), dir, p, o); err == nil || !strings.Contains(err.Error(), " is used up; ") ||
 			ran != 1-want {
@@ -91,7 +91,8 @@ func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	}
 }
 
-// A run that takes too long is ended and has failed, and the sweep goes on; one that is done by then is.
+// A run that takes too long is ended and counts as failed, and the sweep goes on. A run that is complete by then is
+// done.
 func TestRunTimeout(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "wait", "hang", "work")
@@ -112,7 +113,7 @@ cell=2 work/0 done
 	}
 }
 
-// Clocks that jump change neither the order of events nor what a budget is measured by.
+// Clocks that jump change neither the order of events nor the time that a budget counts.
 func TestClockThatJumps(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 3, "work")

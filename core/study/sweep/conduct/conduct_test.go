@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// Every run of the plan runs once, in its order, with its seed; one that fails keeps none from running.
+// Every run of the plan runs once, in its order and with its seed. A run that fails keeps no other from running.
 func TestSweep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "sweep")
 	p := planOf(t, 2, "work", "fail", "mark", "crash", "work badly")
@@ -64,7 +64,7 @@ cell=2 mark/1 failed the mark says why
 		strings.Count(got, "failed SIGSEGV: segmentation violation\n") != 2 {
 		t.Errorf("the runs are\n%s", got)
 	}
-	// Once more nothing runs; with Retry what failed does.
+	// A second call runs nothing. With Retry it runs the failed runs.
 	started = nil
 	before := written(t, dir)
 	o.Tell = func(n News) {
@@ -89,8 +89,8 @@ cell=2 mark/1 failed the mark says why
 	}
 }
 
-// A second psbench is told who runs the sweep, which goes on once that one was killed: its run
-// is dead then, too.
+// A second psbench reports the process that runs the sweep. It continues the sweep after that process and its run were
+// killed.
 func TestSecondPsbench(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	p := planOf(t, 1, "hang")
@@ -129,7 +129,7 @@ func TestSecondPsbench(t *testing.T) {
 	}
 }
 
-// until waits for a condition, at most a minute.
+// until waits up to a minute for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -139,7 +139,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// processesOf are the command lines, other than of this process, that name a folder.
+// processesOf returns the command lines of other processes that name a folder.
 func processesOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -154,7 +154,7 @@ func processesOf(t *testing.T, dir string) (lines []string) {
 	return lines
 }
 
-// What is interrupted waits, whether it heeds the signal or has to be killed, and runs again.
+// An interrupted run waits and runs again, whether it heeds the signal or has to be killed.
 func TestInterrupted(t *testing.T) {
 	for _, does := range []string{"wait", "hang"} {
 		dir := t.TempDir()
@@ -194,7 +194,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A run that is complete though the last line of the journal is torn is kept.
+// A complete run is kept even if the last line of the journal is torn.
 func TestAdopted(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 2, "work")

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// smallDisk is a folder that is a disk of some pages.
+// smallDisk returns a folder on a disk of a few pages.
 func smallDisk(t *testing.T, pages int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func smallDisk(t *testing.T, pages int) string {
 	return dir
 }
 
-// A run that fills the disk ends the sweep, whose results stay; with room it goes on.
+// A run that fills the disk ends the sweep and its results stay. With room again the sweep goes on.
 func TestSmallDiskThatARunFills(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 256), "sweep")
 	p := planOf(t, 2, "work", "fill")
@@ -62,7 +62,7 @@ func TestSmallDiskThatARunFills(t *testing.T) {
 	}
 }
 
-// However many pages a disk has, the sweep ends in a sentence, and goes on once there is room.
+// However many pages a disk has, the sweep ends with a sentence and goes on once there is room.
 func TestSmallDiskThatIsFull(t *testing.T) {
 	p := planOf(t, 1, "work")
 	failed := 0
@@ -120,7 +120,7 @@ func TestNoPermission(t *testing.T) {
 				t.Errorf("it said %v, want %s", err, want)
 			}
 		}
-		// To look at it needs no permission to write.
+		// Reading the status needs no write permission.
 		if h, err := HeldBy(begun); err != nil || h != nil {
 			t.Errorf("it is held by %v, %v", h, err)
 		}
@@ -130,7 +130,7 @@ func TestNoPermission(t *testing.T) {
 	})
 }
 
-// asNobody does something to files as a user who owns none of them, on this thread.
+// asNobody runs a function on this thread as a user who does not own the files.
 func asNobody(t *testing.T, do func()) {
 	t.Helper()
 	if os.Getuid() == 0 {

@@ -25,10 +25,10 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// role makes the test executable a psbench: "run" does what a cell says, "sweep" runs a sweep.
+// role makes the test executable act as a psbench: "run" does what a cell says, "sweep" runs a sweep.
 const role = "PSBENCH_CONDUCT_TEST"
 
-// swift has processes of race builds not wait for a second when they end.
+// swift keeps processes of race builds from waiting for a second when they end.
 const swift = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -72,13 +72,13 @@ func fakeRun(args []string) int {
 	case "crash":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
 		time.Sleep(time.Minute)
-	case "wait": // until it is told to end
+	case "wait": // until it is interrupted
 		<-interrupts
 		_ = f.Fail("interrupted")
 		return 130
 	case "hang":
 		time.Sleep(time.Minute)
-	case "fill": // the disk, unless the folder of the sweep says that there is room
+	case "fill": // fills the disk, unless the sweep folder has a file "room"
 		if _, err := os.Stat(filepath.Join(filepath.Dir(args[2]), "room")); err != nil {
 			err := os.WriteFile(filepath.Join(args[6], "filler"), make([]byte, 64<<20), 0o600)
 			fmt.Fprintln(os.Stderr, "psbench:", err)
@@ -111,12 +111,12 @@ func fakeRun(args []string) int {
 		return 1
 	}
 	if config["does"] == "work badly" {
-		return 1 // though it has a result
+		return 1 // although it has a result
 	}
 	return 0
 }
 
-// fakeSweep runs the sweep of a folder, of the plan of another, and kills itself at a point.
+// fakeSweep runs the plan of one folder as a sweep in another, and kills itself at a point.
 func fakeSweep(args []string) int {
 	p, err := sweep.Read(filepath.Clean(args[1]))
 	if err != nil {
@@ -147,7 +147,7 @@ func fakeSweep(args []string) int {
 	return 0
 }
 
-// conductor is a process that runs a sweep, and is killed at a point of it unless that is 0.
+// conductor returns a process that runs a sweep and kills itself at a point; with 0 it runs to the end.
 func conductor(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	t.Helper()
 	plan := t.TempDir()
@@ -159,7 +159,7 @@ func conductor(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	return cmd
 }
 
-// killed says whether a process was, and fails the test if it ended in another bad way.
+// killed reports whether a process was killed. It fails the test if the process failed in another way.
 func killed(t *testing.T, output []byte, err error) bool {
 	t.Helper()
 	var exit *exec.ExitError
@@ -176,7 +176,7 @@ func options() Options {
 	return Options{Environ: append(os.Environ(), role+"=run", swift), Grace: 200 * time.Millisecond}
 }
 
-// planOf is a plan whose cells do these things, and whose first is the baseline.
+// planOf returns a plan whose cells do these things. The first cell is the baseline.
 func planOf(t *testing.T, repeats int, does ...string) *sweep.Plan {
 	t.Helper()
 	binary, err := executable.Resolve(os.Args[0])
@@ -202,7 +202,7 @@ func planOf(t *testing.T, repeats int, does ...string) *sweep.Plan {
 	return p
 }
 
-// states are the runs of a sweep as its folder has them, a line each in the order of the plan.
+// states returns the runs of a sweep as read from its folder, one line each in the order of the plan.
 func states(t *testing.T, dir string) string {
 	t.Helper()
 	p, err := sweep.Read(dir)
@@ -229,7 +229,7 @@ func states(t *testing.T, dir string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// written are the times and places of the results in a sweep.
+// written returns the times and places of the results in a sweep.
 func written(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "runs/*/*/result.json"))

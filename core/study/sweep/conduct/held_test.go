@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// A sweep is held to its first plan, and may be extended; the order of its first plan stays.
+// A sweep is held to its first plan. It may be extended, and the order of its first plan stays.
 func TestPlanIsHeldTo(t *testing.T) {
 	dir := t.TempDir()
 	if err := Run(t.Context(), dir, planOf(t, 1, "work"), options()); err != nil {
@@ -48,7 +48,7 @@ func TestPlanIsHeldTo(t *testing.T) {
 	}
 	more := planOf(t, 2, "work", "work after")
 	more.Seed, more.Budget.Failures = 99, 3
-	for range 2 { // the second time it needs no Extend
+	for range 2 { // the second call needs no Extend
 		if err := Run(t.Context(), dir, more, extended); err != nil {
 			t.Error(err)
 		}
@@ -70,8 +70,8 @@ func TestPlanIsHeldTo(t *testing.T) {
 	}
 }
 
-// Who goes on clears what a killed psbench has left of files that it replaced; beside others, who may be
-// replacing theirs, it does not.
+// A psbench that continues a sweep removes drafts of a killed psbench. In a shared sweep it leaves them, since another
+// psbench may still be writing them.
 func TestDraftsAreCleared(t *testing.T) {
 	p := planOf(t, 1, "work")
 	for _, shared := range []bool{false, true} {
@@ -145,7 +145,7 @@ func TestBadFolders(t *testing.T) {
 	}
 }
 
-// A binary that changes while the sweep runs ends it.
+// A binary that changes while the sweep runs ends the sweep.
 func TestBinaryThatChanges(t *testing.T) {
 	p := planOf(t, 3, "work")
 	other := filepath.Join(t.TempDir(), "part")

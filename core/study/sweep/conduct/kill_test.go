@@ -2,7 +2,7 @@
 
 package conduct
 
-// A race is not shown by processes that are killed.
+// Killed processes cannot show a race, so race builds skip these tests.
 
 import (
 	"path/filepath"
@@ -10,8 +10,8 @@ import (
 	"testing/quick"
 )
 
-// Wherever psbench is killed, the same command goes on with what is left: what is done stays as it
-// is, nothing is lost, and in the end the sweep is as if nobody had disturbed it.
+// Wherever psbench is killed, the same command does what is left. Finished runs stay unchanged, nothing is lost, and
+// the sweep ends as if it had not been disturbed.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 2, "work", "work")
@@ -46,13 +46,13 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			t.Errorf("killed at point %d the runs are\n%swant\n%s", point, got, want)
 		}
 	}
-	// Six at each run are of its journal, two of its process, and some are before the first.
+	// Each run has six points in its journal and two at its process; some points come before the first run.
 	if least := 8*p.Runs() + 4; points < least {
 		t.Errorf("it was killed at %d points only, want %d", points, least)
 	}
 }
 
-// The same holds of a psbench that is killed again and again.
+// The same holds for a psbench that is killed repeatedly.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	sweeps := 3

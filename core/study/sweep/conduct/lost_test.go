@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// A run whose result is damaged is not done, whatever the journal says: it runs again.
+// A run with a damaged result is not done, whatever the journal says: it runs again.
 func TestDamagedResult(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "work")
@@ -51,7 +51,7 @@ func TestDamagedResult(t *testing.T) {
 	}
 }
 
-// What ran when psbench was killed does not run while the next one is at another run.
+// A run whose psbench was killed does not count as running while the next psbench runs another run.
 func TestNothingRunsThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "work", "work")
@@ -79,7 +79,7 @@ func TestNothingRunsThatWasKilled(t *testing.T) {
 	}
 }
 
-// Whose lock is removed, or whose folder is moved, ends before its next run, and blames no run.
+// A psbench whose lock is removed or whose folder is moved ends before its next run. It counts no run as failed.
 func TestLockIsLost(t *testing.T) {
 	for _, does := range []string{"work", "fail"} {
 		t.Run(does, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestLockIsLost(t *testing.T) {
 	}
 }
 
-// A sweep in which no run folder can be made ends, rather than that all of its runs fail.
+// A sweep in which no run folder can be made ends. Otherwise all its runs would fail.
 func TestNoRoomForRuns(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "work")
@@ -129,7 +129,7 @@ func TestNoRoomForRuns(t *testing.T) {
 	}
 }
 
-// A cell whose runs fail at once is not expected to take what the plan said of it.
+// The estimate for a cell whose runs fail at once is not the plan's.
 func TestExpectedOfCellThatFails(t *testing.T) {
 	p := planOf(t, 2, "work", "fail", "work")
 	for i := range p.Cells {

@@ -15,14 +15,15 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/share"
 )
 
-// sharing is the options of a psbench among others, whose claims do not last long.
+// sharing returns the options of a psbench among others. Claims expire soon.
 func sharing() Options {
 	o := options()
 	o.Share, o.Sharing = true, share.Options{Beat: 20 * time.Millisecond, Expiry: 500 * time.Millisecond, Crowded: true}
 	return o
 }
 
-// sharer is a process that works on a sweep, which it sees at dir, and is killed at a point unless that is 0.
+// sharer is a process that works on a sweep, which it sees at dir. It kills itself at a point; with 0 it runs to the
+// end.
 func sharer(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	t.Helper()
 	cmd := conductor(t, dir, p, point)
@@ -30,7 +31,7 @@ func sharer(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	return cmd
 }
 
-// workTogether has processes work on a sweep at once, each seeing it at one of these folders.
+// workTogether runs one process for each folder at once; all work on the same sweep.
 func workTogether(t *testing.T, p *sweep.Plan, dirs ...string) {
 	t.Helper()
 	var working sync.WaitGroup
@@ -45,7 +46,7 @@ func workTogether(t *testing.T, p *sweep.Plan, dirs ...string) {
 	working.Wait()
 }
 
-// once reports runs that have no result, or more than one, and rounds that more than one psbench ran.
+// once reports runs without a result or with several, and rounds that more than one psbench ran.
 func once(t *testing.T, dir string, p *sweep.Plan) {
 	t.Helper()
 	if after := written(t, dir); len(after) != p.Runs() {
@@ -76,7 +77,7 @@ func once(t *testing.T, dir string, p *sweep.Plan) {
 	}
 }
 
-// Several psbenches share a sweep by whole rounds, A/A included, and each run is run once.
+// Several psbenches share a sweep by whole rounds, A/A cell included, and each run runs once.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 6, "work", "work", "work")
@@ -103,7 +104,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// What fails is failed for all, and runs again only for who wants that, once.
+// A failed run has failed for all psbenches. It runs again once, and only for a psbench with Retry.
 func TestShareFailures(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 2, "fail", "work")
@@ -133,8 +134,8 @@ cell=1 work/1 done
 	}
 }
 
-// Wherever one psbench is killed, another goes on with its round once its claim has expired, and no
-// result is lost or made twice.
+// Wherever one psbench is killed, another continues its round once the claim has expired. No result is lost or made
+// twice.
 func TestSharerKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 1, "work", "work")
@@ -166,7 +167,7 @@ func TestSharerKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// One that is told to end leaves its round to the others at once.
+// An interrupted psbench leaves its round to the others at once.
 func TestSharerInterrupted(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 1, "wait")

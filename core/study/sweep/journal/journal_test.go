@@ -43,7 +43,7 @@ var life = []Event{
 	{Run: "b/0", State: Done, Seconds: 1.5, Folder: "runs/b/0"},
 }
 
-// told are the run and the state of events, in their order.
+// told returns the run and state of each event, in order.
 func told(events []Event) string {
 	var all []string
 	for _, e := range events {
@@ -79,7 +79,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// The order is that of generations, and of events within one, whatever the clock did.
+// Events are ordered by generation, and within one by sequence number, whatever the clock did.
 func TestOrderWithAClockThatJumps(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -99,7 +99,7 @@ func TestOrderWithAClockThatJumps(t *testing.T) {
 	}
 }
 
-// A file that ends anywhere has the events whose lines are whole, and no other.
+// A file that is cut anywhere yields the events of its whole lines, and no others.
 func TestTornLines(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, dir, 1, Options{}, life...)
@@ -111,7 +111,7 @@ func TestTornLines(t *testing.T) {
 		events, err := parse(whole[:n])
 		want := bytes.Count(whole[:n], []byte("\n"))
 		if n < len(whole) && whole[n] == '\n' {
-			want++ // all of the line but its end
+			want++ // the whole line except its newline
 		}
 		if err != nil || len(events) != want {
 			t.Fatalf("of %d bytes it read %d events, %v, want %d", n, len(events), err, want)
@@ -123,8 +123,7 @@ func TestTornLines(t *testing.T) {
 	}
 }
 
-// A byte that changes is an error, unless it is in the last line or makes two lines the last one:
-// that one is left out.
+// A changed byte is an error, unless it is in the last line or joins the last two lines: then that line is left out.
 func TestCorruptedLines(t *testing.T) {
 	name := write(t, t.TempDir(), 1, Options{}, life...)
 	whole, err := os.ReadFile(name)
@@ -198,7 +197,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// After an error it writes no more, since a line behind a torn one would be lost.
+// After an error a Writer writes nothing more, since a line after a torn one would be lost.
 func TestAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -231,8 +230,8 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// However many writers there were, and wherever each of them was killed, what is read is what
-// was synced, in the order in which it was written.
+// However many writers there were, and wherever each was killed, Read returns the synced events in the order in which
+// they were written.
 func TestMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal")
@@ -270,7 +269,7 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// A point is told before and after everything that a loss of power may come between.
+// Step is called before and after everything that a loss of power may interrupt.
 func TestSteps(t *testing.T) {
 	var points []string
 	write(t, t.TempDir(), 1, Options{Step: func(p string) { points = append(points, p) }}, life[0])

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// workerOf joins a sweep whose claims last this long.
+// workerOf joins a sweep with claims that expire after this time.
 func workerOf(t *testing.T, dir string, expiry time.Duration) *Worker {
 	t.Helper()
 	w, err := Join(dir, "identity", Options{Beat: 10 * time.Millisecond, Expiry: expiry, Crowded: true})
@@ -25,7 +25,7 @@ func workerOf(t *testing.T, dir string, expiry time.Duration) *Worker {
 	return w
 }
 
-// claim takes a round, or gives nil.
+// claim returns a claim, or nil if no round is free.
 func claim(t *testing.T, w *Worker, rounds ...int) *Claim {
 	t.Helper()
 	c, err := w.Claim(rounds)
@@ -35,7 +35,7 @@ func claim(t *testing.T, w *Worker, rounds ...int) *Claim {
 	return c
 }
 
-// Whoever comes at once, each round is one worker's.
+// However many workers start at once, each round goes to one of them.
 func TestRoundsAreClaimedOnce(t *testing.T) {
 	dir := t.TempDir()
 	const workers, rounds = 8, 20
@@ -66,7 +66,7 @@ func TestRoundsAreClaimedOnce(t *testing.T) {
 		})
 	}
 	working.Wait()
-	for _, c := range claims { // what is left is free
+	for _, c := range claims { // a round that was left is free
 		c.Leave()
 	}
 	for round := range rounds {
@@ -76,7 +76,8 @@ func TestRoundsAreClaimedOnce(t *testing.T) {
 	}
 }
 
-// A claim lasts as long as its holder gives signs, and a while more; what its holder left is free at once.
+// A claim lasts while its holder shows signs of life, and for Expiry after the last one. A round that its holder left
+// is free at once.
 func TestClaimsExpire(t *testing.T) {
 	dir := t.TempDir()
 	a, b := workerOf(t, dir, 300*time.Millisecond), workerOf(t, dir, 300*time.Millisecond)
@@ -87,7 +88,7 @@ func TestClaimsExpire(t *testing.T) {
 			t.Fatal("a claim whose holder lives was taken")
 		}
 	}
-	close(first.stop) // as if it were killed
+	close(first.stop) // as if the holder were killed
 	<-first.over
 	first.stop = make(chan struct{})
 	var second *Claim
@@ -113,7 +114,7 @@ func TestClaimsExpire(t *testing.T) {
 	_ = first.file.Close()
 }
 
-// result makes what a run leaves in the folder of a worker.
+// result makes the files of a run in the folder of a worker.
 func result(t *testing.T, w *Worker, run string) {
 	t.Helper()
 	if err := os.MkdirAll(w.Folder(run), 0o700); err != nil {
@@ -124,7 +125,7 @@ func result(t *testing.T, w *Worker, run string) {
 	}
 }
 
-// by is whose result counts.
+// by returns the worker whose result counts.
 func by(t *testing.T, dir, run string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, run, "by"))
@@ -136,7 +137,7 @@ func by(t *testing.T, dir, run string) string {
 
 func nothing() error { return nil }
 
-// away makes room for a result at the folder of a run, as who conducts a sweep does.
+// away makes room for a result at the folder of a run, as package conduct does.
 func away(dir, run string) func() error {
 	return func() error {
 		err := os.Rename(filepath.Join(dir, run), filepath.Join(dir, run)+".failed-1")
@@ -147,7 +148,7 @@ func away(dir, run string) func() error {
 	}
 }
 
-// Of two results of a run the first counts, and the other is kept.
+// The first of two results of a run counts, and the other is kept.
 func TestTheFirstResultCounts(t *testing.T) {
 	const run = "runs/cell/0"
 	dir := t.TempDir()
@@ -172,7 +173,7 @@ func TestTheFirstResultCounts(t *testing.T) {
 	}
 }
 
-// Many that commit at once agree on one.
+// Many workers that commit at once agree on one result.
 func TestOneResultCounts(t *testing.T) {
 	const run = "runs/cell/0"
 	dir := t.TempDir()
@@ -195,13 +196,13 @@ func TestOneResultCounts(t *testing.T) {
 			count++
 		}
 	}
-	// Who commits may find the other's folder moved for it, so that neither moved its own.
+	// A worker may find that another has already moved the first result, so that neither moved its own.
 	if count > 1 || by(t, dir, run) == "" {
 		t.Errorf("%d results are the first", count)
 	}
 }
 
-// A result whose worker was killed before it was moved counts all the same; one that was removed does not.
+// A committed result counts even if its worker was killed before moving it. A removed result does not count.
 func TestResultsBetweenCommitAndMove(t *testing.T) {
 	const run = "runs/cell/0"
 	dir := t.TempDir()
@@ -261,7 +262,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// One of a host works on a sweep.
+// Only one worker of a host works on a sweep.
 func TestOneOfAHost(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Join(dir, "of one host", Options{})
@@ -282,8 +283,7 @@ func TestOneOfAHost(t *testing.T) {
 	_ = w.Close()
 }
 
-// A file whose name is listed, or which another has just made, may be one that this host believes is not there
-// yet: a link to nothing looks the same.
+// A host may still believe that a listed or just created file does not exist. A dangling link behaves the same.
 func TestNamesThatShowLate(t *testing.T) {
 	t.Parallel()
 	late := func(t *testing.T, path string) (arrive func(text string)) {
