@@ -142,7 +142,7 @@ func addSkipped(s *model.Study, add func(label, text string)) {
 }
 
 // grouped groups failures by reason, in the order in which the reasons first occur. Reasons are equal if they differ
-// only in what passing matches.
+// only in text that passing matches.
 func grouped(failed []model.Failure) [][]model.Failure {
 	var groups [][]model.Failure
 	places := map[string]int{}

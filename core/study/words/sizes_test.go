@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// ladderOf returns results of psbench comm: two operations at three sizes, a barrier, and an operation measured in one
+// ladderOf returns a study of psbench comm: two operations at three sizes, a barrier, and an operation measured in one
 // way only. Each result is a little slower than the one before.
 func ladderOf(t *testing.T, results int) *model.Study {
 	t.Helper()

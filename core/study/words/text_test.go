@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// matrix returns a study of two servers, each better with another count of trainers.
+// matrix returns the plot of a cell. Each of two servers is better with a different count of trainers.
 func matrix(v []string) modeltest.Plot {
 	p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 40}
 	if v[1] == "4" {
@@ -29,7 +29,7 @@ func matrix(v []string) modeltest.Plot {
 	return p
 }
 
-// The text says why one run, more runs or waiting runs prove nothing.
+// nothing gives the reason: one failed run, several, waiting runs, or runs without the metric.
 func TestNothingCanBeSaid(t *testing.T) {
 	for want, c := range map[string]*model.Cell{
 		"nothing can be said: the only run failed":  {Failed: make([]model.Failure, 1)},

@@ -61,7 +61,7 @@ func timesTable(s *model.Study, page *screen.Page) {
 	page.Line(0, "")
 }
 
-// stragglerText names the trainer that was the most costly straggler in most of the runs.
+// stragglerText names the trainer that was the straggler in most of the runs.
 func stragglerText(c *model.Cell) string {
 	runs := map[int][]model.Straggler{}
 	var ranks []int

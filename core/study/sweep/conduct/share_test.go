@@ -22,8 +22,8 @@ func sharing() Options {
 	return o
 }
 
-// sharer is a process that works on a sweep, which it sees at dir. It kills itself at a point; with 0 it runs to the
-// end.
+// sharer returns a process that works on a sweep, which it sees at dir. It kills itself at a point; with 0 it runs to
+// the end.
 func sharer(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	t.Helper()
 	cmd := conductor(t, dir, p, point)
