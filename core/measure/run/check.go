@@ -17,11 +17,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// mostShare is what keeping slices may take of a pass without a word.
+// mostShare is the share of a pass that keeping slices may cost without a warning.
 const mostShare = 0.01
 
-// check recomputes what links and servers made of the slices that the processes kept. Its error
-// names the first element that is wrong.
+// check recomputes the results of links and servers from the slices that the processes kept. Its error names the
+// first wrong element.
 func (r *run) check(ctx context.Context) error {
 	checks := &result.Checks{Unchecked: r.unchecked()}
 	r.result.Checks = checks
@@ -80,7 +80,7 @@ func (r *run) check(ctx context.Context) error {
 	return nil
 }
 
-// combine asks a server what it makes of gradients.
+// combine asks a server for its answers to gradients.
 func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32) (answers [][]float32, err error) {
 	wait := cluster.Wait{Limit: r.e.Timeout, For: "what it must have answered"}
 	err = cluster.Each(ctx, r.cluster, []*process{server}, wait, func(ctx context.Context, p *process) error {
@@ -104,7 +104,7 @@ func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32
 	return answers, err
 }
 
-// fit says that there is an answer to each list of gradients, of their size.
+// fit reports whether each list of gradients has an answer of its size.
 func fit(answers [][]float32, pushed [][][]float32) bool {
 	if len(answers) != len(pushed) {
 		return false
@@ -117,8 +117,8 @@ func fit(answers [][]float32, pushed [][][]float32) bool {
 	return true
 }
 
-// serverUnchecked says why the right answers of the run's servers are unknown; "" if the servers can
-// be asked.
+// serverUnchecked explains why the right answers of the run's servers are unknown; "" if psbench can ask the
+// servers.
 func (r *run) serverUnchecked() string {
 	part := r.e.Parts[sdk.KindServer]
 	switch {
@@ -139,8 +139,8 @@ func (r *run) serverUnchecked() string {
 	return ""
 }
 
-// checksHook says that trainers keep what the hook leaves of what they give it: the links of psbench's own
-// hooks are enough. What a hook makes of its server's answer is the mean where that is one.
+// checksHook reports whether trainers must keep slices at the hook itself. The links of psbench's own hooks are
+// enough. A hook that uses servers is checked only if they answer with the mean.
 func (r *run) checksHook() bool {
 	hook, server := r.e.Parts[sdk.KindHook], r.e.Parts[sdk.KindServer]
 	if r.e.Links.Server && (server.Answers != sdk.AnswersMean || r.e.Service != sdk.ServiceGradients) {
@@ -149,12 +149,12 @@ func (r *run) checksHook() bool {
 	return r.e.Check && hook.Plugin.Name != registry.Builtin && said(hook)
 }
 
-// said says that a part declares what can be recomputed of any slice.
+// said reports whether a part declares an answer that can be recomputed from any slice.
 func said(part config.Part) bool {
 	return part.Answers == sdk.AnswersMean || part.Answers == sdk.AnswersSum
 }
 
-// oldContract says that a process is of a plugin which knows nothing of checks.
+// oldContract explains that the plugin of a process is older than checks; "" if it is not.
 func oldContract(p *process) string {
 	if !host.ParseVersion(p.Contract()).Before(host.Checks) {
 		return ""
@@ -163,7 +163,7 @@ func oldContract(p *process) string {
 		p.Plugin.Name, p.Contract(), host.Checks)
 }
 
-// unchecked is what of the run cannot be recomputed.
+// unchecked lists the parts of the run that cannot be recomputed.
 func (r *run) unchecked() (list []result.Unchecked) {
 	add := func(what, reason string) {
 		if reason != "" {

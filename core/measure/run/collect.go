@@ -19,26 +19,26 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// silenceCheck is how often a process is looked at that is silent.
+// silenceCheck is the interval at which psbench looks for silent processes.
 const silenceCheck = 50 * time.Millisecond
 
-// How long a failed run waits for the next piece from a process: less for one that gives no
-// sign of life either, for it may be stopped and the user has waited already.
+// How long a failed run waits for the next piece from a process. A process that gives no sign of life gets less: it
+// may be stopped, and the user has waited already.
 const (
 	salvagePatience = 3 * time.Second
 	stoppedPatience = 500 * time.Millisecond
 )
 
-// collected is what one process had to say of the last pass.
+// collected holds the record of one process for the last pass.
 type collected struct {
-	pieces   []record.Piece // but for the losses
+	pieces   []record.Piece // without the losses
 	losses   []float64      // of a trainer
-	declared declared       // by the pieces
-	came     int            // of all kinds
+	declared declared       // names and types seen in the pieces
+	came     int            // number of pieces of all kinds
 	complete bool
 }
 
-// take notes a piece.
+// take stores a piece.
 func (c *collected) take(piece record.Piece) {
 	c.came++
 	if losses, ok := piece.(record.Losses); ok {
@@ -48,7 +48,7 @@ func (c *collected) take(piece record.Piece) {
 	c.pieces = append(c.pieces, piece)
 }
 
-// pieces are those of one kind.
+// pieces iterates over the pieces of one type.
 func pieces[P record.Piece](c *collected) iter.Seq[P] {
 	return func(yield func(P) bool) {
 		for _, piece := range c.pieces {
@@ -59,12 +59,12 @@ func pieces[P record.Piece](c *collected) iter.Seq[P] {
 	}
 }
 
-// collect fetches what every process recorded. There may be any amount of it, so that
-// no process may be silent for longer than the timeout, but go on as long as it likes.
+// collect fetches the record of every process. A record has no size limit: a process may send for as long as it
+// likes, but may not be silent for longer than the timeout.
 func (r *run) collect(ctx context.Context) error {
 	var err error
 	ranks, companions := r.processes.parted()
-	// A trainer that summarizes its parameters initializes the model beside it once more.
+	// Companions come first: a trainer that summarizes its parameters initializes the model of its companion again.
 	for _, some := range [][]*process{companions, ranks} {
 		if err == nil {
 			err = cluster.Each(ctx, r.cluster, some, cluster.Unbounded, func(ctx context.Context, p *process) error {
@@ -72,14 +72,14 @@ func (r *run) collect(ctx context.Context) error {
 			})
 		}
 	}
-	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // of a server: trainers end the pass
+	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // servers too: trainers end the pass
 		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
 	}
 	return err
 }
 
-// salvage fetches, after a failure, what is still missing from the processes that answer.
-// It asks them concurrently, so silent processes delay no other.
+// salvage fetches, after a failure, the missing records of the processes that still answer. It asks them
+// concurrently, so a silent process delays no other.
 func (r *run) salvage() {
 	if r.passing == record.NoPass {
 		return
@@ -96,15 +96,15 @@ func (r *run) salvage() {
 	wg.Wait()
 }
 
-// fetch notes in p what its process recorded of the last pass, as much as comes before an
-// error. It ends once patient is false for how long the process has been silent.
+// fetch stores in p what its process recorded of the last pass, and keeps what came before an error. It gives up
+// once patient returns false for the silence of the process.
 func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.Duration) bool) error {
 	if p.collected.complete {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	began := time.Now()
-	var heard atomic.Int64 // the last time, a time.Duration since then
+	var heard atomic.Int64 // time of the last sign of life, a time.Duration since the start
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		for silence := time.Duration(0); patient(silence); silence = time.Since(began) - time.Duration(heard.Load()) {
@@ -135,13 +135,13 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 	}
 	cancel(nil)
 	watch.Wait()
-	if c.came >= p.collected.came { // a collection that failed was perhaps further
+	if c.came >= p.collected.came { // an earlier, failed collection may have come further
 		p.collected = c
 	}
 	return err
 }
 
-// checkPiece refuses what assemble could not put together.
+// checkPiece rejects a piece that assemble could not use.
 func (r *run) checkPiece(p *process, piece record.Piece) error {
 	if q, ok := piece.(*record.Evaluation); ok {
 		if err := checkEvaluation(q, r.epochs(r.passing, p.rank)); err != nil {
@@ -151,7 +151,7 @@ func (r *run) checkPiece(p *process, piece record.Piece) error {
 	return nil
 }
 
-// assemble puts what was collected into the result, rank by rank.
+// assemble builds the result from the collected pieces, rank by rank.
 func (r *run) assemble() {
 	res := r.result
 	res.Pass = passNames[r.passing]
@@ -202,7 +202,7 @@ func (r *run) assemble() {
 	for rank, w := range r.warmedUp {
 		res.Works = addWork(res.Works, r.processes.trainers[rank], w, record.WarmUp)
 	}
-	if r.passing == record.Measured || len(res.Works) == 0 { // the warm-up did not live to tell
+	if r.passing == record.Measured || len(res.Works) == 0 { // the warm-up ended before it reported its work
 		res.Works = append(res.Works, r.works()...)
 	}
 	res.Compute()
@@ -215,7 +215,7 @@ func summary(q *record.Summary) result.ParameterSummary {
 	}
 }
 
-// parametersOf is where the summaries of a process belong, or nil.
+// parametersOf returns where the result holds the summaries of a process; nil if nowhere.
 func (r *run) parametersOf(p *process) *[]result.ParameterSummary {
 	switch {
 	case p.kind == sdk.KindTrainer && r.result.Parameters != nil:
@@ -227,14 +227,13 @@ func (r *run) parametersOf(p *process) *[]result.ParameterSummary {
 	}
 }
 
-// nonFinite is what a process found, and the same as a sentence.
+// nonFinite is the first non-finite value of a process, also as a sentence.
 type nonFinite struct {
 	result.NonFinite
 	text string
 }
 
-// nonFinite is what the processes found of values that are not finite, in the order of
-// the processes.
+// nonFinite lists the non-finite values that the processes found, in the order of the processes.
 func (r *run) nonFinite() (found []nonFinite) {
 	for _, s := range r.processes.all {
 		for q := range pieces[*record.NonFinite](&s.collected) {

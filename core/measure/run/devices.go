@@ -8,16 +8,16 @@ import (
 
 const elementBytes = 4 // of float32
 
-// checkDevices refuses ranks whose device has less memory free than they are sure to need together, before any
-// of them allocates. What an optimizer keeps, a batch takes and a server stages comes on top: of that a rank says
-// by itself that there is none.
+// checkDevices refuses ranks whose device has less free memory than they are certain to need together, before any of
+// them allocates. Optimizer state, a batch and the staging of a server come on top; a rank reports by itself when
+// those do not fit.
 func (r *run) checkDevices() error {
 	type shared struct {
 		devices.Device
 		ranks []string
 		bytes int64
 	}
-	var all []*shared // by ordinal
+	var all []*shared // by device ordinal
 	for _, p := range cluster.AtCore(r.processes.all) {
 		if p.device == nil || p.host != nil {
 			continue
@@ -36,8 +36,8 @@ func (r *run) checkDevices() error {
 	return nil
 }
 
-// deviceBytes is what a rank has on its device throughout a pass: who computes or holds the model, its
-// parameters and their gradients; a server of tables its own.
+// deviceBytes returns the bytes that a rank occupies on its device throughout a pass. A rank that computes or holds
+// the model needs its parameters and their gradients; a server of tables needs its table.
 func (r *run) deviceBytes(p *process) (bytes int64) {
 	switch {
 	case p.kind == sdk.KindServer && r.e.Service == sdk.ServiceTables:

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// threads is how many threads the compute of a process gets: the share of a trainer of its
-// host, unless the user's OPENBLAS_NUM_THREADS says otherwise.
+// threads returns the number of compute threads of a process: a trainer's share of its host, unless the user's
+// OPENBLAS_NUM_THREADS sets another.
 func (r *run) threads(p *process) int {
 	if n, err := strconv.Atoi(os.Getenv("OPENBLAS_NUM_THREADS")); err == nil && n > 0 {
 		return n
@@ -22,8 +22,8 @@ func (r *run) threads(p *process) int {
 	return cluster.Share(p, r.processes.trainers)
 }
 
-// environment is what a process gets beside the core's environment. What the user has set
-// stays.
+// environment returns the variables that a process gets in addition to the core's environment. It overrides none
+// that the user has set.
 func (r *run) environment(p *process) []string {
 	var env []string
 	set := func(name, value string) {
@@ -31,7 +31,7 @@ func (r *run) environment(p *process) []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	if p.Site().Host == cluster.CoreHost { // those of other hosts their agents know
+	if p.Site().Host == cluster.CoreHost { // agents know the environment of other hosts
 		env = append(env, machine.Kernels()...)
 	}
 	if p.device != nil {
@@ -46,10 +46,9 @@ func (r *run) environment(p *process) []string {
 		set("OMP_NUM_THREADS", share)
 	case p.kind == sdk.KindData:
 	case p.kind != sdk.KindServer:
-		// One more for Go: a reduction that nobody waits for yet goes on while the
-		// library computes, and would else begin only once the scheduler notices that
-		// its thread is out in the library. With tables the buckets are small, and
-		// what waits for them would only be in the way.
+		// Go gets one thread more. A reduction that no trainer waits for yet runs while the library computes;
+		// otherwise it would start only once the scheduler notices that its thread is in the library. With tables
+		// the buckets are small, and the extra thread would only compete with the waiting ones.
 		goThreads := compute
 		if r.e.Service == sdk.ServiceGradients {
 			goThreads++
@@ -57,10 +56,10 @@ func (r *run) environment(p *process) []string {
 		set("GOMAXPROCS", strconv.Itoa(goThreads))
 		set("OPENBLAS_NUM_THREADS", threads)
 		if p.Protocol {
-			set("OMP_NUM_THREADS", threads) // those of PyTorch
+			set("OMP_NUM_THREADS", threads) // for PyTorch
 		}
 	case r.e.Service == sdk.ServiceTables:
-		// It looks rows up with one thread, and there may be as many servers as trainers.
+		// A server looks rows up with one thread, and there may be as many servers as trainers.
 		set("GOMAXPROCS", strconv.Itoa(cluster.Share(p, r.processes.servers)))
 	case r.e.Service == sdk.ServiceParameters:
 		set("OPENBLAS_NUM_THREADS", threads)
@@ -68,7 +67,7 @@ func (r *run) environment(p *process) []string {
 	return env
 }
 
-// startTime is the wall-clock time of a stamp of comm.Now.
+// startTime converts a stamp of comm.Now, in ns, to wall-clock time.
 func startTime(ns int64) time.Time {
 	return time.Now().Add(-time.Duration(comm.Now() - ns))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// found is what the trainers found, and how their samples scored.
+// found collects the evaluations and the sample scores of all trainers.
 func (r *run) found() (found []result.Found, scores []result.Score) {
 	type place struct {
 		epoch int
@@ -41,8 +41,7 @@ func (r *run) found() (found []result.Found, scores []result.Score) {
 	return found, scores
 }
 
-// checkEvaluation refuses what no trainer can have found in so many epochs; 0: in any number
-// of them.
+// checkEvaluation rejects an evaluation that no trainer can have made in so many epochs; 0 means any number.
 func checkEvaluation(q *record.Evaluation, epochs int) error {
 	switch {
 	case q.Epoch < 0 && epochs == 0:

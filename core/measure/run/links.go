@@ -5,7 +5,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// links says which links the experiment has, by what carries them.
+// links lists the links of the experiment by transport.
 func (r *run) links() []result.Links {
 	joined := cluster.NewJoined(r.e.Fabric)
 	for _, s := range r.processes.servers {
@@ -28,7 +28,7 @@ func (r *run) links() []result.Links {
 	return joined.List()
 }
 
-// together are the processes with the hooks of a server's trainers, in lists that push as one.
+// together groups the processes that hold the hooks of a server's trainers; each list pushes as one.
 func (r *run) together(server *process) [][]*process {
 	var joiners []*process
 	for _, rank := range r.e.World.TrainersOf(server.rank) {

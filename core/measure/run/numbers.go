@@ -13,11 +13,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared says what the pieces of a process have made of each type and name: it may not be two
-// things.
+// declared maps each type and name in the pieces of a process to its declaration. A name must not have two.
 type declared map[metric.Head]string // without their unit
 
-// add notes a piece. Its error continues a sentence about the process.
+// add records a piece's declaration. Its error continues a sentence about the process.
 func (d declared) add(piece record.Piece) error {
 	switch p := piece.(type) {
 	case *record.Series:
@@ -32,7 +31,7 @@ func (d declared) add(piece record.Piece) error {
 	return nil
 }
 
-// note notes one, which comes in several pieces or in one.
+// note records one declaration; several allows it to come in several pieces.
 func (d declared) note(h metric.Head, what string, several bool) error {
 	if h.Unit != "" {
 		what += " in " + quote.Word(h.Unit)
@@ -49,7 +48,7 @@ func (d declared) note(h metric.Head, what string, several bool) error {
 	return nil
 }
 
-// addNumbers puts what a process recorded into the result, with its rank.
+// addNumbers adds the measurements of a process to the result, with its rank.
 func addNumbers(res *result.Result, p *process) {
 	for s := range pieces[*record.Series](&p.collected) {
 		appendHere(res.SeriesOf(p.rank, s.Type, s.Name), s.Measurements, p.Site().Clock.Estimate())
@@ -65,7 +64,7 @@ func addNumbers(res *result.Result, p *process) {
 	}
 }
 
-// appendHere appends measurements on another clock as they were on the core's. Durations are short, and stay.
+// appendHere appends measurements and converts their stamps to the core's clock. Durations are short, so they stay.
 func appendHere(to *result.Series, chunk packed.Chunk[packed.Measurement], clock clocks.Estimate) {
 	if clock.Drift == 0 {
 		to.Append(packed.Shifted(chunk, -clock.OffsetNS))
@@ -76,7 +75,7 @@ func appendHere(to *result.Series, chunk packed.Chunk[packed.Measurement], clock
 	}
 }
 
-// factsOf are those that the parts of a process reported before the pass and after it.
+// factsOf merges the facts that the parts of a process reported before the pass and after it.
 func factsOf(p *process) map[string]string {
 	facts := maps.Clone(p.facts)
 	for after := range pieces[record.Facts](&p.collected) {

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// settle decides how long the passes are, since the batches of an epoch are known.
+// settle fixes the length of the passes, now that the number of batches in an epoch is known.
 func (r *run) settle() {
 	fewest := math.MaxInt
 	for _, s := range r.shares {
@@ -24,8 +24,8 @@ func (r *run) settle() {
 	r.result.Config = r.e.Decided(r.lengths[record.Measured].Epochs)
 }
 
-// mostEpochs bounds the epochs of both passes before the data is partitioned: an epoch has an
-// iteration at least. For a timed pass it is the most that a trainer accepts.
+// mostEpochs bounds the epochs of both passes before the data is partitioned: an epoch has at least one iteration.
+// For a timed pass it returns the most that a trainer accepts.
 func (r *run) mostEpochs() int32 {
 	most := 0
 	for _, l := range []stop.Length{r.e.WarmUp, r.e.Length} {
@@ -37,12 +37,12 @@ func (r *run) mostEpochs() int32 {
 	return int32(most) // #nosec G115 -- checked by config
 }
 
-// epochs are those that a trainer begins in a pass, or 0 of a pass that is timed.
+// epochs returns how many epochs a trainer begins in a pass; 0 for a timed pass.
 func (r *run) epochs(pass record.Pass, rank int) int {
 	return r.lengths[pass].EpochsOf(r.shares[rank].Batches)
 }
 
-// iterations are those that a trainer runs in a pass, or 0 of a pass that is timed.
+// iterations returns how many iterations a trainer runs in a pass; 0 for a timed pass.
 func (r *run) iterations(pass record.Pass, rank int) int {
 	return r.lengths[pass].IterationsOf(r.shares[rank].Batches)
 }
@@ -57,11 +57,10 @@ func (r *run) measure(ctx context.Context) error {
 	return err
 }
 
-// intervals are the intervals of the noise meter in which passes run.
+// intervals maps a pass to its interval of the noise meter.
 var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measured: noise.Measured}
 
-// train resets every process and trains once. It keeps the work of a warm-up, which the next reset
-// erases.
+// train resets every process and trains once. It keeps the work of a warm-up, which the next reset erases.
 func (r *run) train(ctx context.Context, pass record.Pass) error {
 	works, err := r.pass(ctx, pass)
 	if err == nil && pass == record.WarmUp {
@@ -70,10 +69,10 @@ func (r *run) train(ctx context.Context, pass record.Pass) error {
 	return err
 }
 
-// pass resets every process and trains once. It gives what each trainer did.
+// pass resets every process and trains once. It returns the work of each trainer.
 func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error) {
-	// Companions come after their trainers, whose reset initializes the model beside them: each
-	// forgets what was recorded before its own.
+	// Companions are reset after their trainers. A trainer's reset also initializes the model in its companion, and
+	// each process discards what it recorded before its own reset.
 	ranks, companions := r.processes.parted()
 	for _, some := range [][]*process{ranks, companions} {
 		if err := cluster.Reset(ctx, r.cluster, some, pass); err != nil {
@@ -100,7 +99,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	return works, err
 }
 
-// batches is the number of iterations of each trainer in a pass; nil if unknown.
+// batches returns the number of iterations of each trainer in a pass; nil if unknown.
 func (r *run) batches(pass record.Pass) []int64 {
 	if r.lengths[pass].Time > 0 {
 		return nil
@@ -112,8 +111,7 @@ func (r *run) batches(pass record.Pass) []int64 {
 	return batches
 }
 
-// expect tells the servers that trainers push to how many batches each of those has in the
-// pass.
+// expect sends each server the number of batches that each of its trainers has in the pass.
 func (r *run) expect(ctx context.Context, batches []int64) error {
 	if r.e.Service == sdk.ServiceTables || !r.e.Links.Server {
 		return nil
@@ -129,12 +127,12 @@ func (r *run) expect(ctx context.Context, batches []int64) error {
 		})
 }
 
-// mostAhead is how long before its end a timed pass is told where it ends. All processes must
-// have been asked and told by then, or those that are done wait for the others to be.
+// mostAhead is the longest time before the end of a timed pass at which psbench announces the end. Within it psbench
+// must ask and answer all processes, or those that finish early wait for the rest.
 const mostAhead = 200 * time.Millisecond
 
-// endLater ends a pass after some time, unless that is 0. ended is to be called when the pass
-// is over; it waits until nobody is told anything any more, and says what went wrong.
+// endLater ends a pass after a time; 0 means never. The caller calls ended once the pass is over: it waits until no
+// announcement is under way and returns its error.
 func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() error) {
 	if after == 0 {
 		return func() error { return nil }
@@ -150,7 +148,7 @@ func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() e
 		case <-over:
 			result <- nil
 		case <-ctx.Done():
-			result <- nil // which Train fails of, too
+			result <- nil // Train fails with the same error
 		}
 	}()
 	return func() error {
@@ -159,7 +157,7 @@ func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() e
 	}
 }
 
-// end agrees with the trainers on where the pass ends, so far ahead, as stop.Point says.
+// end agrees with the trainers on the iteration that ends the pass, so far ahead, as stop.Point describes.
 func (r *run) end(ctx context.Context, ahead time.Duration) error {
 	bounds := make([]int64, len(r.processes.trainers))
 	err := cluster.Each(ctx, r.cluster, r.processes.trainers,
@@ -172,7 +170,7 @@ func (r *run) end(ctx context.Context, ahead time.Duration) error {
 		return err
 	}
 	ends := stop.Together(bounds, r.e.Connected())
-	if err := r.expect(ctx, ends); err != nil { // before any trainer can be there
+	if err := r.expect(ctx, ends); err != nil { // before any trainer can reach the end
 		return err
 	}
 	return cluster.Each(ctx, r.cluster, r.processes.trainers,

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Place says where the processes of e run, on these hosts, the core's first if it is among them; without any, on this
-// host. Nothing is started.
+// Place returns where the processes of e run on these hosts. The core's host comes first if it is among them;
+// without any hosts all run on this one. Place starts nothing.
 func Place(e *config.Experiment, hosts []placement.Host) (*placement.Layout, error) {
 	return place(e, layOut(e), hosts)
 }
@@ -29,12 +29,12 @@ func place(e *config.Experiment, ps processes, hosts []placement.Host) (*placeme
 	return placement.Lay(hosts, all, e.Place, e.Affinity)
 }
 
-// placedAs are the kinds of ranks.
+// placedAs maps the kinds of ranks to those of the placement.
 var placedAs = map[sdk.Kind]placement.Kind{
 	sdk.KindTrainer: placement.Trainer, sdk.KindServer: placement.Server, sdk.KindData: placement.Data,
 }
 
-// here is the core's host. Its devices have been looked for if there are ranks for them.
+// here describes the core's host. Its devices are known only if a rank needs one.
 func here(e *config.Experiment) placement.Host {
 	gpus := 0
 	if e.CUDA != nil {

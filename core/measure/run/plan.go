@@ -18,9 +18,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// planAndPartition asks the trainers what they reduce together and what data they take,
-// then the data process for such batches. Both follow from the model and the tables
-// of the servers, which are known now.
+// planAndPartition asks the trainers which parameters they reduce together and which inputs they take, then asks the
+// data process for such batches. Both depend on the model and on the tables of the servers, which are known by now.
 func (r *run) planAndPartition(ctx context.Context) error {
 	for _, t := range r.processes.trainers {
 		if err := t.holder(sdk.KindModel).checkModel(); err != nil {
@@ -47,8 +46,8 @@ func (r *run) planAndPartition(ctx context.Context) error {
 	if err := r.agreeOnPlan(); err != nil {
 		return err
 	}
-	// No deadline: reading all data once takes as long as it takes. The data process says
-	// so itself if it does not come on.
+	// There is no deadline: reading all data once takes as long as it takes. The data process reports a stall
+	// itself.
 	if err := cluster.Each(ctx, r.cluster, []*process{r.processes.data}, cluster.Unbounded, r.partition); err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func (r *run) planAndPartition(ctx context.Context) error {
 	return nil
 }
 
-// checkModel says what is wrong with what the process says of its model.
+// checkModel returns an error if the process describes its model wrongly.
 func (p *process) checkModel() error {
 	if p.model == nil {
 		return fmt.Errorf("%s: it did not describe its model when it was configured", p.Name)
@@ -88,7 +87,7 @@ func (r *run) checkSteps() error {
 	return nil
 }
 
-// tables are those of the servers, in their order.
+// tables returns the servers' tables, in the order of the servers.
 func (r *run) tables() ([]comm.TableSpec, error) {
 	if r.e.Service != sdk.ServiceTables {
 		return nil, nil
@@ -100,12 +99,12 @@ func (r *run) tables() ([]comm.TableSpec, error) {
 		}
 		r.result.Tables = append(r.result.Tables, *s.table)
 	}
-	// What is too large by itself needs no data to be found out.
+	// Tables that are too large by themselves are rejected before any data is read.
 	return r.result.Tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{},
 		0)
 }
 
-// agreeOnPlan checks that all trainers planned the same.
+// agreeOnPlan checks that all trainers made the same plan.
 func (r *run) agreeOnPlan() error {
 	first := r.processes.trainers[0]
 	for _, t := range r.processes.trainers {
@@ -127,7 +126,7 @@ func (r *run) agreeOnPlan() error {
 func (r *run) partition(ctx context.Context, data *process) error {
 	reply, err := data.Partition(ctx, r.partitionRequest())
 	if err != nil {
-		r.unfit = status.Code(err) == codes.Unknown // as processes answer
+		r.unfit = status.Code(err) == codes.Unknown // the code of a refusal by the process itself
 		return err
 	}
 	p := partitioned(reply)
@@ -153,7 +152,7 @@ func (r *run) partition(ctx context.Context, data *process) error {
 	return nil
 }
 
-// checkFloatTargets refuses targets that are numbers where a trainer or a model is of a plugin from before them.
+// checkFloatTargets refuses numeric targets where the plugin of a trainer or model is older than those.
 func (r *run) checkFloatTargets() error {
 	if r.shares[0].TargetWidth == 0 {
 		return nil
@@ -170,8 +169,8 @@ func (r *run) checkFloatTargets() error {
 	return nil
 }
 
-// warnBatchSize warns that the batch size has no effect if it was set to other than the default:
-// a recorded configuration has the default, too.
+// warnBatchSize warns that the batch size has no effect if it differs from the default. A recorded configuration
+// contains the default as well, so the default gets no warning.
 func (r *run) warnBatchSize() {
 	o, _ := option.Of("batch_size")
 	for _, v := range r.e.Values {
@@ -183,10 +182,9 @@ func (r *run) warnBatchSize() {
 	}
 }
 
-// size gives what the links carry the room that the batches need. A sparse bucket gets
-// what those of the trainers can touch at most that share a link, and never more than its
-// table has; a lookup gets the largest batch of any trainer. Where there are several tables every
-// index is a bag of its own.
+// size sets the room that the links need for the batches. A sparse bucket gets the most rows that the trainers on
+// one link can touch, and never more than its table has. A lookup gets the largest batch of any trainer. With
+// several tables every index is a bag of its own.
 func (r *run) size(tables []comm.TableSpec) {
 	rows := 0
 	for _, set := range r.e.World.Sets(r.e.Links) {
@@ -218,6 +216,6 @@ func (r *run) size(tables []comm.TableSpec) {
 	}
 }
 
-// buckets are those that all trainers planned, and inputs what they all take.
+// buckets returns the buckets that all trainers planned.
 func (r *run) buckets() []tensor.BucketSpec { return r.processes.trainers[0].plan.buckets }
 func (r *run) inputs() *sdk.InputSpec       { return r.processes.trainers[0].plan.inputs }

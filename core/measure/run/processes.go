@@ -15,32 +15,32 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// process is one of the run's: a rank, the data process or a companion.
+// process is one process of the run: a rank, the data process or a companion.
 type process struct {
 	*cluster.Member
-	rank       int // of the rank that it belongs to; -1 for data
-	position   int // of a server among the servers
+	rank       int // rank that it belongs to; -1 for data
+	position   int // index of a server among the servers
 	kind       sdk.Kind
-	host       *process              // of a companion: the process that calls it
-	companions map[sdk.Kind]*process // of a host, by what they hold
-	device     *devices.Device       // of a CUDA rank
+	host       *process              // the process that calls it; nil unless it is a companion
+	companions map[sdk.Kind]*process // companions of this process, by the kind that they hold
+	device     *devices.Device       // device of a CUDA rank
 
 	// known once it runs
 	model        *layout.Model   // nil unless the process holds the model
 	table        *comm.TableSpec // nil unless it is a server of a table
 	plan         plan            // of a trainer
 	facts        map[string]string
-	boundariesNS map[sdk.Kind]int64 // of a host: median cost of a no-op call to a companion
+	boundariesNS map[sdk.Kind]int64 // median cost of a no-op call to each companion, in ns
 	collected    collected
 }
 
-// plan is what a trainer reduces together, and what the data must hold.
+// plan holds the buckets that a trainer reduces and the inputs that the data must have.
 type plan struct {
 	buckets []tensor.BucketSpec
-	inputs  *sdk.InputSpec // nil if it did not say
+	inputs  *sdk.InputSpec // nil if the trainer gave none
 }
 
-// processes are all those of a run.
+// processes holds all processes of a run.
 type processes struct {
 	data     *process
 	trainers []*process
@@ -48,9 +48,9 @@ type processes struct {
 	all      []*process // data, trainers, servers, each followed by its companions
 }
 
-// layOut decides which process holds which part. A hook, criterion or model gets a
-// companion process if the user asked for it, if the trainer's plugin does not have it, or if it
-// speaks the protocol; a server or data that speaks it is in one beside a process of psbench's own.
+// layOut decides which process holds which part. A hook, criterion or model gets a companion process in three cases:
+// the user asked for one, the trainer's plugin lacks the part, or the part speaks the protocol. A server or data
+// that speaks the protocol runs in a companion of a process of psbench's own.
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
@@ -71,7 +71,7 @@ func layOut(e *config.Experiment) processes {
 		return p
 	}
 	ps.data = rank("data", &process{rank: -1, kind: sdk.KindData})
-	ps.all[len(ps.all)-1].Input = e.Parts[sdk.KindData].ReadsInput() // the process that holds the part
+	ps.all[len(ps.all)-1].Input = e.Parts[sdk.KindData].ReadsInput() // this process holds the data
 	for _, number := range e.World.TrainerRanks() {
 		t := add(e.World.Name(number), &process{rank: number, kind: sdk.KindTrainer})
 		t.onDevice(e)
@@ -91,15 +91,15 @@ func layOut(e *config.Experiment) processes {
 	return ps
 }
 
-// onDevice gives a CUDA rank the plugin that computes there.
+// onDevice gives a CUDA rank the plugin that computes on devices.
 func (p *process) onDevice(e *config.Experiment) {
 	if e.World.CUDA(p.rank) {
 		p.Plugin = e.PluginOf(p.kind, p.rank)
 	}
 }
 
-// onDevicesOf gives the CUDA ranks of a layout the devices that it has for them. Of those of other hosts than the
-// core's no more is known than their ordinals.
+// onDevicesOf assigns the devices of a layout to its CUDA ranks. On hosts other than the core's, psbench knows only
+// the ordinal of a device.
 func (ps *processes) onDevicesOf(l *placement.Layout, e *config.Experiment, coreApart bool) {
 	for _, p := range ps.all {
 		placed, _ := l.Of(p.Name)
@@ -113,7 +113,7 @@ func (ps *processes) onDevicesOf(l *placement.Layout, e *config.Experiment, core
 	}
 }
 
-// parted are the companions by themselves.
+// parted splits the processes into companions and all others.
 func (ps *processes) parted() (others, companions []*process) {
 	for _, p := range ps.all {
 		if p.host != nil {
@@ -125,14 +125,14 @@ func (ps *processes) parted() (others, companions []*process) {
 	return others, companions
 }
 
-// partKind is what reports call the kind of a process that holds the part of a server or of data:
-// the rank is the process beside it.
+// partKind is the kind that reports give a process which holds the part of a server or of data; its host is the
+// rank.
 const partKind = "part"
 
-// isPart says that the process is such a one.
+// isPart reports whether the process holds the part of a server or of data for its host.
 func (p *process) isPart() bool { return p.host != nil && p.host.kind == p.kind }
 
-// reportedKind is the kind of the process in the result.
+// reportedKind returns the kind of the process in the result.
 func (p *process) reportedKind() string {
 	if p.isPart() {
 		return partKind
@@ -140,8 +140,8 @@ func (p *process) reportedKind() string {
 	return string(p.kind)
 }
 
-// joiner is the process that joins the links of a trainer's hook: the one that holds it, unless that
-// asks the trainer by the protocol for what it does on them.
+// joiner returns the process that joins the links of a trainer's hook. This is the hook's process, unless the hook
+// asks its trainer by the protocol to use the links.
 func (p *process) joiner() *process {
 	if holder := p.holder(sdk.KindHook); !holder.Protocol {
 		return holder
@@ -149,8 +149,7 @@ func (p *process) joiner() *process {
 	return p
 }
 
-// checkContracts refuses trainers that cannot call parts by the protocol: their plugins are older
-// than it is.
+// checkContracts refuses trainers whose plugins are older than the protocol, if they have to call parts by it.
 func (r *run) checkContracts() error {
 	for _, p := range r.processes.all {
 		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer &&
@@ -162,7 +161,7 @@ func (r *run) checkContracts() error {
 	return nil
 }
 
-// holder is the process that holds a trainer's part of a kind.
+// holder returns the process that holds a trainer's part of a kind.
 func (p *process) holder(kind sdk.Kind) *process {
 	if c := p.companions[kind]; c != nil {
 		return c

@@ -7,21 +7,17 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// Progress receives the progress of a run, from the first trainer. Its methods may be called
-// concurrently.
+// Progress receives the progress of the first trainer. Its methods may be called concurrently.
 type Progress interface {
 	Phase(name string)
-	// Pass says that a pass begins, of so many iterations of the trainer or so long, with so
-	// many of them to an epoch; 0 is for what is not known. In each of the iterations all
-	// trainers take so many samples.
+	// Pass reports that a pass begins: its iterations for the trainer or its length, and the number of batches in an
+	// epoch. An unknown value is 0. In each iteration all trainers together take so many samples.
 	Pass(iterations, batches int64, length time.Duration, samples float64)
-	// EpochsEvery is n where the first of every n epochs is to be reported, 0 for none.
+	// EpochsEvery returns n if Epoch is wanted for the first of every n epochs, 0 for none.
 	EpochsEvery() int
-	// Epoch says that the trainer begins an epoch, counted from 1, of so many; 0: of a number
-	// that nobody knows.
+	// Epoch reports that the trainer begins an epoch, counted from 1, of so many; 0 if their number is unknown.
 	Epoch(trainer string, epoch, epochs int)
-	// Iterations says, a few times a second, how many the trainer has done of the pass, and
-	// the loss of the last one.
+	// Iterations reports, a few times a second, how many iterations of the pass are done, and the last loss.
 	Iterations(done int64, loss float64)
 }
 
@@ -44,7 +40,7 @@ func (r *run) follow() {
 	}
 }
 
-// tell says that a pass begins. What is late of the one before is not told from here on.
+// tell reports that a pass begins. It drops late reports of the pass before from here on.
 func (r *run) tell(pass record.Pass) {
 	r.told.Store(int64(pass))
 	samples := 0
@@ -56,14 +52,14 @@ func (r *run) tell(pass record.Pass) {
 		float64(samples)/float64(max(1, batches)))
 }
 
-// epoch passes on what the first trainer begins, unless it is late.
+// epoch reports an epoch that the first trainer begins, unless the report is late.
 func (r *run) epoch(pass record.Pass, epoch int) {
 	if pass == record.Pass(r.told.Load()) {
 		r.o.Progress.Epoch(r.processes.trainers[0].Name, epoch+1, r.epochs(pass, 0))
 	}
 }
 
-// iterated passes on what the first trainer has done, unless it is late.
+// iterated reports the iterations of the first trainer, unless the report is late.
 func (r *run) iterated(i record.Iterations) {
 	if i.Pass == record.Pass(r.told.Load()) {
 		r.o.Progress.Iterations(i.Done, i.Loss)

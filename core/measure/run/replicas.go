@@ -11,8 +11,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// replicas says whether trainers that exchange gradients have ended the pass with equal parameters; nil where there is
-// one trainer, or a trainer of an older contract does not say. Where they must and have not, that is a warning.
+// replicas reports whether trainers that exchange gradients ended the pass with equal parameters, and warns if they
+// should have but did not. It returns nil for a single trainer, or if a trainer's contract is too old to report
+// checksums.
 func (r *run) replicas() *result.Replicas {
 	checksums := make([][]uint32, len(r.processes.trainers))
 	for i, t := range r.processes.trainers {
@@ -35,7 +36,7 @@ func (r *run) replicas() *result.Replicas {
 	return found
 }
 
-// unequal says in which parameters a trainer differs from the first one of its set; nil if in none.
+// unequal lists the parameters in which a trainer differs from the first of its set; nil if there are none.
 func (r *run) unequal(checksums [][]uint32, first, rank int) *result.UnequalReplica {
 	a, b := checksums[first], checksums[rank]
 	d := &result.UnequalReplica{Rank: rank, From: first, Of: len(a)}
@@ -53,7 +54,7 @@ func (r *run) unequal(checksums [][]uint32, first, rank int) *result.UnequalRepl
 	return d
 }
 
-// warnReplicas says that trainers which must be equal are not.
+// warnReplicas warns that trainers differ which must be equal.
 func (r *run) warnReplicas(found *result.Replicas) {
 	if found == nil || len(found.Unequal) == 0 {
 		return
@@ -68,11 +69,11 @@ func (r *run) warnReplicas(found *result.Replicas) {
 		r.e.World.Name(d.From), others, r.e.Parts[sdk.KindHook].Key))
 }
 
-// arrivalOrder says why the result depends on the order in which gradients arrive; "" if it does not.
+// arrivalOrder explains why the result depends on the order in which gradients arrive; "" if it does not.
 func (r *run) arrivalOrder() string {
 	pushers := 0
 	for _, s := range r.processes.servers {
-		if !r.e.World.CUDA(s.rank) { // those on devices add in the order of ranks
+		if !r.e.World.CUDA(s.rank) { // a server on a device adds in the order of ranks
 			pushers = max(pushers, len(cluster.FirstOf(r.together(s))))
 		}
 	}

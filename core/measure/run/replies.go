@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// configured notes what a process holds.
+// configured stores a process's reply to Configure.
 func (p *process) configured(reply *proto.ConfigureReply) {
 	switch q := reply.GetHolds().(type) {
 	case *proto.ConfigureReply_Model:
@@ -23,7 +23,7 @@ func (p *process) configured(reply *proto.ConfigureReply) {
 	}
 }
 
-// planned notes the plan of a trainer.
+// planned stores the plan of a trainer.
 func (p *process) planned(reply *proto.PlanReply) {
 	p.plan = plan{buckets: convert.BucketsFromProto(reply.GetBuckets())}
 	if in := reply.GetInputs(); in != nil {
@@ -31,12 +31,12 @@ func (p *process) planned(reply *proto.PlanReply) {
 	}
 }
 
-// partitioned says how the data process shared the batches out.
+// partitioned returns how the data process divided the batches.
 func partitioned(reply *proto.PartitionReply) *batches.Partition {
 	return convert.PartitionFromProto(reply)
 }
 
-// connected notes what a process found as it joined its links.
+// connected stores what a process measured as it joined its links.
 func (p *process) connected(reply *proto.ConnectReply) {
 	p.facts, p.boundariesNS = reply.GetFacts(), map[sdk.Kind]int64{}
 	for kind, ns := range reply.GetBoundaryNs() {
@@ -44,11 +44,11 @@ func (p *process) connected(reply *proto.ConnectReply) {
 	}
 }
 
-// workOf is what a trainer did in a pass, on its own clock.
+// workOf returns a trainer's work in a pass, on its own clock.
 func workOf(reply *proto.TrainReply) record.Work { return convert.WorkFromProto(reply.GetWork()) }
 
-// readRecord hands over what a process recorded of a pass, piece by piece and on its own clock,
-// until the end or an error, which may be take's.
+// readRecord passes each piece of a process's record of a pass to take, on the process's clock. It ends at the last
+// piece or at an error, which may be take's.
 func (p *process) readRecord(ctx context.Context, pass record.Pass, take func(record.Piece) error) error {
 	stream, err := p.Collect(ctx, collectRequest(pass))
 	if err != nil {

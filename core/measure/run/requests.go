@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// configure has each process become its part.
+// configure assigns each process its part.
 func (r *run) configure(ctx context.Context) error {
 	return cluster.Configure(ctx, r.cluster, r.processes.all, r.configureRequest, (*process).configured)
 }
@@ -57,7 +57,7 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 	return req
 }
 
-// companionRole is what a companion is told of the run; a server's part of the trainers that push to it.
+// companionRole describes the run to a companion. The part of a server learns only of the trainers that push to it.
 func (r *run) companionRole(p *process) *proto.CompanionRole {
 	trainers := len(r.processes.trainers)
 	if p.kind == sdk.KindServer {
@@ -75,7 +75,7 @@ func (r *run) companionRole(p *process) *proto.CompanionRole {
 	return role
 }
 
-// wanted is what the criterion takes as targets.
+// wanted returns the targets that the criterion takes.
 func (r *run) wanted() *proto.Wanted {
 	c := r.e.Parts[sdk.KindCriterion]
 	return convert.WantedToProto(batches.Wanted{Criterion: c.Key, Targets: c.Targets})
@@ -105,7 +105,7 @@ func (r *run) trainerRole(p *process) *proto.TrainerRole {
 	return role
 }
 
-// setServerRole makes the process a server of a table or any other.
+// setServerRole makes the process a server, of a table or of another service.
 func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
 	if r.e.Service == sdk.ServiceTables {
 		req.Role = &proto.ConfigureRequest_Table{Table: &proto.TableRole{
@@ -125,8 +125,7 @@ func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
 	req.Role = &proto.ConfigureRequest_Server{Server: role}
 }
 
-// modelEnv is what a model in a process knows of the run. Its tensors come after those of
-// tables.
+// modelEnv describes the run to the model of a process. The model's tensors are numbered after those of tables.
 func (r *run) modelEnv(p *process) *proto.ModelEnv {
 	env := &proto.ModelEnv{
 		MaxBatch: int32(r.e.BatchSize), // #nosec G115 -- checked by config
@@ -158,7 +157,7 @@ func (r *run) partitionRequest() *proto.PartitionRequest {
 	return req
 }
 
-// connect joins all links, once the memory that they need is there.
+// connect joins all links, after a check that their memory is available.
 func (r *run) connect(ctx context.Context) error {
 	if err := r.reserve(); err != nil {
 		return err
@@ -174,8 +173,8 @@ func (r *run) connect(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup names the trainers' group as it is, where the backend names NCCL, and warns where it is another: what
-// reduces the buckets, and whether they stay on a device, only the trainers know.
+// nameGroup records what reduces the trainers' group, and warns where the backend names NCCL but another transport
+// does the work. Only the trainers know what reduces the buckets and whether they stay on a device.
 func (r *run) nameGroup() {
 	if r.result.Group == "" {
 		return
@@ -233,7 +232,7 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	}
 }
 
-// partOf is the process with the part of a server or of data, if that is not its own.
+// partOf returns the process with the part of a server or of data; nil if the rank holds the part itself.
 func (r *run) partOf(p *process) *proto.Peer {
 	part := p.companions[p.kind]
 	if part == nil {
@@ -263,7 +262,7 @@ func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 	return links
 }
 
-// serverLinks tells a server who will join it: the processes with the hooks of its trainers.
+// serverLinks lists the processes that will join a server: the holders of its trainers' hooks.
 func (r *run) serverLinks(server *process) *proto.ServerLinks {
 	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.buckets()), Companion: r.partOf(server)}
 	if !r.e.Links.Server {
@@ -276,7 +275,7 @@ func (r *run) serverLinks(server *process) *proto.ServerLinks {
 	return links
 }
 
-// hookLinks tells the process with a rank's hook whom to join.
+// hookLinks lists the links that the process with a rank's hook joins.
 func (r *run) hookLinks(rank int) *proto.HookLinks {
 	links, joiner := &proto.HookLinks{}, r.processes.trainers[rank].joiner()
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
@@ -291,7 +290,7 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 		return links
 	}
 	group := &proto.Group{Position: int32(rank), AcrossDevices: r.e.GroupSpans()} // #nosec G115 -- a rank
-	for _, host := range cluster.Hosts(r.processes.trainers) {                    // their joiners', too
+	for _, host := range cluster.Hosts(r.processes.trainers) {                    // the hosts of their joiners, too
 		group.Hosts = append(group.Hosts, int32(host)) // #nosec G115 -- at most as many as ranks
 	}
 	for _, t := range r.processes.trainers {
@@ -325,7 +324,7 @@ func endRequest(iterations int64) *proto.EndRequest {
 	return &proto.EndRequest{Iterations: iterations}
 }
 
-// expectRequest tells a server what it is to expect of its trainers, where that is known.
+// expectRequest lists how many batches a server will get from each of its trainers, where known.
 func expectRequest(batches []int64, trainers []int) *proto.ExpectRequest {
 	req := &proto.ExpectRequest{}
 	if batches == nil {

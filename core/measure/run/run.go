@@ -1,6 +1,5 @@
-// Package run carries out one experiment: it lays the parts out on processes,
-// starts and connects them, runs the warm-up and the measured pass, and collects
-// what they recorded. It never touches a tensor.
+// Package run carries out one experiment. It assigns the parts to processes, starts and connects them, runs the
+// warm-up and the measured pass, and collects their records. It never touches a tensor.
 package run
 
 import (
@@ -19,14 +18,15 @@ import (
 	"github.com/psbench/psbench/internal/host/stop"
 )
 
-// Options of a run that are no part of the experiment.
+// Options are the settings of a run that are no part of the experiment.
 type Options struct {
 	cluster.Options
-	// Command is the command line, for the result.
+	// Command is the command line that the result records.
 	Command []string
 	// StartedNS is when the core started, in ns of comm.Now.
 	StartedNS int64
-	// Environment is what processes get beside the core's environment and what a run sets.
+	// Environment holds variables for the processes, in addition to the core's environment and those that a run
+	// sets.
 	Environment []string
 	// Summarize asks for the parameter summaries.
 	Summarize bool
@@ -42,19 +42,18 @@ type run struct {
 	noise     *noise.Meter
 	model     layout.Model
 	shares    []batches.Share // by trainer
-	streamed  bool            // the data is read anew in every epoch
+	streamed  bool            // the data is read again in every epoch
 	lengths   map[record.Pass]stop.Length
 	lookup    *comm.LookupSpec // nil unless servers hold tables
-	told      atomic.Int64     // the pass that runs, a record.Pass, for who tells of it
+	told      atomic.Int64     // the running pass, a record.Pass, for progress reports
 	passing   record.Pass      // the last pass for which every process was reset
-	warmedUp  []record.Work    // what each trainer did in a warm-up that went well, on its clock
+	warmedUp  []record.Work    // work of each trainer in a completed warm-up, on its own clock
 	unfit     bool             // the data process refused its samples
 	result    *result.Result
 }
 
-// Run carries out e. When it fails after the warm-up began, it returns what was
-// recorded of the last pass, marked incomplete, beside the error. All processes
-// are gone and nothing of the run is left when it returns.
+// Run carries out e. If it fails after the warm-up began, it returns the record of the last pass, marked incomplete,
+// with the error. When it returns, all processes have ended and nothing of the run is left.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
 	r, err := begin(e, o)
 	if err != nil {
@@ -73,7 +72,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	return r.result, err
 }
 
-// begin lays the run out, of which nothing runs yet.
+// begin lays the run out and starts nothing.
 func begin(e *config.Experiment, o Options) (*run, error) {
 	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
 	layout, err := place(e, r.processes, o.Hosts)
@@ -94,18 +93,18 @@ func begin(e *config.Experiment, o Options) (*run, error) {
 	return r, nil
 }
 
-// The phases of passes.
+// The phases of the passes.
 const (
 	warmUpPhase   = "warm-up"
 	measuredPhase = "measured pass"
 )
 
-// UnfitError ends a run whose data does not hold what its model and trainer take.
+// UnfitError ends a run whose data does not fit its model or trainer.
 type UnfitError struct{ error }
 
 func (e *UnfitError) Unwrap() error { return e.error }
 
-// phases is the life of a run.
+// phases lists the phases of a run in order.
 func (r *run) phases() []cluster.Phase {
 	phases := []cluster.Phase{
 		{Name: "launch", Do: r.start},
@@ -132,7 +131,7 @@ func (r *run) phases() []cluster.Phase {
 	return phases
 }
 
-// report completes the result of a run that came as far as a pass.
+// report completes the result of a run that reached a pass.
 func (r *run) report(err error) {
 	if r.passing == record.NoPass {
 		return
@@ -141,7 +140,7 @@ func (r *run) report(err error) {
 		r.result.Fail(err)
 	}
 	r.assemble()
-	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // nobody looks at that of a comparison
+	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // a comparison does not use it
 	r.result.ArrivalOrder = r.arrivalOrder()
 	if err == nil {
 		r.warnIterations()
@@ -151,7 +150,7 @@ func (r *run) report(err error) {
 	r.result.Noise = r.noise.Intervals()
 	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(),
 		noise.Warnings(r.result.Noise, "the measured pass"))
-	if !r.o.Summarize { // nobody looks at the machine of a comparison
+	if !r.o.Summarize { // a comparison does not use the machine
 		r.result.Environment.CaptureGPUs()
 	}
 	if r.o.Kept && err == nil {
@@ -160,10 +159,10 @@ func (r *run) report(err error) {
 	r.result.Complete = err == nil
 }
 
-// start starts all processes, where they can work together.
+// start starts all processes, after a check that they can work together.
 func (r *run) start(ctx context.Context) error {
 	if slices.Max(cluster.Hosts(r.processes.all)) > 0 {
-		before := len(r.e.Warnings) // those of the experiment come first
+		before := len(r.e.Warnings) // warnings of the experiment come first
 		r.e = r.e.Across()
 		r.result.Warnings = slices.Concat(r.e.Warnings, r.result.Warnings[before:])
 		r.result.Config, r.result.Transport, r.result.Group = r.e.Values, r.e.Fabric.Name, r.e.Group
@@ -190,7 +189,7 @@ func (r *run) start(ctx context.Context) error {
 	return r.checkSites() // their clocks and contracts are known now
 }
 
-// Pending is the result of a run of e that has yet to begin.
+// Pending returns the result of a run of e before it begins.
 func Pending(e *config.Experiment, o Options) *result.Result {
 	r := newResult(e, o)
 	r.Error = result.Running
@@ -209,8 +208,8 @@ func newResult(e *config.Experiment, o Options) *result.Result {
 	return r
 }
 
-// Try begins e as Run does and ends it before its first pass. It fails if a part refuses its settings, if
-// the data does not fit model and trainer, or if the processes cannot be connected.
+// Try begins e as Run does and ends it before its first pass. It fails if a part refuses its settings, if the data
+// does not fit model and trainer, or if the processes cannot connect.
 func Try(ctx context.Context, e *config.Experiment, o Options) error {
 	r, err := begin(e, o)
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkSites reports that processes cannot hand over to each other, from where they run,
-// what they are to hand over.
+// checkSites returns an error if processes cannot exchange data from where they run.
 func (r *run) checkSites() error {
 	origin := r.e.Origin(config.Transport)
 	for _, t := range r.processes.trainers {
-		// The batches of a trainer come over the transport, too.
+		// The batches of a trainer use the transport, too.
 		if err := cluster.CheckReach(r.e.Fabric, origin, r.processes.data, t); err != nil {
 			return err
 		}
@@ -35,7 +34,7 @@ func (r *run) checkSites() error {
 				return err
 			}
 		}
-		if p.kind != sdk.KindData { // which has no links
+		if p.kind != sdk.KindData { // data has no links
 			linked = append(linked, p)
 		}
 	}
@@ -45,7 +44,7 @@ func (r *run) checkSites() error {
 	return r.checkTogether()
 }
 
-// checkTogether reports that trainers cannot push as one, though they are to.
+// checkTogether returns an error if trainers that should push as one cannot.
 func (r *run) checkTogether() error {
 	if !r.e.Aggregate {
 		return nil
@@ -66,8 +65,8 @@ func (r *run) checkTogether() error {
 	return cluster.CheckTogether(pushers)
 }
 
-// reserve compares what the processes are about to allocate with the memory of their
-// host: each alone would find that there is room for it.
+// reserve compares the total that the processes will allocate with the memory of each host. Each process alone would
+// find enough room for itself.
 func (r *run) reserve() error {
 	trainers, servers := cluster.AtCore(r.processes.trainers), cluster.AtCore(r.processes.servers)
 	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), r.result.Buckets); err != nil {
@@ -79,7 +78,7 @@ func (r *run) reserve() error {
 	return comm.ReserveTables(cluster.Names(servers), r.tablesOf(servers), *r.lookup, len(trainers))
 }
 
-// tablesOf are the tables of some servers.
+// tablesOf returns the tables of some servers.
 func (r *run) tablesOf(servers []*process) []comm.TableSpec {
 	var tables []comm.TableSpec
 	for _, s := range servers {
@@ -88,7 +87,7 @@ func (r *run) tablesOf(servers []*process) []comm.TableSpec {
 	return tables
 }
 
-// hostClock is the host of a process, and what is known of its clock; false where all run on the core's host.
+// hostClock returns the host of a process and the estimate of its clock; false if all run on the core's host.
 func (r *run) hostClock(p *process) (c result.HostClock, ok bool) {
 	if len(cluster.AtCore(r.processes.all)) == len(r.processes.all) {
 		return c, false
@@ -101,7 +100,7 @@ func (r *run) hostClock(p *process) (c result.HostClock, ok bool) {
 	return c, true
 }
 
-// measureLinks notes what the links between the hosts can do.
+// measureLinks records the speed of the links between hosts.
 func (r *run) measureLinks(ctx context.Context) {
 	links, warning := r.cluster.MeasureLinks(ctx)
 	if r.result.HostLinks = links; warning != "" {

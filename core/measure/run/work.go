@@ -11,7 +11,7 @@ import (
 
 var passNames = map[record.Pass]string{record.WarmUp: result.WarmUp, record.Measured: result.Measured}
 
-// works are what the trainers did of the last pass, without those that are not heard of.
+// works returns the trainers' work in the last pass, without trainers that sent no record.
 func (r *run) works() []result.Work {
 	var works []result.Work
 	for _, t := range r.processes.trainers {
@@ -22,13 +22,13 @@ func (r *run) works() []result.Work {
 	return works
 }
 
-// addWork adds what a trainer did of a pass, on the core's clock, if it began it.
+// addWork appends a trainer's work in a pass, on the core's clock, if the trainer began the pass.
 func addWork(works []result.Work, t *process, w record.Work, pass record.Pass) []result.Work {
 	if w.StartNS == 0 {
 		return works
 	}
 	clock := t.Site().Clock.Estimate()
-	if w.EndNS != 0 { // or else no iteration ended
+	if w.EndNS != 0 { // 0: no iteration ended
 		w.EndNS = clock.Here(w.EndNS)
 	}
 	return append(works, result.Work{
@@ -37,7 +37,7 @@ func addWork(works []result.Work, t *process, w record.Work, pass record.Pass) [
 	})
 }
 
-// warnIterations says that trainers measured too few iterations.
+// warnIterations warns if trainers measured too few iterations.
 func (r *run) warnIterations() {
 	fewest, most, who := math.MaxInt, 0, ""
 	for rank, losses := range r.result.Losses {
