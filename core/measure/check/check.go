@@ -1,5 +1,5 @@
-// Package check recomputes what links and servers made of the payloads of a run, from the slices
-// that its processes kept.
+// Package check recomputes the results of links and servers from the slices of payloads that the processes of a run
+// kept.
 package check
 
 import (
@@ -17,37 +17,37 @@ import (
 type Run struct {
 	Seed    uint64
 	Buckets []tensor.BucketSpec
-	Names   []string // of the trainers
-	// Servers are the trainers of each server, by its rank.
+	Names   []string // names of the trainers
+	// Servers lists the trainers of each server, by the server's rank.
 	Servers map[int][]int
-	// Answers is what servers answer, where they say it: of the mean or the sum over their trainers
-	// nobody needs to ask them.
+	// Answers is what servers declare as their answer. Check computes the mean and the sum itself and asks no
+	// server.
 	Answers sdk.Answers
-	// HookAlone says that the hook reduces by its server and nothing else, and so among those who share it.
+	// HookAlone reports that the hook reduces only by its server, so among the trainers that share it.
 	HookAlone bool
-	// Combine is what a server makes of gradients of the same elements: a list of gradients becomes
-	// an answer. It is nil where nobody knows, and then no answer is compared.
+	// Combine asks a server for its answers to lists of gradients of the same elements, one answer per list. If nil,
+	// answers other than the mean and the sum are not compared.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
-	// Kept are the exchanges of each trainer.
+	// Kept holds the exchanges of each trainer.
 	Kept [][]*record.Exchange
 }
 
-// Outcome is what was found.
+// Outcome counts the comparisons and holds the first mismatch.
 type Outcome struct {
-	Slices     int64 // of payloads, whose result was compared
-	Elements   int64 // compared
-	Iterations int64 // of which there is such a slice
-	Missing    int64 // slices without that of another member
+	Slices     int64 // slices of payloads whose result was compared
+	Elements   int64 // elements that were compared
+	Iterations int64 // iterations with such a slice
+	Missing    int64 // slices that another member did not keep
 	Mismatch   *Mismatch
 }
 
-// Mismatch is an element that is not what it should be.
+// Mismatch is an element with a wrong value.
 type Mismatch struct {
 	Bucket, Element int
 	Rank            string
 	Batch           int64
 	Operation, Link string
-	Got             string // what is wrong
+	Got             string // the wrong value, and the right one
 }
 
 func (m *Mismatch) Error() string {
@@ -60,10 +60,10 @@ func (m *Mismatch) Error() string {
 		m.Bucket, m.Rank, m.Batch, by, m.Got)
 }
 
-// key is what the exchanges of one operation have in common.
+// key identifies an operation; all its exchanges share it.
 type key struct {
 	link      string
-	server    int // -1 of a group
+	server    int // rank; -1 for a group
 	batch     int64
 	bucket    int
 	number    int
@@ -71,19 +71,19 @@ type key struct {
 	edges     bool
 }
 
-// operation is the exchanges of all members that take part in one.
+// operation holds the exchanges of all members of one operation.
 type operation struct {
 	key
 	run     *Run
 	spec    *tensor.BucketSpec
 	place   checked.Place
-	ranks   []int // of the members
+	ranks   []int // ranks of the members
 	members []*record.Exchange
-	answer  []column // of a server, once that is known
+	answer  []column // the server's answer, once it is known
 }
 
-// Do recomputes everything, and stops at the first mismatch in the order of iterations. Its error
-// is that a process sent what it cannot have kept, or that a server cannot be asked.
+// Do recomputes every operation in the order of iterations and stops at the first mismatch. It returns an error if a
+// process sent a slice that it cannot have kept, or if a server cannot be asked.
 func (r *Run) Do() (*Outcome, error) {
 	out := &Outcome{}
 	operations, err := r.operations()
@@ -116,7 +116,7 @@ func (r *Run) Do() (*Outcome, error) {
 	return out, nil
 }
 
-// operations groups the exchanges of all trainers.
+// operations groups the exchanges of all trainers by operation.
 func (r *Run) operations() (map[key]*operation, error) {
 	serverOf := map[int]int{}
 	for server, trainers := range r.Servers {
@@ -156,7 +156,7 @@ func (r *Run) operations() (map[key]*operation, error) {
 	return operations, nil
 }
 
-// put takes the exchange of a member.
+// put adds the exchange of a member.
 func (op *operation) put(rank int, x *record.Exchange) error {
 	at := slices.Index(op.ranks, rank)
 	switch {
@@ -176,7 +176,7 @@ func (op *operation) put(rank int, x *record.Exchange) error {
 	return nil
 }
 
-// factor is what the sum of the members is multiplied by.
+// factor returns the number by which the sum of the members is multiplied.
 func (op *operation) factor() float64 {
 	if op.operation == record.Average || op.operation == record.PushPull && op.run.Answers == sdk.AnswersMean {
 		return 1 / float64(len(op.members))
@@ -184,12 +184,11 @@ func (op *operation) factor() float64 {
 	return 1
 }
 
-// asks says that the server alone knows what must come out.
+// asks reports whether only the server knows the right answer.
 func (op *operation) asks() bool {
 	return op.operation == record.PushPull && op.run.Answers != sdk.AnswersMean && op.run.Answers != sdk.AnswersSum
 }
 
-// before orders operations by iteration.
 func before(a, b key) int {
 	for _, c := range []int64{
 		a.batch - b.batch, int64(a.bucket - b.bucket), int64(a.number - b.number), int64(a.server - b.server),

@@ -11,19 +11,19 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// ulp is the distance of float32 numbers about 1.
+// ulp is the distance between float32 numbers near 1.
 const ulp = 1.0 / (1 << 23)
 
-// column is what the members had in an element, and what must have come of it.
+// column holds the right value of one element, computed from the members' values.
 type column struct {
 	want    float64
-	allowed float64 // how far off it may be
-	open    bool    // nobody knows
-	many    bool    // a sum may have left the range of float32 on the way
+	allowed float64 // largest allowed deviation
+	open    bool    // the right value is unknown
+	many    bool    // a partial sum may have overflowed float32
 }
 
-// sum is that of what the members had, in any order, times a factor: each of the T-1 additions
-// rounds a sum that is no larger than that of the absolute values, and the result is rounded once.
+// sum returns the sum of the members' values in any order, times a factor. Each of the T-1 additions rounds a sum no
+// larger than the sum of the absolute values, and the result is rounded once more.
 func sum(values []float32, factor float64) column {
 	total, magnitude := 0.0, 0.0
 	for _, v := range values {
@@ -33,13 +33,13 @@ func sum(values []float32, factor float64) column {
 	return bounded(total*factor, magnitude*factor, len(values), magnitude > math.MaxFloat32)
 }
 
-// bounded is a number that may be off as a sum of so many numbers may.
+// bounded returns a value that may deviate as much as a sum of so many summands.
 func bounded(want, magnitude float64, summands int, many bool) column {
 	return column{want: want,
 		allowed: float64(summands)*ulp*magnitude + ulp*math.Abs(want) + math.SmallestNonzeroFloat32, many: many}
 }
 
-// fits says that got is what it must be.
+// fits reports whether got is within the allowed deviation.
 func (c column) fits(got float32) bool {
 	g := float64(got)
 	switch {
@@ -55,9 +55,9 @@ func (c column) fits(got float32) bool {
 
 func exactly(v float32) column { return column{want: float64(v)} }
 
-// equal says that all members must be left with the same bits.
+// equal reports whether all members must end with the same bits.
 func (op *operation) equal() bool {
-	if op.link == checked.LinkHook { // whose contract is another point's
+	if op.link == checked.LinkHook { // the contract of hooks has its own check
 		return false
 	}
 	switch op.operation {
@@ -67,7 +67,7 @@ func (op *operation) equal() bool {
 	return false
 }
 
-// compare looks at what each member was left with. It gives how many elements it compared.
+// compare checks the result of each member and returns the number of compared elements.
 func (op *operation) compare() (elements int, m *Mismatch, err error) {
 	if op.spec.Sparse {
 		return op.compareRows()
@@ -90,7 +90,7 @@ func (op *operation) compare() (elements int, m *Mismatch, err error) {
 	return elements, nil, nil
 }
 
-// difference is what is wrong with an element of a member, if anything is.
+// difference returns what is wrong with an element of a member, or nil.
 func (op *operation) difference(member, element int, got, first float32, c column) *Mismatch {
 	switch {
 	case !c.fits(got):
@@ -108,7 +108,7 @@ func (op *operation) mismatch(member, element int, got string) *Mismatch {
 	}
 }
 
-// expected is what a member must be left with in a dense slice.
+// expected returns the right result of a member in a dense slice.
 func (op *operation) expected(member int) ([]column, error) {
 	if op.asks() {
 		return op.answered(member)
@@ -142,7 +142,7 @@ func (op *operation) expected(member int) ([]column, error) {
 	return out, nil
 }
 
-// sums are those of all members; of a reduce-scatter those of the member's shard.
+// sums fills out with the sums over all members; for a reduce-scatter, with the sums of the member's shard.
 func (op *operation) sums(out []column, member int) {
 	values := make([]float32, len(op.members))
 	from, to := tensor.Shard(op.spec.Elements, len(op.members), member)
@@ -158,7 +158,7 @@ func (op *operation) sums(out []column, member int) {
 	}
 }
 
-// answered is what the server answers, which is the same to all.
+// answered returns the server's answer, which is the same for all members.
 func (op *operation) answered(member int) ([]column, error) {
 	if member > 0 && op.answer != nil {
 		return op.answer, nil
@@ -178,7 +178,7 @@ func (op *operation) answered(member int) ([]column, error) {
 	return op.answer, nil
 }
 
-// near is what a server made of the gradients once more: it may have combined them in another order.
+// near allows for a server that combines the gradients in another order when it is asked again.
 func near(want float32, pushed [][]float32, e int) column {
 	magnitude := 0.0
 	for _, p := range pushed {

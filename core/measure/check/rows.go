@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// rows are those that must come out of an operation on sparse gradients, with what each must hold.
+// rows maps the rows that an operation on sparse gradients must return to their right values.
 type rows map[int32][]column
 
-// compareRows is compare for sparse gradients. It compares the rows that every member has shown and
-// whose results were kept, in the order of the slice.
+// compareRows is compare for sparse gradients. In the order of the slice, it compares the rows that every member
+// sent and whose results every member kept.
 func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	until := op.spec.TableRows
 	for _, x := range op.members {
@@ -33,10 +33,10 @@ func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	return elements, nil, nil
 }
 
-// inSlice is the order of the rows of a slice.
+// inSlice compares two rows by their order in a slice.
 func (op *operation) inSlice(a, b int32) int { return op.place.After(a) - op.place.After(b) }
 
-// compareMember looks at the first until rows that a member was left with.
+// compareMember checks the rows before until in the result of a member.
 func (op *operation) compareMember(member int, got *record.Slice, until int, numbers []int32,
 	want rows) (elements int, m *Mismatch) {
 	span := op.place.Span
@@ -67,8 +67,7 @@ func (op *operation) compareMember(member int, got *record.Slice, until int, num
 	return elements, nil
 }
 
-// first is an element of what the first member was left with, or otherwise where that did not keep
-// it.
+// first returns an element of the first member's result; otherwise if that member did not keep it.
 func (op *operation) first(row int32, e int, otherwise float32) float32 {
 	got := &op.members[0].Got
 	if at, ok := slices.BinarySearchFunc(got.Rows, row, op.inSlice); ok {
@@ -77,7 +76,7 @@ func (op *operation) first(row int32, e int, otherwise float32) float32 {
 	return otherwise
 }
 
-// expectedRows are the first until.
+// expectedRows returns the right values of the rows before until.
 func (op *operation) expectedRows(until int) (rows, error) {
 	senders := op.members
 	if op.operation == record.Broadcast {
@@ -119,8 +118,8 @@ func sumRow(values [][]float32, factor float64) []column {
 	return out
 }
 
-// answeredRows are what the server makes of rows, each of those who pushed it. All are asked for at
-// once.
+// answeredRows returns the server's answers to rows, each pushed by several members. It asks for all rows in one
+// call.
 func (op *operation) answeredRows(have map[int32][][]float32) (rows, error) {
 	numbers := slices.Sorted(maps.Keys(have))
 	out, pushed := rows{}, make([][][]float32, len(numbers))

@@ -8,11 +8,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Who says what a server answers and a hook leaves, and which processes ask them.
+// This file decides which part tells the expected answers of a server and results of a hook, and which processes ask
+// them.
 
-// measuring is the plugin of the processes that measure: any can, that of the hook has the hook,
-// and that of the server can say what this must answer, beside the hook if it has that as well. What
-// speaks the protocol is in a process beside them.
+// measuring returns the plugin of the processes that measure. The hook's plugin contains the hook. The server's
+// plugin can compute the server's answers, and is preferred for that if it contains the hook as well. A part that
+// speaks the protocol runs in a companion, so psbench's own plugin measures it.
 func (p *Plan) measuring() registry.Plugin {
 	asks := p.Expect == Part && p.serves() && !p.Server.Protocol
 	switch {
@@ -27,7 +28,7 @@ func (p *Plan) measuring() registry.Plugin {
 	}
 }
 
-// asksServer says whether the server itself says, to those who measure, what it must answer.
+// asksServer reports whether the measuring processes can ask the server's part for its answers.
 func (p *Plan) asksServer() bool {
 	by := p.measuring()
 	asks := by.Has(p.Server.Plugin.Name)
@@ -37,11 +38,10 @@ func (p *Plan) asksServer() bool {
 	return p.Expect == Part && p.serves() && canSay(p.Server) && asks
 }
 
-// canSay says whether a part may say what it answers: one that speaks the protocol is asked only if
-// it declares that it does.
+// canSay reports whether a part can tell its own answers. A part that speaks the protocol must declare that it can.
 func canSay(part config.Part) bool { return !part.Protocol || part.Answers == sdk.AnswersOwn }
 
-// hookExpect is what those who measure compare with what the hook leaves.
+// hookExpect returns the values that the measuring processes expect from the hook.
 func (p *Plan) hookExpect() Expect {
 	if p.HookExpect == Part && !canSay(p.Hook) {
 		return Any
@@ -49,7 +49,7 @@ func (p *Plan) hookExpect() Expect {
 	return p.HookExpect
 }
 
-// serverExpect is what those who measure compare the server's answer with.
+// serverExpect returns the values that the measuring processes expect from the server.
 func (p *Plan) serverExpect() Expect {
 	if p.Expect == Part && !p.asksServer() {
 		return Any
@@ -57,7 +57,7 @@ func (p *Plan) serverExpect() Expect {
 	return p.Expect
 }
 
-// unchecked is why no value of a cell is compared, as far as the plan says so.
+// unchecked explains why no value of a cell is compared; "" if the plan gives no reason.
 func (p *Plan) unchecked(c cell) string {
 	switch o := c.operation; {
 	case o.Served && p.Expect == Any, o.Hooked && p.HookExpect == Any:

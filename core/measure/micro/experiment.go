@@ -8,10 +8,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Given says which values of a plan its user gives. An experiment decides the others.
+// Given marks the values of a plan that the user set. An experiment decides the others.
 type Given struct{ ServerPlace, Expect bool }
 
-// Take has the plan measure the parts of an experiment, in its world.
+// Take makes the plan measure the parts of an experiment, in its world.
 func (p *Plan) Take(exp *config.Experiment, given Given) error {
 	if exp.Service != sdk.ServiceGradients {
 		return fmt.Errorf(
@@ -29,7 +29,7 @@ func (p *Plan) Take(exp *config.Experiment, given Given) error {
 		switch {
 		case p.Hook.Answers == sdk.AnswersAs("rpc"):
 			p.HookExpect = p.Expect
-		case p.HookLinks.Server && p.Expect != Mean: // another server leaves something else
+		case p.HookLinks.Server && p.Expect != Mean: // another server changes what the hook leaves
 			p.HookExpect = Part
 		}
 	}
@@ -40,8 +40,8 @@ func (p *Plan) Take(exp *config.Experiment, given Given) error {
 	return nil
 }
 
-// expected is the answer that a part of another plugin declares, or Part, which asks it: a server may be a median.
-// A part of psbench's own has builtin.
+// expected returns the answer that a part of another plugin declares. Without a declaration it returns Part, so the
+// part is asked: a server may be a median. For a part of psbench's own it returns builtin.
 func expected(part config.Part, builtin Expect) Expect {
 	switch {
 	case part.Key == "" || part.Plugin.Name == registry.Builtin:

@@ -9,10 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/bytesize"
 )
 
-// GoBench writes r in the Go benchmark format, with one line per turn of a row:
-// its median latency as ns/op, beside it p95, minimum and what follows from the
-// median. Void rows are left out and said to be. The key verified holds for the lines
-// below it.
+// GoBench writes r in the Go benchmark format, one line per turn of a row. A line has the median latency as ns/op,
+// then p95, the minimum and the values derived from the median. A VOID line replaces each void row. The key verified
+// holds for the lines below it.
 func GoBench(w io.Writer, r *Result) error {
 	out := new(bytes.Buffer)
 	e := r.Environment
@@ -45,7 +44,7 @@ func GoBench(w io.Writer, r *Result) error {
 	return err
 }
 
-// benchName has a key for everything that tells rows apart.
+// benchName returns a benchmark name with every key that distinguishes rows.
 func (r *Row) benchName() string {
 	server, kind := r.Server, "dense"
 	if server == "" {

@@ -19,17 +19,17 @@ const (
 	tcpBothWays = "loopback TCP, both ways"
 )
 
-// How long each limit is measured, before the rows and again after them.
+// How long each limit is measured, once before the rows and once after them.
 const (
 	copyTime     = 30 * time.Millisecond
 	loopbackTime = 150 * time.Millisecond
 )
 
-// limitSamples are the rates of each limit, in GB/s; the limits have no rate.
+// limitSamples holds the measured rates of each limit, in GB/s; the Limit keys have no rate.
 type limitSamples map[Limit][]float64
 
-// measureLimits adds a sample to each limit. They are those of the core's host and mean
-// nothing for rows of another one.
+// measureLimits adds a sample to each limit. It measures the core's host, so the limits do not apply to rows of
+// other hosts.
 func (s *session) measureLimits(ctx context.Context) error {
 	if len(cluster.AtCore(s.all)) < len(s.all) {
 		return nil
@@ -47,7 +47,7 @@ func (s *session) measureLimits(ctx context.Context) error {
 	return nil
 }
 
-// measureLinks notes what the links between the hosts can do.
+// measureLinks records the speed of the links between hosts.
 func (s *session) measureLinks(ctx context.Context) {
 	links, warning := s.cluster.MeasureLinks(ctx)
 	if s.result.HostLinks = links; warning != "" {
@@ -55,8 +55,8 @@ func (s *session) measureLinks(ctx context.Context) {
 	}
 }
 
-// limits lists what to measure: copies at the footprint of every size, by one
-// core and by all, and loopback TCP.
+// limits lists the limits to measure: copies at the footprint of every size, by one core and by all cores, and
+// loopback TCP.
 func (p *Plan) limits() []Limit {
 	var all []Limit
 	cores := limits.Cores()
@@ -79,8 +79,8 @@ func (p *Plan) limits() []Limit {
 	return append(all, Limit{Name: tcpOneWay, Connections: trainers}, Limit{Name: tcpBothWays, Connections: trainers})
 }
 
-// footprint is the memory that an operation on buckets of this size works on:
-// the buckets of all trainers. Copies need at least some cache lines per core.
+// footprint returns the memory, in bytes, that an operation on buckets of a size touches: the buckets of all
+// trainers. Copies need at least some cache lines per core.
 func (p *Plan) footprint(size int) int { return max(p.World.Trainers*size, 256*limits.Cores()) }
 
 func (l Limit) measure() (float64, error) {
@@ -92,7 +92,7 @@ func (l Limit) measure() (float64, error) {
 	}
 }
 
-// addLimits adds the measured limits and what share of them each row reaches.
+// addLimits adds the measured limits, and the share of a limit that each row reaches.
 func (r *Result) addLimits(samples limitSamples) {
 	if len(samples) == 0 {
 		return
@@ -110,9 +110,8 @@ func (r *Result) addLimits(samples limitSamples) {
 	}
 }
 
-// addShare compares a row with its limit: on shm what it reads plus what it
-// writes with what memcpy by all cores does, elsewhere what all ranks receive with
-// loopback TCP. Both are of one host.
+// addShare compares a row with its limit, on one host only. On shm the limit is memcpy by all cores, for bytes read
+// plus bytes written. Elsewhere it is loopback TCP, for the bytes that all ranks receive.
 func (r *Result) addShare(row *Row) {
 	if row.across {
 		return
@@ -133,7 +132,7 @@ func (r *Result) addShare(row *Row) {
 	}
 }
 
-// shareOf notes what share of a limit the row reaches.
+// shareOf records the share of a limit that the row reaches.
 func (r *Row) shareOf(l Limit) {
 	reached, cost := rate(r.volume.Received, r.P50US), 1.0
 	if r.Mapped {
@@ -144,7 +143,7 @@ func (r *Row) shareOf(l Limit) {
 	}
 }
 
-// shareAgain reckons the share of a row that was recorded, whose limit is noted.
+// shareAgain recomputes the share of a recorded row from the limit in the row.
 func (r *Result) shareAgain(row *Row) {
 	for _, l := range r.Limits {
 		if l.String() == row.ShareOf {

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// links says which links the ranks have that the plan measures, by what carries them.
+// links lists the links of the ranks by transport.
 func (w *ranks) links(p *Plan) []result.Links {
 	joined := cluster.NewJoined(w.fabric)
 	for _, s := range w.servers {
@@ -19,7 +19,7 @@ func (w *ranks) links(p *Plan) []result.Links {
 	return joined.List()
 }
 
-// together are the trainers of a server, in lists that push as one.
+// together groups the trainers of a server; each list pushes as one.
 func (w *ranks) together(p *Plan, server *process) [][]*process {
 	var trainers []*process
 	for _, rank := range p.World.TrainersOf(server.rank) {
@@ -28,7 +28,7 @@ func (w *ranks) together(p *Plan, server *process) [][]*process {
 	return cluster.Together(server, trainers, p.Aggregate)
 }
 
-// checkTogether reports that trainers cannot push as one.
+// checkTogether returns an error if trainers that should push as one cannot.
 func (s *session) checkTogether() error {
 	if !s.plan.Aggregate {
 		return nil
@@ -50,7 +50,7 @@ func (s *session) checkTogether() error {
 	return nil
 }
 
-// across says that they are on several hosts.
+// across reports whether the ranks run on several hosts.
 func (w *ranks) across() bool {
 	for _, p := range w.processes() {
 		if !cluster.SameHost(p, w.trainers[0]) {

@@ -7,8 +7,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// place says where the processes run, on these hosts, the core's first unless it is apart; without any, on this host.
-// Those of every transport run at the same places, of which the result has one.
+// place returns where the processes run on these hosts. The core's host comes first unless the core is apart;
+// without any hosts all processes run on this one. The ranks of every transport run at the same places, so the
+// result records them once.
 func (s *session) place(hosts []placement.Host, apart bool) (*placement.Layout, error) {
 	if len(hosts) == 0 {
 		hosts = []placement.Host{placement.Here("", 0)}
@@ -44,7 +45,7 @@ func (s *session) place(hosts []placement.Host, apart bool) (*placement.Layout, 
 	return &layout, nil
 }
 
-// choose gives ranks whose transport was left to psbench the fastest that joins their hosts.
+// choose picks the fastest transport between the hosts for ranks whose transport the user left open.
 func (s *session) choose() {
 	if w := s.ranks[0]; len(s.plan.Fabrics) == 0 && w.across() {
 		w.fabric = fabric.DefaultAcross()

@@ -1,5 +1,5 @@
-// Package micro measures the data plane by itself, on real plugin processes: one
-// operation on one bucket, many times, in the manner of nccl-tests.
+// Package micro measures the data plane alone, on real plugin processes: one operation on one bucket, many times, in
+// the manner of nccl-tests.
 package micro
 
 import (
@@ -17,22 +17,20 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// Mode is what the gradients hold.
+// Mode describes the contents of the gradients.
 type Mode string
 
-// Fresh gradients are written anew before each round, and each round is verified.
-// Warm ones are zeros that go round and round, back to back; a fresh round that is
-// verified leads in to them.
+// Fresh gradients are written again before each round, and each round is verified. Warm gradients are zeros that
+// pass through the rounds back to back, after one verified fresh round.
 const (
 	Fresh Mode = "fresh"
 	Warm  Mode = "warm"
 )
 
-// Place is where the gradients live.
+// Place is the memory that holds the gradients.
 type Place string
 
-// InPlace gradients live where the transport wants them. Copied ones live on the
-// heap of their process.
+// InPlace gradients live in the transport's own memory. Copied gradients live on the heap of their process.
 const (
 	InPlace Place = "inplace"
 	Copied  Place = "copy"
@@ -41,11 +39,11 @@ const (
 // Places lists all places.
 var Places = []Place{InPlace, Copied}
 
-// Expect is what a server answers, or a hook leaves.
+// Expect names the expected answer of a server or result of a hook.
 type Expect string
 
-// The answers that can be verified, that of Part as the server or the hook itself says it in the
-// processes that measure; and any other.
+// The expected answers. For Part, the server or the hook itself computes the answer in the measuring processes. Any
+// accepts every answer.
 const (
 	Mean Expect = "mean"
 	Sum  Expect = "sum"
@@ -56,17 +54,16 @@ const (
 // Expects lists all answers.
 var Expects = []Expect{Mean, Sum, Part, Any}
 
-// Plan is what to measure: a row for each operation, mode, place, size and
-// transport.
+// Plan says what to measure: one row for each operation, mode, place, size and transport.
 type Plan struct {
 	Operations []*bench.Operation
-	Fabrics    []*fabric.Fabric // none: the fastest between the hosts that there are
+	Fabrics    []*fabric.Fabric // if empty, the fastest that joins the hosts
 	Modes      []Mode
 	Places     []Place
-	Sizes      []int // of the buckets, in bytes
+	Sizes      []int // bucket sizes in bytes
 
-	// Sparse makes every bucket a table of rows of Width elements, of which each
-	// rank pushes the share Density in a round.
+	// Sparse makes every bucket a table with rows of Width elements. Each rank pushes the share Density of the rows
+	// in a round.
 	Sparse  bool
 	Width   int
 	Density float64
@@ -74,33 +71,33 @@ type Plan struct {
 	World       config.World
 	ServerPlace placement.Policy
 	Affinity    placement.Affinity // "" is none
-	Aggregate   bool               // trainers of a host other than the server's push as one
-	Server      config.Part        // of push-pull
-	Expect      Expect             // of the server
+	Aggregate   bool               // trainers on a host other than the server's push as one
+	Server      config.Part        // the server of push-pull
+	Expect      Expect             // the answer of the server
 
-	Hook       config.Part // of the hook operation
+	Hook       config.Part // the hook of the hook operation
 	HookLinks  registry.Links
 	HookExpect Expect
 	Seed       uint64
 
-	// Rounds of a row; 0 for as many as fit into Seconds. Repeat is the number
-	// of turns in which they are measured.
+	// Rounds is the number of rounds of a row; 0 means as many as fit into Seconds. Repeat is the number of turns
+	// that share them.
 	Rounds  int
 	Seconds float64
 	Repeat  int
 
 	Limits  bool // measure the machine's limits too
 	Timeout time.Duration
-	Listen  string // IP address, where a transport uses one
-	// ListenName is how the user gave it, as in --listen; "" where nobody did.
+	Listen  string // IP address, for transports that use one
+	// ListenName is the address as the user gave it, for example in --listen; "" if the user gave none.
 	ListenName string
-	// Warnings are of how psbench was started.
+	// Warnings describe how psbench was started.
 	Warnings []string
-	// InsecureNetwork leaves out TLS where links go between hosts.
+	// InsecureNetwork disables TLS on links between hosts.
 	InsecureNetwork bool
 }
 
-// Bounds of what can be asked for.
+// Bounds of what a user can ask for.
 const (
 	maxRounds  = 1_000_000
 	maxSeconds = 3600
@@ -108,7 +105,7 @@ const (
 	maxWidth   = 1 << 20
 )
 
-// Check says what is wrong with the plan, in the words of the command line.
+// Check returns an error that describes what is wrong with the plan, in the words of the command line.
 func (p *Plan) Check() error {
 	switch {
 	case p.Width < 1 || p.Width > maxWidth:
@@ -164,12 +161,12 @@ func (p *Plan) checkSizes() error {
 	return nil
 }
 
-// some says whether an operation of the plan is such.
+// some reports whether any operation of the plan satisfies such.
 func (p *Plan) some(such func(*bench.Operation) bool) bool {
 	return slices.ContainsFunc(p.Operations, such)
 }
 
-// serves says whether servers take part.
+// serves reports whether servers take part.
 func (p *Plan) serves() bool { return p.some(served) || p.some(hooked) && p.HookLinks.Server }
 
 func served(o *bench.Operation) bool     { return o.Served }
@@ -177,7 +174,7 @@ func hooked(o *bench.Operation) bool     { return o.Hooked }
 func collective(o *bench.Operation) bool { return !o.Served && !o.Hooked }
 func moving(o *bench.Operation) bool     { return !o.Empty }
 
-// buckets are those of every rank: one per size, if an operation moves any.
+// buckets returns the buckets of every rank, one per size; none if no operation moves a bucket.
 func (p *Plan) buckets() []tensor.BucketSpec {
 	if !p.some(moving) {
 		return nil
@@ -193,16 +190,16 @@ func (p *Plan) buckets() []tensor.BucketSpec {
 	return specs
 }
 
-// cell is a row of each transport.
+// cell is what each transport measures as one row.
 type cell struct {
 	operation *bench.Operation
 	mode      Mode
 	place     Place
 	bucket    int
-	size      int // bytes; 0 where no bucket moves
+	size      int // in bytes; 0 where no bucket moves
 }
 
-// cells lists what each transport measures, in order.
+// cells lists the rows that each transport measures, in order.
 func (p *Plan) cells() []cell {
 	var cells []cell
 	for _, operation := range p.Operations {
@@ -228,16 +225,15 @@ func (c cell) String() string {
 	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, bytesize.Format(c.size), c.mode, c.place)
 }
 
-// How many rounds a row has if the user gives a time: a pilot, which does not
-// count, tells how many fit.
+// How psbench chooses the number of rounds if the user gives a time: a pilot, which is not recorded, shows how many
+// fit.
 const (
 	pilotRounds = 5
 	leastRounds = 20
 	mostRounds  = 3000
 )
 
-// turnRounds is how many rounds each turn of a row has, when a round takes this
-// long with everything around it.
+// turnRounds returns the number of rounds in each turn of a row, if one round takes this long with its overhead.
 func (p *Plan) turnRounds(round time.Duration) int {
 	rounds := p.Rounds
 	if rounds == 0 {
@@ -247,7 +243,7 @@ func (p *Plan) turnRounds(round time.Duration) int {
 	return (rounds + p.Repeat - 1) / p.Repeat
 }
 
-// volumeOf is what the operation of a cell moves.
+// volumeOf returns the bytes that the operation of a cell moves.
 func (p *Plan) volumeOf(c cell) bench.Volume {
 	return c.operation.VolumeOf(bench.Case{
 		Trainers: p.World.Trainers, Servers: p.World.Servers, Elementwise: p.Server.Elementwise,

@@ -12,29 +12,29 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// ranks are the processes of one transport. Those of the transports that have no
-// turn sleep.
+// ranks holds the processes of one transport. They sleep while another transport has its turn.
 type ranks struct {
 	fabric   *fabric.Fabric
 	trainers []*process
-	servers  []*process // none without push-pull
-	parts    []*process // the companions of those whose server or hook speaks the protocol
-	round    int64      // number of the next round: batches of a bucket rise
+	servers  []*process // empty without push-pull
+	parts    []*process // companions that hold a server or hook which speaks the protocol
+	round    int64      // number of the next round; the batch numbers of a bucket must rise
 }
 
-// process is one of them.
+// process is one process of a transport.
 type process struct {
 	*cluster.Member
 	ranks  *ranks
 	rank   int
-	serves bool     // it is a server, or the part of one; the others measure
-	part   *process // the companion with its server or hook; nil if it holds that itself
-	// asked is a second server in a companion. It says what the serving one must answer; nil unless it is asked.
+	serves bool     // it is a server, or holds the part of one; other processes measure
+	part   *process // the companion that holds its server or hook; nil if it holds that itself
+	// asked is a second copy of the server, in a companion. It computes the expected answers; nil unless it is
+	// asked.
 	asked *process
-	host  *process // of a companion: the process that calls it
+	host  *process // the process that calls it; nil unless it is a companion
 }
 
-// newRanks makes those of a transport, with a suffix to their names.
+// newRanks creates the processes of a transport, with a suffix to their names.
 func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 	r := &ranks{fabric: f}
 	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
@@ -69,7 +69,7 @@ func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 	return r
 }
 
-// beside makes a companion of a process.
+// beside creates a companion of a process.
 func (p *process) beside(suffix string, plugin registry.Plugin, title string, serves bool) *process {
 	part := &process{Member: &cluster.Member{Name: p.Name + suffix, Plugin: plugin, Part: title, Protocol: true,
 		Host: p.Name}, ranks: p.ranks, rank: p.rank, serves: serves, host: p}
@@ -80,8 +80,8 @@ func (p *process) beside(suffix string, plugin registry.Plugin, title string, se
 
 func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.servers, r.parts) }
 
-// environment gives each trainer, and what computes in a companion, its share of the cores, unless
-// the user says otherwise.
+// environment gives each trainer, and each companion that computes, its share of the cores, unless the user sets
+// another.
 func (p *process) environment() (env []string) {
 	set := func(name string, among []*process) {
 		if _, ok := os.LookupEnv(name); !ok {
@@ -98,17 +98,17 @@ func (p *process) environment() (env []string) {
 	return env
 }
 
-// timings are what one rank measured in a turn.
+// timings holds the measurements of one rank in a turn.
 type timings struct {
-	latenciesUS []float64 // one per round
-	mismatch    string    // the first value that is not what it should be
-	unchecked   string    // why no value was compared, if a part could not say what it should be
+	latenciesUS []float64 // one per round, in microseconds
+	mismatch    string    // the first wrong value
+	unchecked   string    // why no value was compared, if a part could not tell the expected one
 }
 
-// turn is some rounds of a row.
+// turn is a number of rounds of a row.
 type turn struct {
 	rounds      int
-	latenciesUS []float64 // rank by rank
+	latenciesUS []float64 // rank by rank, in microseconds
 	mismatch    string
 	unchecked   string
 }

@@ -2,7 +2,7 @@ package micro
 
 import "github.com/psbench/psbench/sdk/proto"
 
-// timingsOf are what a rank measured.
+// timingsOf returns the measurements of a rank.
 func timingsOf(reply *proto.MeasureReply) timings {
 	t := timings{mismatch: reply.GetMismatch(), unchecked: reply.GetUnchecked()}
 	for _, ns := range reply.GetLatencyNs() {

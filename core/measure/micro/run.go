@@ -15,7 +15,7 @@ import (
 // Progress receives the progress of a run.
 type Progress interface {
 	Phase(name string)
-	// Row says that the phase measures a row, counted from 1, of so many.
+	// Row reports that the phase measures a row, counted from 1, of so many.
 	Row(row, rows int)
 }
 
@@ -27,17 +27,17 @@ type silent struct{}
 func (silent) Phase(string) {}
 func (silent) Row(int, int) {}
 
-// Options of a run that do not change what it measures.
+// Options are the settings of a run that do not change what it measures.
 type Options struct {
 	cluster.Options
-	// Command is the command line, for the result.
+	// Command is the command line that the result records.
 	Command []string
 	// StartedNS is when the core started, in ns of comm.Now.
 	StartedNS int64
 	Progress  Progress
 }
 
-// session is a plan while it is carried out.
+// session is a plan while psbench carries it out.
 type session struct {
 	plan     *Plan
 	progress Progress
@@ -45,15 +45,14 @@ type session struct {
 	cluster  *cluster.Cluster
 	noise    *noise.Meter
 	ranks    []*ranks
-	all      []*process // of all transports
+	all      []*process // processes of all transports
 	limits   limitSamples
 	result   *Result
 }
 
-// Run carries out a plan that passed Check. If it fails after the first row was
-// measured, it returns what there is, marked incomplete, beside the error; void
-// rows are an error too. All processes are gone and nothing of the run is left
-// when it returns.
+// Run carries out a plan that passed Check. If it fails after the first measured row, it returns the rows so far,
+// marked incomplete, with the error. A void row also causes an error. When Run returns, all processes have ended and
+// nothing of the run is left.
 func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	s := newSession(p)
 	s.progress, s.kept = o.Progress, o.Kept
@@ -80,11 +79,11 @@ func newSession(p *Plan) *session {
 	s := &session{plan: p, limits: limitSamples{}}
 	fabrics := p.Fabrics
 	if len(fabrics) == 0 {
-		fabrics = []*fabric.Fabric{fabric.Default()} // until it is known where they run
+		fabrics = []*fabric.Fabric{fabric.Default()} // until psbench knows where they run
 	}
 	for _, f := range fabrics {
 		suffix := ""
-		if len(fabrics) > 1 { // names of processes say which transport it is: trainer0.unix
+		if len(fabrics) > 1 { // process names then include the transport: trainer0.unix
 			suffix = "." + f.Name
 		}
 		w := p.newRanks(f, suffix)
@@ -116,7 +115,7 @@ func (s *session) report(err error) {
 		noise.Warnings(s.result.Noise, "the measurement"))
 }
 
-// phases is the life of a run.
+// phases lists the phases of a run in order.
 func (s *session) phases() []cluster.Phase {
 	phases := []cluster.Phase{
 		{Name: "launch", Do: s.start},
@@ -152,7 +151,7 @@ func (s *session) phases() []cluster.Phase {
 	return phases
 }
 
-// start starts all processes, where they can work together.
+// start starts all processes, after a check that they can work together.
 func (s *session) start(ctx context.Context) error {
 	s.result.Plugins = cluster.Plugins(s.all)
 	s.choose()
@@ -175,7 +174,7 @@ func (s *session) start(ctx context.Context) error {
 	return s.checkSites() // their clocks and contracts are known now
 }
 
-// checkSites reports that processes cannot measure together from where they run.
+// checkSites returns an error if processes cannot measure together from where they run.
 func (s *session) checkSites() error {
 	for _, w := range s.ranks {
 		for _, p := range w.parts {
@@ -190,7 +189,7 @@ func (s *session) checkSites() error {
 	return s.checkTogether()
 }
 
-// measure measures a row of every transport; they take turns.
+// measure measures a row of every transport; the transports take turns.
 func (s *session) measure(ctx context.Context, c cell) error {
 	rows, rounds := make([]*Row, len(s.ranks)), make([]int, len(s.ranks))
 	for i, w := range s.ranks {
@@ -219,8 +218,8 @@ func (s *session) measure(ctx context.Context, c cell) error {
 	return nil
 }
 
-// turn has the trainers of a transport measure. Servers and hooks first forget what they
-// recorded, which would grow without end, and what they keep.
+// turn makes the trainers of a transport measure. Servers and hooks first discard what they recorded and kept, or it
+// would grow without bound.
 func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
 	// parts have seen all of the rounds before then
 	for _, some := range [][]*process{slices.Concat(w.trainers, w.servers), w.parts} {

@@ -67,7 +67,7 @@ func (r *Result) Columns() []npy.Column {
 	}}}
 }
 
-// EncodeHead is r as JSON, with these files in the place of the latencies.
+// EncodeHead returns r as JSON, with these files in place of the latencies.
 func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	f := sampledFile{plainResult: plainResult(*r), Rows: []sampledRow{}, Samples: files}
 	f.Schema = FolderSchema
@@ -100,7 +100,7 @@ func ReadFolder(dir string) (*Result, error) {
 type head struct {
 	result *Result
 	files  []npy.File
-	turns  [][]result.Range // of each row
+	turns  [][]result.Range // turns of each row
 }
 
 func parseHead(data []byte) (*head, error) {

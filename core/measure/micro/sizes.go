@@ -10,7 +10,7 @@ import (
 // maxSizes bounds the sizes of one run.
 const maxSizes = 100
 
-// ParseSizes reads sizes between commas.
+// ParseSizes parses a list of sizes, separated by commas.
 func ParseSizes(list string) ([]int, error) {
 	var sizes []int
 	for item := range strings.SplitSeq(list, ",") {

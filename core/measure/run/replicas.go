@@ -36,7 +36,8 @@ func (r *run) replicas() *result.Replicas {
 	return found
 }
 
-// unequal lists the parameters in which a trainer differs from the first of its set; nil if there are none.
+// unequal counts the parameters in which a trainer differs from the first of its set and names the first such one;
+// nil if there are none.
 func (r *run) unequal(checksums [][]uint32, first, rank int) *result.UnequalReplica {
 	a, b := checksums[first], checksums[rank]
 	d := &result.UnequalReplica{Rank: rank, From: first, Of: len(a)}
