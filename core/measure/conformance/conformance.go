@@ -1,6 +1,6 @@
-// Package conformance checks the parts of a plugin against the contracts of their kinds. Each point
-// is one or more small runs in which psbench's own trainer exercises the part or observes it. The
-// error that ends a run is the fault of the part.
+// Package conformance checks the parts of a plugin against the contracts of their kinds. Each point is one or more
+// small runs, in which psbench's own trainer exercises the part or observes it. An error that ends a run counts as a
+// fault of the part.
 package conformance
 
 import (
@@ -23,57 +23,56 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ErrFailed says that a part breaks its contract; the output says where.
+// ErrFailed reports that a part breaks its contract; the output names the part and the point.
 var ErrFailed = errors.New("the plugin does not keep the contract")
 
-// pluginName is what the plugin is called in runs.
+// pluginName is the plugin's name in runs.
 const pluginName = "checked"
 
-// Check is what is needed to check a plugin.
+// Check holds what psbench needs to check a plugin.
 type Check struct {
-	Program []string // the executable, by its absolute path, and its arguments
+	Program []string // absolute path of the executable, then its arguments
 	Key     string   // of the parts to check; "": all
-	// Registry is the built-in one, and Configuration what the user gave.
+	// Registry is the built-in registry. Configuration is the user's.
 	Registry      []byte
 	Configuration config.Sources
 	Catalogue     config.Catalogue
 	Run           run.Options
-	// RanksDiffer says that hooks and servers may leave ranks with different results, DenseOnly
-	// that they are not made for sparse gradients.
+	// RanksDiffer allows hooks and servers to leave ranks with different results. DenseOnly leaves out sparse
+	// gradients.
 	RanksDiffer, DenseOnly bool
-	// Expect is what hooks and servers are to answer, or ExpectAny, in the place of what they declare; "": that.
+	// Expect is the expected answer of hooks and servers, or ExpectAny; "" means the answer that they declare.
 	Expect sdk.Answers
-	// Refused are settings, as kind.setting=value, that parts of that kind must refuse.
+	// Refused lists settings, as kind.setting=value, that the parts of that kind must refuse.
 	Refused []string
-	// Model says that the configuration has the model that data is for, or that a server of
-	// parameters holds.
+	// Model reports that the configuration names the model for the data, or for a server of parameters.
 	Model   bool
-	Largest int // samples of the largest batch; 0: as many as the points say
+	Largest int // samples in the largest batch; 0: as the points say
 	Out     io.Writer
-	Width   int // of the screen, in columns; 0: no screen
-	// JSON has each point be told by a line of JSON, for programs, and no speed be measured.
+	Width   int // screen width in columns; 0: no screen
+	// JSON writes each point as a line of JSON and measures no speed.
 	JSON bool
 
 	folder       string
 	parts        []sdk.Part
 	linked       bool // the plugin serves psbench's parts, too
 	kept, failed int
-	ours         []sdk.Part // psbench's
+	ours         []sdk.Part // psbench's own parts
 	assigned     []config.Assigned
 	refused      []refusal
-	first        error          // of the smallest run of the part that is tried
-	needs        []string       // the settings without which a part cannot be tried, as sentences
-	unchecked    int            // of which no value was compared
-	inputs       *sdk.InputSpec // what psbench's model for trials takes that the data fits
-	numbers      bool           // the data's targets are numbers that are no classes
+	first        error          // error of the smallest run of the part
+	needs        []string       // settings that a part cannot be tried without, as sentences
+	unchecked    int            // number of parts whose values were not compared
+	inputs       *sdk.InputSpec // inputs of psbench's model for trials that fit the data
+	numbers      bool           // the data's targets are numbers, not classes
 	fits         string         // the plugin's own model that the data fits; "": psbench's
 	held         string         // the model that a server of parameters holds; "": none was tried yet
 	width        int            // columns of the table of a server that was tried
-	watched      *watch         // what runs leave; nil: nobody looks
+	watched      *watch         // looks for leftovers of runs; nil: no check
 }
 
-// Carry checks the parts one after the other and writes a line for each point. The error is
-// ErrFailed where a part breaks its contract.
+// Carry checks the parts one after the other and writes a line for each point. It returns ErrFailed if a part breaks
+// its contract.
 func (c *Check) Carry(ctx context.Context) (err error) {
 	plugin := registry.Plugin{Name: pluginName, Command: c.Program}
 	if err := c.describe(ctx, plugin); err != nil {
@@ -119,10 +118,10 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 	return nil
 }
 
-// ranked are the kinds that have processes of their own, which in-trainer kinds have not.
+// ranked lists the kinds that can have processes of their own; in-trainer kinds cannot.
 var ranked = []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel}
 
-// describe asks the plugin for its parts. Those of psbench that it serves are not its own.
+// describe asks the plugin for its parts. It does not count psbench's parts that the plugin serves, too.
 func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error) {
 	if c.ours, err = c.Catalogue(ctx, registry.Plugin{Name: registry.Builtin}); err != nil {
 		return err
@@ -139,7 +138,7 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error
 	return err
 }
 
-// partOf is the part of a kind and key; nil: there is none.
+// partOf returns the part of a kind and key; nil if there is none.
 func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
 	i := slices.IndexFunc(list, func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })
 	if i < 0 {
@@ -148,13 +147,13 @@ func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
 	return &list[i]
 }
 
-// tried are the kinds whose parts are tried.
+// tried lists the kinds whose parts are tried.
 var tried = []sdk.Kind{
 	sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindTrainer, sdk.KindModel, sdk.KindData,
 }
 
-// register writes a registry file that names the plugin's parts and psbench's own that try them. A
-// plugin that serves psbench's parts, too, runs these itself.
+// register writes a registry file with the plugin's parts and with psbench's parts that try them. A plugin that
+// serves psbench's parts, too, runs these itself.
 func (c *Check) register() error {
 	program := registry.Program{Command: c.Program}
 	if c.linked {
@@ -186,7 +185,7 @@ func (c *Check) register() error {
 
 func (c *Check) file() string { return filepath.Join(c.folder, "registry.json") }
 
-// line writes one, broken where the screen ends; what follows is indented.
+// line writes a line and breaks it at the width of the screen; continuation lines are indented.
 func (c *Check) line(indent int, format string, args ...any) error {
 	page := screen.Page{Width: c.Width}
 	page.Line(indent, fmt.Sprintf(format, args...))

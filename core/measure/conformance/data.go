@@ -14,9 +14,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// dataTrials are the points of data: what trainers get of it.
+// dataTrials adds the trials of data, which check the batches that trainers get.
 func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context) error) {
-	var whole [][]string // of one trainer
+	var whole [][]string // batches of a run with one trainer
 	var streamed bool
 	var samples int
 	trials["samples"] = func(ctx context.Context) error {
@@ -59,7 +59,7 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 		trainers, epochs := shared.trainers, shared.epochs
 		for rank, read := range batches(out) {
 			for i, sum := range read {
-				n := len(read) / epochs // of an epoch
+				n := len(read) / epochs // batches in an epoch
 				if at := i%n*trainers + rank; at < len(whole[0]) && sum != whole[0][at] {
 					return fmt.Errorf("batch %d of epoch %d of trainer%d, of %d, is not batch %d of one that reads "+
 						"alone",
@@ -71,17 +71,17 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 	}
 }
 
-// reading is a run in which trainers read data.
+// reading is a run in which trainers read the data.
 type reading struct{ trainers, epochs, batchSize int }
 
-// alone is that of one trainer.
+// alone has a single trainer.
 var alone = reading{trainers: 1, epochs: 1, batchSize: 5}
 
-// ofNumbers is a criterion that takes numbers as targets.
+// ofNumbers is a criterion whose targets are numbers.
 const ofNumbers = "mse"
 
-// read has trainers read the data, with a criterion that takes classes or, if no model takes those, one that takes
-// numbers.
+// read makes trainers read the data, with a criterion for classes. If no model takes such targets, it uses a
+// criterion for numbers.
 func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
 	out, err := c.readFor(ctx, part, how)
 	chosen := c.numbers || c.Model || c.fits != "" || c.inputs != nil
@@ -123,7 +123,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 			first = err
 		}
 		if c.missing(part, err) != "" {
-			return nil, err // which no model mends
+			return nil, err // no other model helps
 		}
 	}
 	for _, model := range c.models() {
@@ -140,7 +140,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 		first, len(points.Inputs))
 }
 
-// fit chooses the model that the data of a run was seen to fit, if one was.
+// fit chooses the model that fitted the data in an earlier run and reports whether there is one.
 func (c *Check) fit(o options) bool {
 	switch {
 	case c.fits != "":
@@ -152,7 +152,7 @@ func (c *Check) fit(o options) bool {
 	return c.fits != "" || c.inputs != nil
 }
 
-// taking are the settings of psbench's model for trials that has it take some data.
+// taking returns the settings that make psbench's model for trials take the inputs.
 func taking(in *sdk.InputSpec) map[string]any {
 	return map[string]any{
 		"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets,
@@ -160,7 +160,7 @@ func taking(in *sdk.InputSpec) map[string]any {
 	}
 }
 
-// batches are the checksums that each trainer tells.
+// batches returns the checksums of batches that each trainer reported.
 func batches(r *result.Result) (list [][]string) {
 	for _, p := range r.Processes {
 		if p.Kind == string(sdk.KindTrainer) {

@@ -12,11 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// watch looks for what a run leaves: temporary files, and processes that none of its own are.
+// watch looks for leftovers of a run: temporary files, and processes that psbench did not start.
 type watch struct{ folder string }
 
-// leftovers carries out a run of the part and looks for what that left, before psbench removes it.
-// What goroutines are left a process that is of this sdk says itself.
+// leftovers runs the part and looks for leftovers before psbench removes them. A process with this sdk reports
+// leftover goroutines itself.
 func (c *Check) leftovers(ctx context.Context, part sdk.Part) error {
 	folder, err := os.MkdirTemp(c.folder, "tmp")
 	if err != nil {
@@ -44,8 +44,8 @@ func (c *Check) leftovers(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// look looks for processes that those of a run have started, once all parts are closed: children of
-// theirs, and orphans, which have the parent of the run's own.
+// look searches, once all parts are closed, for processes that the run's own processes have started: their children,
+// and orphans, which have the same parent as the run's own processes.
 func (w *watch) look(own []int) error {
 	parents := map[int]bool{}
 	for _, pid := range own {
@@ -71,7 +71,7 @@ func (w *watch) look(own []int) error {
 	return nil
 }
 
-// parentOf is the parent of a process that has not ended.
+// parentOf returns the parent of a process; ok is false if the process has ended.
 func parentOf(pid int) (parent int, ok bool) {
 	s, ok := procfs.ReadStat(procfs.Here(), pid)
 	return s.Parent, ok && s.State != "Z"

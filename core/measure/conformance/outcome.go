@@ -9,33 +9,31 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// outcome is how a point went.
+// outcome is the result of a point.
 type outcome struct {
 	Kind    sdk.Kind `json:"kind"`
 	Key     string   `json:"key"`
 	Point   string   `json:"point"`
 	Outcome string   `json:"outcome"`
-	Promise string   `json:"promise"`       // what the part is to keep
-	Why     string   `json:"why,omitempty"` // what is wrong, or why nothing was seen
+	Promise string   `json:"promise"`       // what the part must keep
+	Why     string   `json:"why,omitempty"` // what is wrong, or why psbench could not check it
 }
 
-// The outcomes.
 const (
 	pointKept   = "ok"
 	pointFailed = "failed"
 	pointUnseen = "unseen"
 )
 
-// begin says which part is tried from now on.
+// begin announces the part that is tried from now on.
 func (c *Check) begin(part sdk.Part) error {
 	if c.JSON {
-		return nil // each outcome says it
+		return nil // each outcome names the part
 	}
 	return c.line(0, "%s %s", part.Kind, part.Key)
 }
 
-// tell writes an outcome: a line of JSON, or one for people, and for a point that was not kept a second
-// one.
+// tell writes an outcome: as a line of JSON, or as text with a second line for a broken point.
 func (c *Check) tell(o outcome) error {
 	if c.JSON {
 		return json.NewEncoder(c.Out).Encode(o)
@@ -60,7 +58,7 @@ func (c *Check) tell(o outcome) error {
 	return c.line(20, "  ok    %-11s %s", o.Point, o.Promise)
 }
 
-// end says how many parts kept their contracts.
+// end writes how many parts kept their contracts.
 func (c *Check) end() error {
 	if c.JSON {
 		return nil

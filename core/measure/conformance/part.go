@@ -10,19 +10,19 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// trial is a point as runs try it.
+// trial checks one point by runs.
 type trial struct {
 	name, promise string
-	unseen        string // why no run shows it, where none does
+	unseen        string // why no run can show it; "" if one can
 	run           func(ctx context.Context) error
 }
 
-// errUnseen is the error of a trial that finds that there is nothing for it to see.
+// errUnseen is the error of a trial that could not check its point.
 type errUnseen string
 
 func (e errUnseen) Error() string { return string(e) }
 
-// part carries out all points of a part, up to the first that it does not keep.
+// part carries out the points of a part, up to the first that the part breaks.
 func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	if err := c.begin(part); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	return c.speed(ctx, part)
 }
 
-// begun notes how the smallest run of a part ends.
+// begun records how the smallest run of a part ends.
 func (c *Check) begun(ctx context.Context, part sdk.Part) error {
 	err := c.hold(ctx, part)
 	if err == nil {
@@ -77,7 +77,7 @@ func (c *Check) begun(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// needsSetting tells that a part cannot be tried until the user gives one of its settings.
+// needsSetting reports that a part cannot be tried until the user gives one of its settings.
 func (c *Check) needsSetting(part sdk.Part, name string) error {
 	give := fmt.Sprintf("--set %s.%s=VALUE", part.Kind, name)
 	c.needs = append(c.needs, fmt.Sprintf("%s %s needs a value for its setting %s: give %s",
@@ -89,8 +89,8 @@ func (c *Check) needsSetting(part sdk.Part, name string) error {
 	})
 }
 
-// trials are those of a part: a point that ranks carry out has a run in which they do, and any other
-// what looks at runs for it.
+// trials returns the trials of a part. For some points the ranks of a run check themselves; for the others the trial
+// examines the results of runs.
 func (c *Check) trials(part sdk.Part) (trials []trial) {
 	special := map[string]func(context.Context) error{
 		"settings":  func(ctx context.Context) error { return c.settings(ctx, part) },

@@ -17,13 +17,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// patience is how long a run waits for a part, in seconds, where the user does not say.
+// patience is the default time, in seconds, that a run waits for a part.
 const patience = 10
 
-// options are those of a run, with settings by kind.
+// options are the options of a run, with settings by kind.
 type options map[string]any
 
-// set gives the part of a kind settings, or none.
+// set replaces the settings of the part of a kind; nil removes them.
 func (o options) set(kind sdk.Kind, settings map[string]any) {
 	if o["set"] == nil {
 		o["set"] = map[string]any{}
@@ -34,8 +34,8 @@ func (o options) set(kind sdk.Kind, settings map[string]any) {
 	}
 }
 
-// base are the options of the smallest run that has a part, with psbench's own parts for trials
-// around it.
+// base returns the options of the smallest run that has the part, with psbench's own parts for trials in the other
+// places.
 func (c *Check) base(part sdk.Part) (options, error) {
 	o := options{
 		"trainer": inrun.Key, "data": inrun.Key, "ntrainer": 1, "nserver": 0,
@@ -70,7 +70,7 @@ func (c *Check) base(part sdk.Part) (options, error) {
 	return o, nil
 }
 
-// serverBase chooses a server, and what it serves.
+// serverBase chooses a server and its service.
 func (c *Check) serverBase(part sdk.Part, o options) error {
 	o["server"], o["nserver"] = part.Key, 1
 	switch part.Serves {
@@ -92,8 +92,8 @@ func (c *Check) serverBase(part sdk.Part, o options) error {
 	return nil
 }
 
-// heldModel is the model that a server of parameters holds: that of the plugin with which it was seen
-// to work, or else the first.
+// heldModel returns the key of the model for a server of parameters: the plugin's model that worked with it, or else
+// the first one.
 func (c *Check) heldModel() (string, error) {
 	models := c.models()
 	switch {
@@ -106,7 +106,7 @@ func (c *Check) heldModel() (string, error) {
 		"choose it: serve a model, too, or psbench's own (plugins.Parts)")
 }
 
-// models are the keys of those that the plugin serves, its own first.
+// models returns the keys of the models that the plugin serves, its own first.
 func (c *Check) models() (keys []string) {
 	for _, part := range c.parts {
 		if part.Kind == sdk.KindModel {
@@ -119,8 +119,7 @@ func (c *Check) models() (keys []string) {
 	return keys
 }
 
-// hold finds a model that a server of parameters can hold: the first of the plugin's with which a run
-// begins.
+// hold finds a model for a server of parameters: the plugin's first model with which a run begins.
 func (c *Check) hold(ctx context.Context, part sdk.Part) error {
 	if part.Kind != sdk.KindServer || part.Serves != sdk.ServiceParameters || c.Model {
 		return nil
@@ -142,7 +141,7 @@ func (c *Check) hold(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// point has ranks carry a point out, in a run for each number of them.
+// point makes ranks check a point, in one run for each number of ranks.
 func (c *Check) point(ctx context.Context, part sdk.Part, point harness.Point) error {
 	for _, ranks := range point.Sizes() {
 		if err := c.pointOf(ctx, part, point, ranks); err != nil {
@@ -173,7 +172,7 @@ func (c *Check) pointOf(ctx context.Context, part sdk.Part, point harness.Point,
 	return compare(out)
 }
 
-// samples are those of the largest batch of a point.
+// samples returns the samples of the largest batch of a point.
 func (c *Check) samples(point harness.Point) int {
 	n := cmp.Or(point.Samples, harness.MaxBatch)
 	if c.Largest > 0 {
@@ -182,7 +181,7 @@ func (c *Check) samples(point harness.Point) int {
 	return n
 }
 
-// trying are the settings of psbench's own trainer that carries a point out.
+// trying returns the settings with which psbench's own trainer checks a point.
 func (c *Check) trying(part sdk.Part, point string) map[string]any {
 	part.Answers = c.answers(part)
 	about := &harness.Subject{Part: part, RanksDiffer: c.RanksDiffer, DenseOnly: c.DenseOnly, Largest: c.Largest}
@@ -203,7 +202,7 @@ func (c *Check) try(ctx context.Context, o options) error {
 	return run.Try(ctx, e, c.Run)
 }
 
-// runWith is run of an experiment that is changed once it is resolved.
+// runWith is run with a change to the resolved experiment.
 func (c *Check) runWith(ctx context.Context, o options, change func(*config.Experiment)) (*result.Result, error) {
 	e, err := c.experiment(ctx, o)
 	if err != nil {
@@ -222,12 +221,12 @@ func (c *Check) runWith(ctx context.Context, o options, change func(*config.Expe
 	return out, err
 }
 
-// experiment is that of the user's configuration with the options of a run.
+// experiment resolves the user's configuration together with the options of a run.
 func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, error) {
 	sources := c.Configuration
 	sources.Extra = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o})
 	sources.Takes = c.takes
-	if model, ok := o["model"]; ok { // the user's is for data, and for servers of parameters
+	if model, ok := o["model"]; ok { // the user's model serves data and servers of parameters only
 		sources.Over = &config.Layer{Origin: "check", Values: map[string]any{"model": model}}
 	}
 	e, err := c.resolve(ctx, sources)
@@ -237,7 +236,7 @@ func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, 
 	return e, nil
 }
 
-// resolve is the experiment of a configuration.
+// resolve makes an experiment of a configuration.
 func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Experiment, error) {
 	merged, err := config.Merge(sources)
 	if err != nil {
@@ -254,18 +253,18 @@ func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Ex
 	return merged.Resolve(ctx, known, c.Catalogue)
 }
 
-// configError is what is wrong with what the user gave, and not with the part.
+// configError is an error in the user's configuration, not in the part.
 type configError struct{ error }
 
 func (e *configError) Unwrap() error { return e.error }
 
-// endsCheck says that an error is none of a part's, and that no further part is tried.
+// endsCheck reports whether an error ends the check, because no part caused it.
 func endsCheck(err error) bool {
 	var config *configError
 	return errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config)
 }
 
-// compare compares what the ranks say must be the same on all.
+// compare returns an error if ranks differ in a value that must be the same on all.
 func compare(r *result.Result) error {
 	var first *result.Process
 	for i := range r.Processes {

@@ -27,8 +27,8 @@ type refusal struct {
 	value any
 }
 
-// takeSettings reads what the user gives for settings. Each must be one of a part that is tried, or of
-// one of psbench's own that may try it.
+// takeSettings reads the user's settings. Each must belong to a part that is tried, or to one of psbench's own parts
+// that may try it.
 func (c *Check) takeSettings() error {
 	merged, err := config.Merge(c.Configuration)
 	if err != nil {
@@ -52,14 +52,14 @@ func (c *Check) takeSettings() error {
 			r.value = value
 		}
 		if err := c.known("--refuses "+quote.Word(kind+"."+name), r.kind, r.name, c.parts); err != nil && near(err) {
-			return err // any other name is one that parts must refuse
+			return err // parts must refuse any other name
 		}
 		c.refused = append(c.refused, r)
 	}
 	return nil
 }
 
-// known is an error unless one of the parts has a setting, which the user gave so.
+// known returns an error unless one of the parts has the setting that the user gave.
 func (c *Check) known(label string, kind sdk.Kind, name string, parts []sdk.Part) error {
 	var names []string
 	for _, part := range parts {
@@ -81,7 +81,7 @@ func (c *Check) known(label string, kind sdk.Kind, name string, parts []sdk.Part
 		label, of, quote.String(name)), spelling.Nearest(name, names)}
 }
 
-// unknownSetting says that no part has a setting, and which one is spelt alike, if one is.
+// unknownSetting reports a setting that no part has, and a similar name if there is one.
 type unknownSetting struct{ text, near string }
 
 func (e *unknownSetting) Error() string {
@@ -100,8 +100,8 @@ func hasSetting(part sdk.Part, name string) bool {
 	return slices.ContainsFunc(part.Settings, func(s sdk.Setting) bool { return s.Name == name })
 }
 
-// takes says whether a part takes a setting of the user's: any that has it, but one of psbench's only
-// where the plugin has none of its kind that does.
+// takes reports whether a part gets a setting of the user's. A part of psbench's own gets it only if no part of the
+// plugin of that kind has it.
 func (c *Check) takes(part sdk.Part, name string) bool {
 	own := func(p sdk.Part) bool { return p.Kind == part.Kind && hasSetting(p, name) }
 	switch {
@@ -113,8 +113,8 @@ func (c *Check) takes(part sdk.Part, name string) bool {
 	return !slices.ContainsFunc(c.parts, own)
 }
 
-// refusalsOf are those that the user gives for a part: of a setting that some parts of its kind have,
-// only where it has that.
+// refusalsOf returns the user's refusals for a part. If only some parts of a kind have a setting, only those must
+// refuse it.
 func (c *Check) refusalsOf(part sdk.Part) (list []refusal) {
 	for _, r := range c.refused {
 		others := func(p sdk.Part) bool { return p.Kind == part.Kind && hasSetting(p, r.name) }
@@ -125,8 +125,8 @@ func (c *Check) refusalsOf(part sdk.Part) (list []refusal) {
 	return list
 }
 
-// missing is a setting that the part cannot be tried without: its default is empty, the user gives no
-// other value, and what is wrong with the smallest run names it.
+// missing returns the setting that the part cannot be tried without. Its default is empty, the user gave no value,
+// and the error of the smallest run names it.
 func (c *Check) missing(part sdk.Part, err error) (name string) {
 	if err == nil {
 		return ""
@@ -143,13 +143,13 @@ func (c *Check) missing(part sdk.Part, err error) (name string) {
 	return ""
 }
 
-// empty are the defaults, as JSON, that may stand for a value that has to be given.
+// empty lists the defaults, as JSON, that may stand for a required value.
 var empty = []string{`""`, "0", "0.0", "[]", "{}", "null"}
 
-// settings has the part built with settings that it must refuse. psbench refuses most of them
-// before a run, so they are put into an experiment that is resolved.
+// settings builds the part with settings that it must refuse. psbench refuses most of them before a run, so they are
+// put into a resolved experiment.
 func (c *Check) settings(ctx context.Context, part sdk.Part) error {
-	if c.first != nil { // which is the business of another point
+	if c.first != nil { // another point reports it
 		return errUnseen("a run with the right settings fails, too")
 	}
 	wrong := []refusal{{name: "there_is_no_such_setting", value: 1}}
@@ -164,8 +164,7 @@ func (c *Check) settings(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// refuses is an error unless a run fails in which a setting of the part has a value. The death of a
-// process is no refusal.
+// refuses returns an error unless a run with that value of the setting fails. The death of a process is no refusal.
 func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value any) error {
 	o, err := c.smallestOptions(part)
 	if err != nil {
@@ -175,7 +174,7 @@ func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value a
 	_, err = c.runWith(ctx, o, func(e *config.Experiment) {
 		p := e.Parts[part.Kind]
 		settings := map[string]any{}
-		_ = json.Unmarshal(p.Settings, &settings) // psbench has written them
+		_ = json.Unmarshal(p.Settings, &settings) // psbench wrote them
 		settings[name] = value
 		p.Settings, _ = json.Marshal(settings)
 		shown, _ = json.Marshal(map[string]any{name: value})
@@ -193,7 +192,7 @@ func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value a
 	return nil
 }
 
-// smallest is the smallest run that has the part.
+// smallest carries out the smallest run that has the part.
 func (c *Check) smallest(ctx context.Context, part sdk.Part) (*result.Result, error) {
 	if part.Kind == sdk.KindData {
 		return c.read(ctx, part, alone)

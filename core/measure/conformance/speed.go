@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// builtin is psbench's own part of the kind, with which the part is compared: of data one that makes
-// what the same model takes.
+// builtin returns psbench's own part of the kind, for the comparison. For data, it returns one that makes inputs for
+// the same model.
 func (c *Check) builtin(part sdk.Part) string {
 	switch part.Kind {
 	case sdk.KindServer:
@@ -43,8 +43,8 @@ func (c *Check) builtin(part sdk.Part) string {
 	return "DummyModel"
 }
 
-// speed writes how long an iteration takes with the part, and with psbench's own of its kind. A
-// part that cannot be trained with as it is has no such line; one with which a process dies has failed.
+// speed writes the time of an iteration with the part and with psbench's own part of its kind. The line of a
+// part that cannot train as it is has no times. A part whose process dies has failed.
 func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	theirs, err := c.iterationMS(ctx, part, part.Key)
 	if errors.Is(err, monitor.ErrInterrupted) {
@@ -65,7 +65,7 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	if errors.Is(err, monitor.ErrInterrupted) {
 		return err
 	}
-	if err != nil { // settings that only theirs has
+	if err != nil { // settings that psbench's part lacks
 		return c.line(20, "        %-11s %.3g ms an iteration", "speed", theirs)
 	}
 	if err := c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s",
@@ -75,14 +75,13 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	return c.warnSlow(ctx, part, theirs/own)
 }
 
-// slow is how many times as long an iteration may take with a hook or a server as with psbench's own,
-// without a warning.
+// slow is the slowdown against psbench's own hook or server that psbench accepts without a warning.
 const slow = 5
 
-// slowRounds is in how many rounds that is measured; the median counts.
+// slowRounds is the number of measurements of a slowdown; the median counts.
 const slowRounds = 3
 
-// warnSlow measures a part again that was slow once, and warns where it stays so.
+// warnSlow measures a slow part again and warns if it stays slow.
 func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) error {
 	ratios := []float64{first}
 	for len(ratios) < slowRounds {
@@ -104,13 +103,13 @@ func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) erro
 	return nil
 }
 
-// slowness is the median of how many times as long iterations took, and whether that is worth a warning.
+// slowness returns the median slowdown, and whether it deserves a warning.
 func slowness(ratios []float64) (median float64, warns bool) {
 	median = numeral.Median(ratios)
 	return median, median > slow
 }
 
-// interrupted is an error that ends the check, and not only a measurement.
+// interrupted returns an error that ends the whole check, not only a measurement; nil otherwise.
 func interrupted(err error) error {
 	if errors.Is(err, monitor.ErrInterrupted) {
 		return err
@@ -118,8 +117,7 @@ func interrupted(err error) error {
 	return nil
 }
 
-// iterationMS is the mean time of an iteration of a small training, with the part or with the
-// built-in one in its place.
+// iterationMS returns the mean time of an iteration of a small training, in ms, with the part of this key.
 func (c *Check) iterationMS(ctx context.Context, part sdk.Part, key string) (float64, error) {
 	const iterations = 50
 	o, err := c.training(part, key)
@@ -138,7 +136,7 @@ func (c *Check) iterationMS(ctx context.Context, part sdk.Part, key string) (flo
 	return 1000 * out.Throughput.Seconds / iterations, nil
 }
 
-// training are the options of a training in which a key of the part's kind is measured.
+// training returns the options of a training that measures the part with this key.
 func (c *Check) training(part sdk.Part, measured string) (options, error) {
 	o, err := c.base(part)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// trainerBase chooses a trainer, with servers of what it needs and a model that it can train.
+// trainerBase chooses a trainer, servers for the service that it needs, and a model that it can train.
 func (c *Check) trainerBase(part sdk.Part, o options) error {
 	o["trainer"] = part.Key
 	o["model"], o["create_criterion"] = "mlp", "cel"
 	o.set(sdk.KindModel, map[string]any{"sizes": []int{8, 4}})
 	switch part.Needs {
-	case sdk.ServiceGradients: // with a hook that joins the group and the server, by either of which it may reduce
+	case sdk.ServiceGradients: // its hook joins the group and the server and may reduce by either
 		o["server"], o["nserver"], o["ddp_hook"] = "average", 1, "sparse_rpc"
 	case sdk.ServiceTables:
 		o["server"], o["nserver"] = "embedding", 2
@@ -34,21 +34,21 @@ func (c *Check) trainerBase(part sdk.Part, o options) error {
 	return nil
 }
 
-// The length of a pass, in iterations: more than an epoch of data for trials, or less.
+// The length of a pass in iterations: more than an epoch of data for trials, or less.
 const (
 	longer  = 6
 	shorter = 3
 )
 
-// pass is what a run of a trainer is.
+// pass describes a run of a trainer.
 type pass struct {
 	trainers, iterations int
 	warmUp               bool
 }
 
-// trainerTrials are the points of a trainer: what runs see of it.
+// trainerTrials adds the trials of a trainer, which examine the results of its runs.
 func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Context) error) {
-	runs := map[pass]*result.Result{} // that went well
+	runs := map[pass]*result.Result{} // successful runs
 	train := func(ctx context.Context, p pass) (*result.Result, error) {
 		if out := runs[p]; out != nil {
 			return out, nil
@@ -80,7 +80,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 	trials["reset"] = func(ctx context.Context) error {
 		p := several
 		if part.Needs == sdk.ServiceTables {
-			p.trainers = 1 // which of several steps a row first is by chance
+			p.trainers = 1 // with several trainers, chance decides which steps a row first
 		}
 		first, err := train(ctx, p)
 		if err != nil {
@@ -123,7 +123,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 	}
 }
 
-// train is a run of the trainer.
+// train carries out a run of the trainer.
 func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Result, error) {
 	o, err := c.base(part)
 	if err != nil {
@@ -141,10 +141,9 @@ func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Resul
 	return c.run(ctx, o)
 }
 
-// order is a run whose model and criterion end it if they are called out of order, and one whose hook
-// does. psbench's own parts for trials are beside the trainer, where the trainer gets no links of the hook.
-// So of the second run, which a trainer that reduces over its links need not survive, only that finding
-// counts.
+// order checks the order of calls in two runs, one for model and criterion and one for the hook. psbench's parts for
+// trials end a run on a call out of order. They run in companions, where the trainer cannot use the hook's links. A
+// trainer that reduces over those links may fail in the second run, so there only calls out of order count.
 func (c *Check) order(ctx context.Context, part sdk.Part) error {
 	watching := map[string]string{"model": inrun.OrderedKey, "create_criterion": inrun.OrderedKey}
 	err := c.ordered(ctx, part, watching, "model,criterion")
@@ -162,7 +161,7 @@ func (c *Check) order(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// ordered is a run with parts that end it where they are called out of order, by their options.
+// ordered carries out a run with parts that end it on a call out of order; watching maps options to their keys.
 func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]string, isolate string) error {
 	o, err := c.base(part)
 	if err != nil {
@@ -182,7 +181,7 @@ func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]
 	return err
 }
 
-// checkLosses says what is wrong with the losses of a pass.
+// checkLosses returns an error if the losses of a pass are wrong.
 func checkLosses(out *result.Result, p pass) error {
 	for rank, list := range out.Losses {
 		if len(list) != p.iterations {
@@ -199,7 +198,7 @@ func checkLosses(out *result.Result, p pass) error {
 	return nil
 }
 
-// difference names the first parameter that is not the same.
+// difference names the first parameter that differs.
 func difference(a, b []result.ParameterSummary) string {
 	for i := range min(len(a), len(b)) {
 		if !reflect.DeepEqual(a[i], b[i]) {

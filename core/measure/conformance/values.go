@@ -12,10 +12,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ExpectAny is what is expected of a hook or server whose values are not to be compared.
+// ExpectAny accepts every answer of a hook or server.
 const ExpectAny sdk.Answers = "any"
 
-// answers is what a part is to answer.
+// answers returns the answer that a part must give.
 func (c *Check) answers(part sdk.Part) sdk.Answers {
 	switch c.Expect {
 	case "":
@@ -31,7 +31,7 @@ func reduces(part sdk.Part) bool {
 	return part.Kind == sdk.KindHook || part.Kind == sdk.KindServer && part.Serves == sdk.ServiceGradients
 }
 
-// checkExpect says what is wrong with what the user expects of the parts that are checked.
+// checkExpect returns an error if the user's --expect does not fit the checked parts.
 func (c *Check) checkExpect() error {
 	if c.Expect == "" {
 		return nil
@@ -54,7 +54,8 @@ func (c *Check) checkExpect() error {
 	return nil
 }
 
-// valuesTrial has a line that says why where no value is compared: else ranks compare every element.
+// valuesTrial adds a trial that explains why no value is compared. For a part with a known answer, ranks compare
+// every element instead.
 func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Context) error) {
 	part.Answers = c.answers(part)
 	if part.Answerer() != nil {
@@ -75,21 +76,21 @@ func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Contex
 	}
 }
 
-// askedPromise is what is seen of a part that is asked.
+// askedPromise is the promise that psbench checks where a part tells its own answers.
 const askedPromise = "every element is what the part itself says that it answers, the first and the last of a " +
 	"bucket too: of 1, 17 and 1,000,003 elements and of rows, for 3 trainers"
 
-// asks says that a part is asked what it answers, since nobody else knows it: one in Go may be an
-// sdk.Answerer, one in another language declares that it says it. An elementwise server that declares
-// nothing answers what it does, so it is not asked.
+// asks reports whether the part itself must tell its answers. A part in Go may be an sdk.Answerer; a part in another
+// language declares that it tells them. An elementwise server that declares nothing computes its answers and is not
+// asked.
 func (c *Check) asks(part sdk.Part) bool {
 	part.Answers = c.answers(part)
 	own := part.Answers == sdk.AnswersOwn
 	return part.Answerer() == nil && c.Expect != ExpectAny && (own || !part.Protocol && part.Timing == 0)
 }
 
-// asked compares every element with what the part itself says that it answers, in rounds of psbench
-// comm: the processes that measure are of the part's plugin. The error is silent where it does not say it.
+// asked compares every element with the answer that the part itself computes, in rounds of psbench comm. The part's
+// plugin runs the measuring processes. The error is silent if the part does not tell its answers.
 func (c *Check) asked(ctx context.Context, part sdk.Part, silent error) error {
 	for _, sparse := range []bool{false, true} {
 		if sparse && c.DenseOnly {
@@ -129,7 +130,7 @@ func (c *Check) asked(ctx context.Context, part sdk.Part, silent error) error {
 	return nil
 }
 
-// askingPlan is a few rounds in which a hook or a server is asked what it answers.
+// askingPlan returns a plan of a few rounds in which a hook or a server is asked for its answers.
 func askingPlan(part sdk.Part, e *config.Experiment, sparse bool) *micro.Plan {
 	const width = 97
 	p := &micro.Plan{

@@ -27,7 +27,7 @@ type BatchUpdateExpect struct {
 	Params []Parameter `json:"params"`
 }
 
-// mostNumbers bounds the inputs of a case, which are made from its counts.
+// mostNumbers bounds the inputs of a case, which psbench computes from its counts.
 const mostNumbers = 1 << 24
 
 func (c *BatchUpdate) check(file string) error {
@@ -66,8 +66,8 @@ func (c *BatchUpdate) check(file string) error {
 // firstInput is the number of the SplitMix64 stream of the first batch's inputs.
 const firstInput = 1000
 
-// features are the inputs of all samples: batch number step*ntrainer + t, which is
-// given to trainer t as its batch number step, is stream firstInput + t*num_batches + step.
+// features returns the inputs of all samples. Batch number step*ntrainer + t is batch number step of trainer t; its
+// inputs are stream firstInput + t*num_batches + step.
 func (c *BatchUpdate) features() [][]float32 {
 	var rows [][]float32
 	for step := range c.NumBatches {

@@ -1,5 +1,5 @@
-// Package verify compares runs of psbench with reference cases: training runs
-// that another implementation computed.
+// Package verify compares runs of psbench with reference cases: training runs whose results another implementation
+// computed.
 package verify
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Case is one reference file: a small training run, what it must come to and
-// how closely. Each kind of case is a type of its own.
+// Case is one reference file: a small training run, its expected results and their tolerances. Each kind of case is
+// a type of its own.
 type Case interface {
-	// Head is what cases of all kinds have.
+	// Head returns the fields that all kinds of cases share.
 	Head() *Header
-	// Layer is the case as a layer of configuration values.
+	// Layer returns the case as a layer of configuration values.
 	Layer() config.Layer
-	// Expected is what the ranks must come to. It shares its lists with the case.
+	// Expected returns the expected results of the ranks. It shares its lists with the case.
 	Expected() []Expected
-	// check finds what would make the comparison meaningless; the rest is checked
-	// like any other configuration.
+	// check rejects values that would make the comparison meaningless. Everything else is checked like any other
+	// configuration.
 	check(file string) error
 }
 
-// kinds makes an empty case of each kind.
+// kinds maps each kind to a function that makes an empty case.
 var kinds = map[string]func() Case{
 	"ddp":          func() Case { return &DDP{} },
 	"hybrid":       func() Case { return &Hybrid{} },
@@ -49,7 +49,7 @@ type Header struct {
 	Tolerance Tolerance `json:"tolerance"`
 }
 
-// Head makes a type that embeds a Header have it as its head.
+// Head implements Case for the types that embed a Header.
 func (h *Header) Head() *Header { return h }
 
 // Tolerance says how closely a run must agree: losses and sums of squares
@@ -60,11 +60,11 @@ type Tolerance struct {
 	DeltaSumSqRel float64 `json:"delta_sumsq_rel"`
 }
 
-// Expected is what one rank must come to.
+// Expected holds the expected results of one rank.
 type Expected struct {
 	Rank   int         // trainers come first, then servers
-	Losses []float64   // of every iteration; nil for a server
-	Params []Parameter // nil for a rank whose parameters the file does not have
+	Losses []float64   // one per iteration; nil for a server
+	Params []Parameter // nil for a rank whose parameters the file lacks
 }
 
 // Parameter is what training changed in one tensor, delta = final - initial.
@@ -78,7 +78,7 @@ type Parameter struct {
 //go:embed reference/*.json
 var reference embed.FS
 
-// Embedded lists the cases that psbench carries, by name.
+// Embedded returns the built-in cases, by name.
 func Embedded() ([]Case, error) {
 	files, err := fs.Glob(reference, "reference/*.json")
 	if err != nil {
@@ -100,7 +100,7 @@ func Embedded() ([]Case, error) {
 	return cases, nil
 }
 
-// Load reads the case in a file.
+// Load reads the case from a file.
 func Load(file string) (Case, error) {
 	raw, err := jsonfile.Read(file)
 	if err != nil {
@@ -110,7 +110,7 @@ func Load(file string) (Case, error) {
 }
 
 func parse(name string, raw []byte) (Case, error) {
-	// A case of another kind has other keys: its kind says so better than they.
+	// A case of an unknown kind has unknown keys; an error about its kind is clearer.
 	fields, err := jsonfile.Map(name, raw)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func parse(name string, raw []byte) (Case, error) {
 	return c, c.check(quote.Word(name))
 }
 
-// title is the case's name, fit to be printed.
+// title returns the case's name, quoted for printing.
 func (h *Header) title() string { return quote.Word(strings.TrimSpace(h.Name)) }
 
 func (h *Header) check(file string) error {
@@ -150,7 +150,7 @@ func (h *Header) check(file string) error {
 	return nil
 }
 
-// checkLosses requires losses of every trainer.
+// checkLosses returns an error unless the case has losses of every trainer.
 func (h *Header) checkLosses(file string, losses [][]float64) error {
 	if len(losses) != h.NTrainer {
 		return fmt.Errorf("%s: expect has losses of %d trainers but ntrainer is %d", file, len(losses), h.NTrainer)
@@ -163,7 +163,7 @@ func (h *Header) checkLosses(file string, losses [][]float64) error {
 	return nil
 }
 
-// layer makes a layer of what a case says in its head and values of its kind.
+// layer returns a layer with the values of the head and of the case's kind.
 func (h *Header) layer(values map[string]any) config.Layer {
 	maps.Copy(values, map[string]any{
 		"trainer": h.Trainer, "ntrainer": h.NTrainer, "nserver": h.NServer, "torch_seed": h.Seed,

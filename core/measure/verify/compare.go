@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Outcome is how a run compares with its case.
+// Outcome is the comparison of a run with its case.
 type Outcome struct {
 	// The largest deviations, in the units of Tolerance.
 	LossRel, DeltaHeadAbs, DeltaSumSqRel float64
@@ -22,7 +22,7 @@ type Failure struct {
 	Text    string // one sentence that names value, deviation and tolerance
 }
 
-// String names where and what.
+// String names the process, the tensor and the deviation.
 func (f Failure) String() string {
 	if f.Tensor == "" {
 		return f.Process + ": " + f.Text
@@ -30,14 +30,13 @@ func (f Failure) String() string {
 	return f.Process + ", " + f.Tensor + ": " + f.Text
 }
 
-// Sum is how far the sum of the deltas of a tensor may be off. The file
-// has no tolerance for it: rounding errors of n elements, each within
-// delta_head_abs, add up like a random walk, to delta_head_abs * sqrt(n).
+// Sum returns the allowed deviation of the sum of a tensor's deltas. The file has no tolerance for it. Rounding
+// errors of n elements, each within delta_head_abs, add up like a random walk, to delta_head_abs * sqrt(n).
 func (t Tolerance) Sum(elements int) float64 {
 	return t.DeltaHeadAbs * math.Sqrt(float64(elements))
 }
 
-// Compare holds a run's result against the case.
+// Compare compares a run's result with the case.
 func Compare(c Case, r *result.Result) Outcome {
 	o, h := &Outcome{}, c.Head()
 	for _, e := range c.Expected() {
@@ -59,7 +58,7 @@ func (h *Header) rankName(rank int) string {
 	return fmt.Sprintf("server%d", rank)
 }
 
-// parameters are what the run has of a rank's.
+// parameters returns the run's parameters of a rank.
 func (h *Header) parameters(r *result.Result, rank int) []result.ParameterSummary {
 	if rank < h.NTrainer {
 		return element(r.Parameters, rank)
@@ -67,7 +66,7 @@ func (h *Header) parameters(r *result.Result, rank int) []result.ParameterSummar
 	return element(r.ServerParameters, rank-h.NTrainer)
 }
 
-// element is list i, or nil where there is none.
+// element returns list i, or nil if there is none.
 func element[E any](lists [][]E, i int) []E {
 	if i >= len(lists) {
 		return nil
@@ -75,7 +74,7 @@ func element[E any](lists [][]E, i int) []E {
 	return lists[i]
 }
 
-// place is where the compared values belong.
+// place says where the compared values belong.
 type place struct {
 	*Outcome
 	process, tensor string
@@ -121,8 +120,8 @@ func (p place) heads(field string, got, want []float64, tolerance float64) {
 	}
 }
 
-// relative and absolute compare one value and keep the largest deviation. A
-// value that is no number is out of any tolerance.
+// relative and absolute compare one value and keep the largest deviation. A value that is no number exceeds every
+// tolerance.
 func (p place) relative(largest *float64, got, want, tolerance float64, format string, args ...any) {
 	deviation := math.Abs(got-want) / math.Abs(want)
 	if got == want {

@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// OnCUDA returns the cases with CUDA ranks instead of CPU ranks: each once for every mix of CUDA trainers
-// and CUDA servers that the rules of the world allow. The expected values stay, since ranks and links stay.
-// The backend NCCL connects only CUDA trainers.
+// OnCUDA returns the cases with CUDA ranks instead of CPU ranks: one for every mix of CUDA trainers and CUDA servers
+// that the rules of the world allow. The expected values stay the same, since ranks and links do. The backend NCCL
+// connects only CUDA trainers.
 func OnCUDA(cases []Case, backend string) (all []Case) {
 	for _, c := range cases {
 		h := c.Head()
@@ -35,7 +35,7 @@ func OnCUDA(cases []Case, backend string) (all []Case) {
 // tableTrainer is the trainer that uses every server.
 const tableTrainer = "hybrid"
 
-// parts are all numbers of n ranks that may be on CUDA devices, from all of them to none.
+// parts returns the possible numbers of CUDA ranks among n ranks, from all to none.
 func parts(n int) (list []int) {
 	for ; n >= 0; n-- {
 		list = append(list, n)
@@ -50,7 +50,7 @@ type placed struct {
 	world config.World
 }
 
-// possible says that the rules allow the world, and that each trainer has the server that it has without CUDA.
+// possible reports whether the rules allow the world and each trainer keeps the server that it has without CUDA.
 func (p *placed) possible() bool {
 	if p.world.Check() != nil {
 		return false
@@ -63,7 +63,7 @@ func (p *placed) possible() bool {
 	})
 }
 
-// on is the world in words.
+// on describes the world in words.
 func (p *placed) on() string {
 	var parts []string
 	for _, c := range []struct {
@@ -94,7 +94,7 @@ func (p *placed) Layer() config.Layer {
 	return l
 }
 
-// refuseCUDA refuses to make a case of a run with CUDA ranks.
+// refuseCUDA rejects a run with CUDA ranks as the source of a case.
 func refuseCUDA(e *config.Experiment) error {
 	if e.CUDA == nil {
 		return nil

@@ -13,31 +13,30 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Substitutes are parts that the user chose in the place of the cases' own.
+// Substitutes are the user's parts that replace the parts of the cases.
 type Substitutes struct {
 	Kinds []sdk.Kind
-	// Own makes an experiment of a case as it is, with its own parts.
+	// Own makes an experiment of an unchanged case, with its own parts.
 	Own Resolve
 }
 
-// misfit says why a case cannot run with the parts that the user chose. That is nothing against
-// them.
+// misfit explains why a case cannot run with the user's parts. It is no fault of theirs.
 type misfit struct{ text string }
 
 func (m *misfit) Error() string { return m.text }
 
 func (s Substitutes) has(kind sdk.Kind) bool { return slices.Contains(s.Kinds, kind) }
 
-// unresolved is the error of a configuration, as a misfit if the user's parts are why.
+// unresolved returns the error of a configuration; as a misfit if the user's parts cause it.
 func (s Substitutes) unresolved(c Case, err error) error {
 	if unknown := (*config.UnknownSettingError)(nil); len(s.Kinds) == 0 && !errors.As(err, &unknown) {
 		return err
 	}
-	name := "case " + c.Head().title() // which stands before the reason anyway
+	name := "case " + c.Head().title() // the output names the case anyway
 	return &misfit{strings.ReplaceAll(strings.TrimPrefix(err.Error(), name+": "), " in "+name, "")}
 }
 
-// fit finds why a case would say nothing of the parts, or of other ones than was asked for.
+// fit returns an error if a case would not exercise the user's parts.
 func (s Substitutes) fit(c Case, e *config.Experiment) error {
 	server := e.Parts[sdk.KindServer]
 	if server.Asynchronous && len(e.World.TrainersOf(e.World.ServerRanks()[0])) > 1 {
@@ -55,7 +54,7 @@ func (s Substitutes) fit(c Case, e *config.Experiment) error {
 	if !s.has(sdk.KindHook) || e.Service != sdk.ServiceGradients || c.Head().NServer < 2 {
 		return nil
 	}
-	// Each of several servers reduces over its own trainers, a group over all.
+	// Each of several servers reduces over its own trainers, but a group reduces over all.
 	own, err := s.Own(c.Layer())
 	if err == nil && own.Links != e.Links {
 		err = &misfit{"its hook has other links, and several servers reduce among them"}
@@ -63,8 +62,8 @@ func (s Substitutes) fit(c Case, e *config.Experiment) error {
 	return err
 }
 
-// failed is the error of a run. The samples of a case that a model or trainer of the user's does not
-// take are a misfit; anything else is what went wrong.
+// failed returns the error of a run. It is a misfit if the user's model or trainer cannot take the samples of the
+// case.
 func (s Substitutes) failed(err error) error {
 	if unfit := (*run.UnfitError)(nil); errors.As(err, &unfit) && (s.has(sdk.KindModel) || s.has(sdk.KindTrainer)) {
 		return &misfit{err.Error()}
@@ -72,7 +71,7 @@ func (s Substitutes) failed(err error) error {
 	return err
 }
 
-// comparable finds that a run of another model has no parameters to compare.
+// comparable returns a misfit if the run has another model, whose parameters cannot be compared.
 func (s Substitutes) comparable(c Case, r *result.Result) error {
 	if !s.has(sdk.KindModel) {
 		return nil

@@ -9,11 +9,10 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// skipWidth is that of the lines on cases that were skipped, in columns.
+// skipWidth is the width, in columns, of the lines on skipped cases.
 const skipWidth = 80
 
-// writeSkip prints why a case did not run. A reason that is longer than a line goes on in further
-// ones.
+// writeSkip writes why a case did not run, and wraps a long reason.
 func writeSkip(w io.Writer, c Case, reason *misfit) error {
 	page := screen.Page{Width: skipWidth}
 	page.Line(6, fmt.Sprintf("skip  %s: %s", c.Head().title(), quote.Lines(reason.Error())))
@@ -21,17 +20,17 @@ func writeSkip(w io.Writer, c Case, reason *misfit) error {
 	return err
 }
 
-// writeBroken prints why a run of a case failed.
+// writeBroken writes why a run of a case failed.
 func writeBroken(w io.Writer, c Case, reason error) error {
 	_, err := fmt.Fprintf(w, "ERROR %-32s  did not run: %s\n", c.Head().title(), quote.Lines(reason.Error()))
 	return err
 }
 
-// mostLines bounds how many lines a failed case takes.
+// mostLines is the most lines of a failed case.
 const mostLines = 12
 
-// writeVerdict prints the verdict on a case and, where it failed, the first value that
-// is off in each tensor and in the losses of each trainer.
+// writeVerdict writes the verdict on a case. For a failed case it adds the first wrong value in each tensor and in
+// the losses of each trainer.
 func writeVerdict(w io.Writer, c Case, o Outcome, took time.Duration) error {
 	verdict := "ok  "
 	if len(o.Failures) > 0 {
@@ -47,7 +46,7 @@ func writeVerdict(w io.Writer, c Case, o Outcome, took time.Duration) error {
 	return err
 }
 
-// firstFailures are lines with the first failure of each tensor, and how many more there are.
+// firstFailures returns lines with the first failure of each tensor and the number of others.
 func firstFailures(failures []Failure) (lines string) {
 	told := map[[2]string]bool{}
 	for _, f := range failures {

@@ -15,16 +15,14 @@ import (
 
 //go:generate go test -run TestSchema -update .
 
-// ErrFailed says that a case did not come out as expected; the output says
-// which.
+// ErrFailed reports that a case did not come out as expected; the output says which one.
 var ErrFailed = errors.New("not every reference case agrees")
 
-// Resolve makes an experiment of the values of a case.
+// Resolve makes an experiment from the values of a case.
 type Resolve func(config.Layer) (*config.Experiment, error)
 
-// Run runs the cases one after the other through real plugin processes and
-// writes a line for each, with the largest deviations, and a line for each
-// value that is out of tolerance. A case whose run failed counts apart from a case that
+// Run runs the cases one after the other in real plugin processes. It writes a line for each case, with the largest
+// deviations, and a line for each value out of tolerance. A case whose run failed counts apart from a case that
 // disagrees. A case that does not fit the chosen parts and settings is skipped, with the reason.
 func Run(
 	ctx context.Context, cases []Case, chosen Substitutes, resolve Resolve, o run.Options, w io.Writer,
@@ -46,8 +44,7 @@ func Run(
 	return t.err()
 }
 
-// runCase runs a case and compares. The error is a misfit where the case does not fit what the user
-// chose.
+// runCase runs a case and compares the result. The error is a misfit if the case does not fit the user's choice.
 func runCase(ctx context.Context, c Case, chosen Substitutes, resolve Resolve, o run.Options) (Outcome, error) {
 	e, err := resolve(c.Layer())
 	if err != nil {
@@ -67,10 +64,10 @@ func runCase(ctx context.Context, c Case, chosen Substitutes, resolve Resolve, o
 	return Compare(c, result), nil
 }
 
-// tally counts how cases went.
+// tally counts the cases by their results.
 type tally struct{ cases, disagree, broken, skipped int }
 
-// add counts a case and writes how it went.
+// add counts a case and writes its result.
 func (t *tally) add(w io.Writer, c Case, outcome Outcome, err error, took time.Duration) error {
 	if reason := (*misfit)(nil); errors.As(err, &reason) {
 		t.skipped++
@@ -86,10 +83,10 @@ func (t *tally) add(w io.Writer, c Case, outcome Outcome, err error, took time.D
 	return writeVerdict(w, c, outcome, took)
 }
 
-// ran is how many cases ran to their end.
+// ran returns the number of cases that ran to their end.
 func (t *tally) ran() int { return t.cases - t.skipped - t.broken }
 
-// summary is the last line of the output.
+// summary returns the last line of the output.
 func (t *tally) summary() string {
 	counts := []string{fmt.Sprintf("%d of %d cases agree", t.ran()-t.disagree, t.ran()+t.broken)}
 	if t.ran() == 0 {
@@ -102,7 +99,7 @@ func (t *tally) summary() string {
 	return strings.Join(counts, ", ")
 }
 
-// wrong says how many cases disagree and how many did not run, where there are any.
+// wrong returns how many cases disagree and how many did not run; nil if there are none.
 func (t *tally) wrong() []string {
 	var counts []string
 	switch {
@@ -117,7 +114,7 @@ func (t *tally) wrong() []string {
 	return counts
 }
 
-// err is nil if a case ran, and every case that was not skipped agrees.
+// err returns nil if at least one case ran and every case that was not skipped agrees.
 func (t *tally) err() error {
 	switch wrong := t.wrong(); {
 	case t.ran() == 0 && t.broken == 0:
