@@ -1,4 +1,4 @@
-// Package comm shows what psbench comm measured: its result as text.
+// Package comm writes the result of psbench comm as text.
 package comm
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Text writes r: its rows last, in a table for each operation, with what the machine can do
-// and what the columns mean before them in a full report, and no heading in a summary.
+// Text writes r with its rows last, in a table for each operation. A full report starts with the machine's limits
+// and the meaning of the columns. A summary has no heading.
 func Text(w io.Writer, r *micro.Result, o report.Options) error {
 	out := &screen.Page{Width: o.Width}
 	if o.Report != report.Summary {
@@ -73,7 +73,7 @@ func heading(w *screen.Page, r *micro.Result) {
 	environment.HostLinks(w, r.HostLinks)
 }
 
-// background is what the rows are seen against.
+// background writes the conditions of the measurement.
 func background(w *screen.Page, r *micro.Result) error {
 	if err := environment.NoiseTables(w, r.Noise); err != nil {
 		return err
@@ -97,7 +97,7 @@ func background(w *screen.Page, r *micro.Result) error {
 	return nil
 }
 
-// rowColumns are the columns of a row but for those that the title tells.
+// rowColumns are the columns of a row that the title does not give.
 var rowColumns = []screen.Column{
 	screen.Left("transport"), screen.Left("mode"), screen.Left("place"),
 	screen.Right("size"), screen.Right("rounds").Yields(1),
@@ -105,7 +105,7 @@ var rowColumns = []screen.Column{
 	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
 
-// operations are those that have rows, in their order.
+// operationsOf lists the operations that have rows, in their order.
 func operationsOf(r *micro.Result) []string {
 	var names []string
 	for _, row := range r.Rows {
@@ -150,7 +150,7 @@ func operationTable(w *screen.Page, r *micro.Result, operation string) error {
 	return nil
 }
 
-// verifiedText says what of the row was compared, and why nothing was.
+// verifiedText returns which rounds of the row were compared, or why none was.
 func verifiedText(r *micro.Row) string {
 	text := fmt.Sprintf("%s rows %s", r.Mode, verifiedTexts[r.Verified])
 	if r.Unchecked != "" {
@@ -166,7 +166,7 @@ var verifiedTexts = map[micro.Verified]string{
 	micro.NoRound:    "not at all",
 }
 
-// title is what all rows of an operation have in common.
+// title returns the values that all rows of an operation share.
 func title(r *micro.Row) string {
 	text := r.Operation
 	if r.Hook != "" {
@@ -226,7 +226,7 @@ const (
 		"over those of loopback TCP, T connections, both ways"
 )
 
-// explain says what the columns mean, for the rows that there are.
+// explain writes the meaning of the columns of these rows.
 func explain(w *screen.Page, r *micro.Result) {
 	any := func(is func(*micro.Row) bool) bool { return slices.ContainsFunc(r.Rows, is) }
 	if !any(func(row *micro.Row) bool { return row.Bytes > 0 }) {

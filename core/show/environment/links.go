@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Links says which links each transport carried, e.g. "shm trainer0-trainer1; tcp trainer0-server3".
+// Links lists the links of each transport, e.g. "shm trainer0-trainer1; tcp trainer0-server3".
 func Links(all []result.Links) string {
 	var kinds []string
 	for _, l := range all {
@@ -19,7 +19,7 @@ func Links(all []result.Links) string {
 	return strings.Join(kinds, "; ")
 }
 
-// HostLinks writes what the links between hosts can do.
+// HostLinks writes the speed of the links between hosts.
 func HostLinks(w *screen.Page, links []result.HostLink) {
 	for _, l := range links {
 		w.Line(2, fmt.Sprintf("link %s – %s: %s GB/s out, %s GB/s back, round trip %s µs (bare sockets)",
@@ -28,7 +28,7 @@ func HostLinks(w *screen.Page, links []result.HostLink) {
 	}
 }
 
-// Clocks writes how the clocks of other hosts went.
+// Clocks writes the offset and drift of the clocks of other hosts.
 func Clocks(w *screen.Page, clocks []result.HostClock) {
 	for _, c := range clocks {
 		w.Line(2, fmt.Sprintf("%s: its clock is %.6f s ahead%s, and gains %.3g µs each second", quote.Word(c.Host),

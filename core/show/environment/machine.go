@@ -1,5 +1,5 @@
-// Package environment shows as text where a run was: its machine, its processes, their hosts and links, and what
-// else took CPU time.
+// Package environment writes where a run took place, as text: its machine, processes, hosts and links, and other
+// load on the CPUs.
 package environment
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// widest is how many columns a line of the GPU topology may have.
+// widest is the widest line of the GPU topology, in columns.
 const widest = 120
 
 // Information writes the build and the machine.
@@ -28,7 +28,7 @@ func Information(w *screen.Page, e result.Environment) {
 	w.Labelled("memory", fmt.Sprintf("%d MiB%s", e.MemoryMiB, bandwidth(e.Copy)))
 	w.Labelled("limits", limits(e.Limits))
 	for _, b := range e.BLAS {
-		w.Labelled("BLAS", quote.Message(describeBLAS(b))) // what plugins say
+		w.Labelled("BLAS", quote.Message(describeBLAS(b))) // as plugins report it
 	}
 	for _, g := range e.GPUs {
 		w.Labelled("GPU", fmt.Sprintf("%s, %d MiB, driver %s", g.Name, g.MemoryMiB, g.Driver))
@@ -41,7 +41,7 @@ func Information(w *screen.Page, e result.Environment) {
 	w.Line(0, "")
 }
 
-// cuda says what the driver showed to the CUDA ranks.
+// cuda writes the devices that the driver showed to the CUDA ranks.
 func cuda(w *screen.Page, l *devices.List) {
 	if l == nil {
 		return
@@ -59,7 +59,7 @@ func cuda(w *screen.Page, l *devices.List) {
 	}
 }
 
-// tuning says which CPUs may be used, how they are tuned and what caches they have.
+// tuning describes the usable CPUs, their tuning and their caches.
 func tuning(f machine.Facts) string {
 	var parts []string
 	if f.Affinity != "" {
@@ -131,7 +131,7 @@ func topology(w *screen.Page, text string) {
 	}
 }
 
-// Machine says what a result was measured on, in one line.
+// Machine describes the machine of a result in one line.
 func Machine(e result.Environment) string {
 	return fmt.Sprintf("%s, %s, %d MiB, %s/%s, kernel %s", e.CPU, screen.Count(e.Cores, "core"), e.MemoryMiB, e.OS,
 		e.Arch, e.Kernel)

@@ -28,8 +28,7 @@ func Noise(intervals []noise.Interval) string {
 	return text
 }
 
-// NoiseTables writes who took the machine's CPU time in each part of a run, which what was
-// measured is part of.
+// NoiseTables writes the CPU time that each process took in each part of a run, the measured pass included.
 func NoiseTables(w *screen.Page, intervals []noise.Interval) error {
 	if len(intervals) == 0 {
 		return nil
@@ -57,7 +56,7 @@ func NoiseTables(w *screen.Page, intervals []noise.Interval) error {
 	return processNoise(w, intervals)
 }
 
-// processNoise writes what each process used in each interval.
+// processNoise writes the CPU time of each process in each interval.
 func processNoise(w *screen.Page, intervals []noise.Interval) error {
 	columns := []screen.Column{screen.Left("process")}
 	for _, i := range intervals {
@@ -65,7 +64,7 @@ func processNoise(w *screen.Page, intervals []noise.Interval) error {
 	}
 	columns = append(columns, screen.Right("voluntary"), screen.Right("involuntary"))
 	var rows [][]string
-	for _, p := range intervals[len(intervals)-1].Processes { // of all that there were the last ones are left
+	for _, p := range intervals[len(intervals)-1].Processes { // the last interval lists every process
 		row := []string{p.Name}
 		voluntary, involuntary := "-", "-"
 		for _, i := range intervals {
@@ -94,7 +93,7 @@ func usage(i noise.Interval, pid int) *noise.Usage {
 	return nil
 }
 
-// used is the CPU time of all processes of a run.
+// used returns the CPU time of all processes of a run.
 func used(i noise.Interval) (sum time.Duration) {
 	for _, p := range i.Processes {
 		sum += p.CPU
@@ -102,11 +101,10 @@ func used(i noise.Interval) (sum time.Duration) {
 	return sum
 }
 
-// vague is the share of the CPU time of an interval that may be uncertain for shares of it to
-// tell anything.
+// vague is the share of an interval's CPU time that may be uncertain before shares of it mean nothing.
 const vague = 0.1
 
-// percentage is a share of the machine's CPU time.
+// percentage returns a CPU time as a share of the machine's CPU time.
 func percentage(i *noise.Interval, cpu time.Duration) string {
 	if i.Share(i.Machine.Uncertainty) > vague {
 		return "-"
@@ -114,5 +112,5 @@ func percentage(i *noise.Interval, cpu time.Duration) string {
 	return strconv.FormatFloat(100*i.Share(cpu), 'f', 1, 64)
 }
 
-// fixed3 shows seconds.
+// fixed3 returns seconds with three decimals.
 func fixed3(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

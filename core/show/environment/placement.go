@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Placement writes where processes run, and below that what their hosts have.
+// Placement writes where processes run, then the resources of their hosts.
 func Placement(w *screen.Page, l *placement.Layout) error {
 	onCUDA := slices.ContainsFunc(l.Processes, func(p placement.Placed) bool { return p.Device != nil })
 	pinned := slices.ContainsFunc(l.Processes, func(p placement.Placed) bool { return p.Node != nil })
@@ -58,7 +58,7 @@ func Hosts(l *placement.Layout) string {
 	return strings.Join(told, "; ")
 }
 
-// or is a number in a form, or - where there is none.
+// or formats a number; it returns - for nil.
 func or(n *int, form string) string {
 	if n == nil {
 		return "-"

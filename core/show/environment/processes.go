@@ -12,8 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Processes writes a table of the processes and, below it, what the parts in
-// them reported.
+// Processes writes a table of the processes and, below it, the facts that their parts reported.
 func Processes(w *screen.Page, r *result.Result) error {
 	if len(r.Processes) == 0 {
 		return nil
@@ -61,8 +60,7 @@ func Processes(w *screen.Page, r *result.Result) error {
 	return nil
 }
 
-// Plugin says what was loaded from where: "plugin mine: /bin/mine, sha256 ...,
-// contract 2.0, as mine.json has it".
+// Plugin describes a loaded plugin: "plugin mine: /bin/mine, sha256 ..., contract 2.0, as mine.json has it".
 func Plugin(p result.Plugin) string {
 	parts := make([]string, len(p.Command))
 	for i, word := range p.Command {
@@ -90,7 +88,7 @@ func Plugin(p result.Plugin) string {
 	return text
 }
 
-// fixed shows ms or MiB with one decimal.
+// fixed returns ms or MiB with one decimal.
 func fixed(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
 
 func boundary(ns int64) string {
@@ -100,9 +98,8 @@ func boundary(ns int64) string {
 	return fixed(float64(ns) / 1e3)
 }
 
-// factLines says what each process reported, with the processes that reported
-// the same on one line: "trainer0, trainer1: blas gonum, threads 1". What they say is theirs, and
-// so it is quoted.
+// factLines returns the facts of each process, with processes that reported the same on one line: "trainer0,
+// trainer1: blas gonum, threads 1". The facts come from plugins, so they are quoted.
 func factLines(processes []result.Process) []string {
 	names := map[string][]string{}
 	var order []string

@@ -21,7 +21,7 @@ type Format struct {
 	Write func(t *Table, w io.Writer) error
 }
 
-// Formats are all of them.
+// Formats lists all formats.
 var Formats = []Format{
 	{"csv", (*Table).csv},
 	{"jsonl", (*Table).jsonLines},
@@ -29,18 +29,18 @@ var Formats = []Format{
 	{"gobench", (*Table).goBench},
 }
 
-// Columns beside the variables.
+// Columns next to the variables.
 var (
 	before = []string{"run", "cell", "round", "seed"}
 	after  = []string{"metric", "unit", "better", "value"}
 )
 
-// csv writes a line for each row, below one of names.
+// csv writes a line of names and then a line for each row.
 func (t *Table) csv(w io.Writer) error {
 	out := csv.NewWriter(w)
 	names := slices.Clone(before)
 	for _, v := range t.Variables {
-		if slices.Contains(before, v) || slices.Contains(after, v) { // an axis that somebody named so
+		if slices.Contains(before, v) || slices.Contains(after, v) { // the user named an axis so
 			v = "axis." + v
 		}
 		names = append(names, v)
@@ -63,7 +63,7 @@ func (t *Table) csv(w io.Writer) error {
 	return err
 }
 
-// exact is a number with as many digits as tell it from all others.
+// exact returns a number with as many digits as distinguish it from all others.
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // jsonRow is a row as JSON.
@@ -103,7 +103,7 @@ func (t *Table) jsonLines(w io.Writer) error {
 	return nil
 }
 
-// typed is a number, a truth value, a list or an object where the text is one of JSON.
+// typed decodes a text that is a JSON number, boolean, list or object; other texts stay strings.
 func typed(text string) any {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
@@ -111,8 +111,8 @@ func typed(text string) any {
 	return text
 }
 
-// markdown writes a table for people: a line for each run, with what differs between them and a
-// column for each metric.
+// markdown writes a table with a line for each run, the values that differ between runs, and a column for each
+// metric.
 func (t *Table) markdown(w io.Writer) error {
 	varying, metrics := t.varying(), t.metrics()
 	var names, rule []string
@@ -156,8 +156,8 @@ func (t *Table) markdown(w io.Writer) error {
 
 var cellEscapes = strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ")
 
-// goBench writes the format of Go's benchmarks (golang.org/x/perf/benchfmt): a line for each run,
-// which has a name made of what differs between runs, and the units with the direction that is better.
+// goBench writes the format of Go's benchmarks (golang.org/x/perf/benchfmt): a line for each run. The benchmark's
+// name has the values that differ between runs. Units state which direction is better.
 func (t *Table) goBench(w io.Writer) error {
 	varying := t.varying()
 	var text strings.Builder
@@ -194,10 +194,10 @@ func (t *Table) goBench(w io.Writer) error {
 	return err
 }
 
-// unitOf is a metric as a unit, of which there must be one for each metric.
+// unitOf returns a unit for a metric; the format needs a different one for each metric.
 func unitOf(m model.Metric) string { return m.Name + "-" + m.Unit }
 
-// word is a text as a part of a benchmark's name, which blanks and slashes would end.
+// word replaces the blanks and slashes of a text, which would end a part of a benchmark's name.
 func word(text string) string {
 	if text == "" {
 		return "-"
@@ -212,7 +212,7 @@ func word(text string) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// isKey says whether a name may stand before a colon in the format of benchmarks.
+// isKey reports whether a name may stand before a colon in the format of benchmarks.
 func isKey(name string) bool {
 	return name != "" && unicode.IsLower(rune(name[0])) && !strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsUpper(r) || r == ':'

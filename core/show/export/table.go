@@ -12,33 +12,32 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Table is the runs of studies as rows.
+// Table holds the runs of studies as rows.
 type Table struct {
-	// Variables are the independent variables: axes first, in their order, then all other values of
-	// the configuration.
+	// Variables are the independent variables: axes first, in their order, then all other configuration values.
 	Variables []string
-	Axes      int // how many of Variables are axes
+	Axes      int // number of Variables that are axes
 	Rows      []Row
-	// Warnings say what is left out.
+	// Warnings report what is left out.
 	Warnings []string
 }
 
 // Row is a metric of a run.
 type Row struct {
-	Run    string // its folder or file
+	Run    string // folder or file of the run
 	Cell   string
 	Round  int
 	Seed   uint64
-	Count  int      // of iterations, or rounds, that the value comes of
+	Count  int      // iterations or rounds behind the value
 	Values []string // by Variables; "" where the run has none
 	Metric model.Metric
 	Value  float64
 }
 
-// variable is a name with the value of a run.
+// variable is a configuration value of a run, with its name.
 type variable struct{ name, value string }
 
-// Add adds the runs of a study that came to their end.
+// Add adds the completed runs of a study.
 func (t *Table) Add(s *model.Study) {
 	t.Warnings = append(t.Warnings, s.Warnings...)
 	cells := s.Cells
@@ -54,7 +53,7 @@ func (t *Table) Add(s *model.Study) {
 			t.Warnings = append(t.Warnings,
 				fmt.Sprintf("%s is left out, since it failed: %s", quote.Word(f.Folder), quote.Message(f.Reason)))
 		}
-		if c.Same != "" { // its runs are those of another cell, where they are
+		if c.Same != "" { // another cell lists its runs
 			continue
 		}
 		var variables []variable
@@ -83,7 +82,7 @@ func (t *Table) Add(s *model.Study) {
 	}
 }
 
-// column is the place of a variable.
+// column returns the index of a variable.
 func (t *Table) column(name string) int {
 	if i := slices.Index(t.Variables, name); i >= 0 {
 		return i
@@ -92,7 +91,7 @@ func (t *Table) column(name string) int {
 	return len(t.Variables) - 1
 }
 
-// values puts variables into their places.
+// values returns variables in the order of the columns.
 func (t *Table) values(variables []variable) []string {
 	var values []string
 	for _, v := range variables {
@@ -105,7 +104,7 @@ func (t *Table) values(variables []variable) []string {
 	return values
 }
 
-// value is that of a variable in a row.
+// value returns the value of a variable in a row.
 func (r *Row) value(variable int) string {
 	if variable < len(r.Values) {
 		return r.Values[variable]
@@ -113,7 +112,7 @@ func (r *Row) value(variable int) string {
 	return ""
 }
 
-// Only leaves the rows of these metrics.
+// Only removes the rows of other metrics.
 func (t *Table) Only(metrics []string) error {
 	for _, name := range metrics {
 		if _, err := model.MetricOf(name); err != nil {
@@ -124,7 +123,7 @@ func (t *Table) Only(metrics []string) error {
 	return nil
 }
 
-// varying are the variables that are axes, or of which rows have several values.
+// varying returns the variables that are axes, or that have several values.
 func (t *Table) varying() []int {
 	var places []int
 	for i := range t.Variables {
@@ -135,7 +134,7 @@ func (t *Table) varying() []int {
 	return places
 }
 
-// metrics are those that rows have, in the order in which they come.
+// metrics returns the metrics of the rows, in the order of their first row.
 func (t *Table) metrics() []model.Metric {
 	var metrics []model.Metric
 	for _, r := range t.Rows {
@@ -146,7 +145,7 @@ func (t *Table) metrics() []model.Metric {
 	return metrics
 }
 
-// runs are the rows of each run, or of each row of comm, which follow each other.
+// runs groups the consecutive rows of each run, or of each row of comm.
 func (t *Table) runs() [][]Row {
 	var runs [][]Row
 	for i, r := range t.Rows {

@@ -1,5 +1,5 @@
-// Package page writes the documents of core/show/view as HTML: one file that needs nothing else, neither a
-// network nor a server, and in which a browser runs no script but the one that is written here.
+// Package page writes the documents of core/show/view as HTML: one file that needs no network and no server. The
+// browser runs only the script in this package.
 package page
 
 import (
@@ -25,8 +25,8 @@ var (
 	styles []byte
 )
 
-// Write writes the page of a document. What the document says is data there: it is text in the browser,
-// whatever it is, and never markup.
+// Write writes the page of a document. The document's texts are data: the browser shows them as text, never as
+// markup.
 func Write(w io.Writer, d *view.Document) error {
 	// Marshal escapes <, > and &, so that nothing closes the element that the data is in.
 	data, err := json.Marshal(d)
@@ -60,13 +60,13 @@ func Write(w io.Writer, d *view.Document) error {
 	return err
 }
 
-// Policy is the content security policy of pages: their own script and styles, by their hashes, and
-// nothing else. A live page may also ask the server that it is from.
+// Policy returns the content security policy of pages. It allows only their own script and styles, by hash. A live
+// page may also query its server.
 func Policy(live bool) string {
 	p := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(styles) +
 		"; base-uri 'none'; form-action 'none'"
 	if live {
-		p += "; connect-src 'self'; img-src 'self'" // the icon, for which browsers ask any server
+		p += "; connect-src 'self'; img-src 'self'" // browsers ask any server for the icon
 	}
 	return p
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// plain is what there is to read where scripts do not run: all but pictures and details.
+// plain is the page for browsers without scripts: everything except pictures and details.
 var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 	"rows": rows,
 }).Parse(`<main class="plain">
@@ -26,7 +26,7 @@ var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 </main>
 `))
 
-// row is a cell in the table of a page without scripts.
+// row is one cell of a study in the table of a page without scripts.
 type row struct {
 	Name           string
 	Runs           int
@@ -34,7 +34,7 @@ type row struct {
 	Note           string
 }
 
-// rows are the cells by the document's own metric and baseline. Of one run there are none: the sentences have its
+// rows returns the cells by the document's own metric and baseline. A single run has no rows: the sentences give its
 // value.
 func rows(d *view.Document) []row {
 	if d.OneRun() {
@@ -65,7 +65,7 @@ func rows(d *view.Document) []row {
 	return rows
 }
 
-// change is a change and its verdict; a difference is in the unit of the median.
+// change returns a change and its verdict; a difference has the unit of the median.
 func change(c *view.Change) string {
 	text := ""
 	switch {
@@ -81,7 +81,7 @@ func change(c *view.Change) string {
 	return strings.Replace(text, "-", "−", 1) + ", " + string(c.Verdict)
 }
 
-// shown is a number as the page's script shows it, a dash where there is none.
+// shown formats a number as the page's script does; it returns a dash for nil.
 func shown(x *float64) string {
 	if x == nil || !numeral.Finite(*x) {
 		return "–"

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// answer writes what the run was made for, a line each.
+// answer writes the main results of the run, one per line.
 func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	if t := r.Throughput; t.Samples > 0 {
 		w.Labelled("throughput", rate(t)+pass(r))
@@ -32,13 +32,13 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	}
 }
 
-// rate says how many samples were trained on in a second.
+// rate returns the training throughput in samples per second.
 func rate(t result.Throughput) string {
 	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds,
 		screen.GiveOrTake(t.SecondsBound*1e3))
 }
 
-// perBatch says what the time of an iteration is made of.
+// perBatch splits the time of an iteration into its parts.
 func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	digits := precision(b)
 	ms := func(totalNS int64) string { return strconv.FormatFloat(b.MeanMS(totalNS), 'f', digits, 64) }
@@ -49,8 +49,7 @@ func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	return fmt.Sprintf("%s ms%s: %s, rest %s", ms(b.WallNS), pass(r), strings.Join(parts, ", "), ms(b.RestNS()))
 }
 
-// inPart says how much of a part was the hooks' own time and how much was straggler wait,
-// e.g. " (straggler wait 1.842)".
+// inPart returns the hooks' own time and the straggler wait within a part, e.g. " (straggler wait 1.842)".
 func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) string {
 	var of []string
 	if ns, _ := hookIn(b, part); ns > 0 {
@@ -65,10 +64,10 @@ func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) 
 	return " (" + strings.Join(of, ", ") + ")"
 }
 
-// mostLast bounds the trainers that are named.
+// mostLast is the most trainers that lastOnes names.
 const mostLast = 2
 
-// lastOnes says which trainers came last how often and what that cost.
+// lastOnes returns which trainers came last, how often, and the cost.
 func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	if b.Waiting == nil {
 		return ""
@@ -81,13 +80,13 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	for _, l := range last {
 		cost += l.BehindNS
 	}
-	// describe is e.g. "trainer1 9 of 25 times, 0.125 ms late, 60 % of the cost".
+	// describe returns e.g. "trainer1 9 of 25 times, 0.125 ms late, 60 % of the cost".
 	describe := func(who string, l breakdown.Last, first bool) string {
 		of, share := "", ""
 		if first || b.Waiting.Sets > 1 {
 			of = fmt.Sprintf(" of %d times", l.Iterations)
 		}
-		if cost > 0 && len(last) > 2 { // of two it can be seen
+		if cost > 0 && len(last) > 2 { // obvious with two trainers
 			share = fmt.Sprintf(", %.0f %%", 100*float64(l.BehindNS)/float64(cost))
 			if first {
 				share += " of the cost"
@@ -116,14 +115,14 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	return strings.Join(parts, "; ")
 }
 
-// Of up to mostMeans epochs each one's loss is shown, of more the loss of fewMeans.
+// With up to mostMeans epochs, losses shows the loss of each; with more, the loss of fewMeans epochs.
 const (
 	mostMeans = 5
 	fewMeans  = 3
 )
 
-// losses are the mean losses of the epochs, of many epochs those of the first, the last and
-// some between them; of a single epoch the loss of its first and of its last iteration.
+// losses returns the mean losses of the epochs. With many epochs it shows the first, the last and some between them.
+// With a single epoch it shows the loss of the first and of the last iteration.
 func losses(r *result.Result) string {
 	means := epochMeans(r)
 	if len(means) < 2 {
@@ -147,7 +146,7 @@ func losses(r *result.Result) string {
 	return fmt.Sprintf("%s (%s)", strings.Join(shown, " → "), which)
 }
 
-// epochMeans is the mean over the trainers and iterations of each epoch that has any.
+// epochMeans returns the mean loss of each epoch with iterations, over its trainers and iterations.
 func epochMeans(r *result.Result) []float64 {
 	var sums, counts []float64
 	for rank, list := range r.Losses {
@@ -169,8 +168,7 @@ func epochMeans(r *result.Result) []float64 {
 	return sums
 }
 
-// lastEvaluation says what was found on held-out samples, after the first epoch → after the
-// last one.
+// lastEvaluation returns the results on held-out samples, after the first epoch → after the last one.
 func lastEvaluation(r *result.Result) string {
 	if len(r.Evaluation) == 0 {
 		return ""
@@ -195,8 +193,8 @@ func lastEvaluation(r *result.Result) string {
 	return strings.Join(parts, ", ") + pass(r)
 }
 
-// checks says what of the links' payloads was recomputed, what that cost in the pass, and what could
-// not be.
+// checks returns which payloads of the links were recomputed, the cost in the pass, and what could not be
+// recomputed.
 func checks(c *result.Checks) string {
 	if c == nil {
 		return ""

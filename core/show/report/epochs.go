@@ -10,15 +10,14 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// epochPercentiles are the percentiles of the original's hybrid benchmark.
+// epochPercentiles are the percentiles of PyTorch's hybrid benchmark.
 var epochPercentiles = []float64{50, 75, 90, 95}
 
-// epochTable writes how long epochs took, and the samples per second that follow, for
-// a run whose trainers measured their epochs. "all" is over all epochs of all trainers
-// and counts the samples of all trainers.
+// epochTable writes the durations of epochs and the samples per second, if the run's trainers measured their epochs.
+// The row "all" covers the epochs and samples of all trainers.
 func epochTable(w *screen.Page, r *result.Result) error {
 	columns := []screen.Column{screen.Left("trainer"), screen.Right("epochs")}
-	for i, p := range epochPercentiles { // the median stays on any screen
+	for i, p := range epochPercentiles { // the median stays on every screen
 		columns = append(columns, screen.Right(fmt.Sprintf("p%.0f s", p)).Yields(i),
 			screen.Right("samples/s").Yields(i))
 	}
@@ -44,7 +43,7 @@ func epochTable(w *screen.Page, r *result.Result) error {
 		columns, append(rows, epochRow("all", all, samples)))
 }
 
-// epochSeconds are the durations of a trainer's epochs, or nil.
+// epochSeconds returns the durations of a trainer's epochs in seconds; nil if unknown.
 func epochSeconds(r *result.Result, rank int) []float64 {
 	var seconds []float64
 	for _, s := range r.Series {
@@ -69,11 +68,11 @@ func epochRow(name string, seconds []float64, samples int) []string {
 	return row
 }
 
-// mostEpochs bounds the rows of the evaluation table.
+// mostEpochs is the most rows of the evaluation table.
 const mostEpochs = 12
 
-// evaluationTable writes the results on held-out samples after each epoch. With many epochs it
-// shows the first, the last and some between them.
+// evaluationTable writes the results on held-out samples after each epoch. With many epochs it shows the first, the
+// last and some between them.
 func evaluationTable(w *screen.Page, r *result.Result) error {
 	epochs := r.Evaluation
 	if len(epochs) == 0 {
@@ -107,8 +106,8 @@ func evaluationTable(w *screen.Page, r *result.Result) error {
 	return nil
 }
 
-// spread picks at most k of the places 0 to n-1: the first, the last, and places between
-// them at even distances. k is 2 at least.
+// spread picks at most k of the indices 0 to n-1, with k ≥ 2: the first, the last, and evenly spaced ones between
+// them.
 func spread(n, k int) []int {
 	k = min(n, k)
 	places := make([]int, k)
@@ -118,7 +117,7 @@ func spread(n, k int) []int {
 	return places
 }
 
-// evaluationSeconds is how long evaluation took on the trainer that took longest, by epoch.
+// evaluationSeconds returns, for each epoch, the longest time that a trainer spent on evaluation.
 func evaluationSeconds(r *result.Result) map[int64]float64 {
 	longest := map[int64]float64{}
 	for _, s := range r.Series {
@@ -131,7 +130,7 @@ func evaluationSeconds(r *result.Result) map[int64]float64 {
 	return longest
 }
 
-// meanLoss shows a loss as the totals do. The file does not tell infinity from NaN.
+// meanLoss formats a loss as the totals do. The file does not distinguish infinity from NaN.
 func meanLoss(x float64) string {
 	if !numeral.Finite(x) {
 		return "not finite"
@@ -139,7 +138,7 @@ func meanLoss(x float64) string {
 	return strconv.FormatFloat(x, 'f', 6, 64)
 }
 
-// share shows a number from 0 to 1 that may be missing.
+// share formats a number from 0 to 1; it may be nil.
 func share(x *float64) string {
 	if x == nil {
 		return "-"

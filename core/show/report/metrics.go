@@ -18,7 +18,7 @@ type metricColumn struct {
 	cell func(stats.Summary) string
 }
 
-// metricYields is the order in which these columns go on a narrow screen; the others stay.
+// metricYields lists the columns that a narrow screen drops, the first one first.
 var metricYields = []string{"stdev", "variance", "min", "count", "max"}
 
 func metricColumns(set string) ([]metricColumn, error) {
@@ -51,12 +51,11 @@ func metricColumns(set string) ([]metricColumn, error) {
 	return nil, fmt.Errorf("statistics %q are unknown: choose %q or %q", set, StatsPsbench, StatsOriginal)
 }
 
-// decimals shows a value in ms or ms² with µs as its last digit.
+// decimals formats a value in ms or ms² with µs as its last digit.
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
-// metricTables writes a table per trainer and one of all, then the same of the
-// servers, of the series that are to be shown; with numbers below each what was recorded beside
-// durations, and then what the data recorded.
+// metricTables writes a table for each trainer and one for all, then the same for servers. It contains the series
+// that shown accepts. With numbers, it adds the other measurements below each table, and then those of the data.
 func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool,
 	withNumbers bool) error {
 	tables := func(title string, of []result.Process) error {
@@ -96,7 +95,7 @@ func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, show
 	return bucketTables(w, "all ranks"+pass(r), numbersOf(r, anyRank))
 }
 
-// metricTable writes the table of some series; without series, nothing.
+// metricTable writes the table of some series; without series, it writes nothing.
 func metricTable(w *screen.Page, title string, series []*result.Series, columns []metricColumn) error {
 	if len(series) == 0 {
 		return nil
@@ -117,7 +116,7 @@ func metricTable(w *screen.Page, title string, series []*result.Series, columns 
 	return w.Table(title+" (ms)", head, rows)
 }
 
-// ranksOf lists the processes of a kind in the order of their ranks.
+// ranksOf lists the processes of a kind by rank.
 func ranksOf(processes []result.Process, kind string) []result.Process {
 	var ranks []result.Process
 	for _, p := range processes {
@@ -129,13 +128,13 @@ func ranksOf(processes []result.Process, kind string) []result.Process {
 	return ranks
 }
 
-// durations is one row: the series of a type and name.
+// durations is one row: all series of a type and name.
 type durations struct {
 	breakdown.Metric
 	series []*result.Series
 }
 
-// group joins series to metrics, in the order of first appearance.
+// group combines series into metrics, in the order of first appearance.
 func group(series []*result.Series) []*durations {
 	known := map[breakdown.Metric]*durations{}
 	var metrics []*durations
@@ -152,7 +151,7 @@ func group(series []*result.Series) []*durations {
 	return metrics
 }
 
-// ms are the durations of the metric, series by series. They take 8 bytes each.
+// ms returns the durations of the metric in ms, series by series. Each takes 8 bytes.
 func (m *durations) ms() []float64 {
 	n := 0
 	for _, s := range m.series {
@@ -176,7 +175,7 @@ func (m *durations) totalNS() (ns int64) {
 	return ns
 }
 
-// label is "type,name" as in the original.
+// label returns "type,name", as PyTorch's benchmark prints it.
 func (m *durations) label() string { return breakAtComma(m.Type + "," + m.Name) }
 
 // breakAtComma breaks a long name at its first comma, which keeps the table within 120 columns.

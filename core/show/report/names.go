@@ -10,15 +10,14 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// term is a metric as people read it, or a line that is computed from several.
+// term is a metric by its name in reports, or a line that psbench computes from several metrics.
 type term struct {
-	metric breakdown.Metric // zero if it is no metric
+	metric breakdown.Metric // zero if the term is no metric
 	name   string
 	means  string
 }
 
-// terms are the metrics that psbench's own parts measure, in the order of the legend. Parts
-// of an iteration come first, in their order.
+// terms are the metrics of psbench's own parts, in the order of the legend. The parts of an iteration come first.
 var terms = []term{
 	{breakdown.Whole, "iteration, without its data", "an iteration from its first step to its last one"},
 	{iterationMetric(dataparallel.Data), "data", "the trainer gets its batch"},
@@ -123,21 +122,21 @@ var terms = []term{
 		"the server's optimizer steps"},
 }
 
-// rest is the row of the time in no part. hookRow and waitRow stand below the part that contains them.
+// rest is the row of the time outside all parts. hookRow and waitRow stand below the part that contains them.
 const (
 	rest    = "rest"
 	hookRow = "  hook"
 	waitRow = "  straggler wait"
 )
 
-// computation is the type of what servers compute, by names of their own.
+// computation is the type of a server's computations, whose names the server chooses.
 const computation = "method_metric"
 
 func iterationMetric(name string) breakdown.Metric {
 	return breakdown.Metric{Type: dataparallel.IterationMetric, Name: name}
 }
 
-// termOf is a metric's term; a metric that psbench does not know goes by its own name.
+// termOf returns the term of a metric; an unknown metric keeps its own name.
 func termOf(m breakdown.Metric) term {
 	for _, t := range terms {
 		if t.metric == m {
@@ -150,10 +149,10 @@ func termOf(m breakdown.Metric) term {
 	return term{metric: m, name: m.Type + "," + m.Name}
 }
 
-// proseWidth is where sentences are broken that no terminal breaks.
+// proseWidth is the width at which sentences wrap without a terminal.
 const proseWidth = 100
 
-// explain writes what a row is, with the type and the name of its measurements.
+// explain writes the meaning of a row, with the type and the name of its measurements.
 func explain(w *screen.Page, t term) {
 	const indent = 31
 	text := t.means
@@ -165,7 +164,7 @@ func explain(w *screen.Page, t term) {
 	_, _ = page.WriteTo(w) // into memory
 }
 
-// legend writes what the rows of a run are. Rows that psbench does not know it leaves out.
+// legend writes the meaning of a run's rows. It omits rows that psbench does not know.
 func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	w.Line(0, "")
 	w.Title("what the rows are")
@@ -186,7 +185,7 @@ func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	}
 }
 
-// Legend writes what every row of the table of all ranks is.
+// Legend writes the meaning of every row of the table of all ranks.
 func Legend(w *screen.Page) {
 	w.Text("The rows of the table of all ranks, in ms; in parentheses the type and the name\nthat their measurements have in other tables and in result files:\n")
 	for _, t := range append(slices.Clone(terms),

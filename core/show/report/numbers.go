@@ -16,19 +16,19 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// numbers is a counter, a gauge or a histogram of some ranks together: counts are added, what
-// was observed is taken together, and so are the counts of histograms with equal bounds.
+// numbers combines a counter, a gauge or a histogram of several ranks. Counters are added, observations are joined,
+// and histograms with equal bounds are added.
 type numbers struct {
 	metric.Head
-	value     int64             // of a counter
-	observed  []float64         // of a gauge: what is finite
-	nonFinite int               // of a gauge: what is not
-	counts    *metric.Histogram // nil of others
+	value     int64             // counter: its sum
+	observed  []float64         // gauge: finite observations
+	nonFinite int               // gauge: number of other observations
+	counts    *metric.Histogram // nil unless it is a histogram
 	isGauge   bool
 }
 
-// numbersOf are those of some ranks: gauges, histograms, then counters, each in the order of first
-// appearance.
+// numbersOf returns the numbers of the ranks that of accepts: gauges, histograms, then counters, each in the order
+// of first appearance.
 func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 	var all []*numbers
 	byHead := map[metric.Head][]*numbers{}
@@ -74,13 +74,13 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 	return all
 }
 
-// anyRank is for all ranks together.
+// anyRank accepts every rank.
 func anyRank(int) bool { return true }
 
-// name is "type,name", as of a metric that psbench does not know.
+// name returns "type,name", as for a metric that psbench does not know.
 func (n *numbers) name() string { return quote.Text(n.Type + "," + n.Name) }
 
-// called is what people read: the term of one of psbench's own numbers, and the name of any other.
+// called returns the term of one of psbench's own numbers, and the name of any other.
 func (n *numbers) called() string {
 	if t := termOf(breakdown.Metric{Type: n.Type, Name: n.Name}); t.means != "" && n.Type != computation {
 		return t.name
@@ -88,14 +88,14 @@ func (n *numbers) called() string {
 	return n.name()
 }
 
-// numberColumns are the columns of numbers beside their name and unit.
+// numberColumns are the columns after name and unit.
 var numberColumns = []string{"count", "min", "p50", "mean", "p95", "p99", "max", "stdev"}
 
-// numberYields is the order in which these columns go on a narrow screen; the others stay.
+// numberYields lists the columns that a narrow screen drops, the first one first.
 var numberYields = []string{"stdev", "min", "p99", "p95", "max"}
 
-// row is what there is in these columns: the sum of a counter as its count, the statistics of a
-// gauge, the buckets in which those of a histogram are.
+// row returns the cells of these columns: a counter's sum as its count, a gauge's statistics, or the buckets that
+// contain a histogram's statistics.
 func (n *numbers) row(columns []string) []string {
 	cells := map[string]string{"count": strconv.FormatInt(n.value, 10)}
 	switch {
@@ -124,7 +124,7 @@ func (n *numbers) row(columns []string) []string {
 	return row
 }
 
-// bucketName says which values a bucket has, "-" for none.
+// bucketName returns the range of values of a bucket, "-" for none.
 func bucketName(h *metric.Histogram, i int) string {
 	switch {
 	case i < 0:
@@ -136,7 +136,7 @@ func bucketName(h *metric.Histogram, i int) string {
 	}
 }
 
-// bound is plain, or an exact 1e6 where that is shorter.
+// bound formats a bound with plain, or as an exact 1e6 if that is shorter.
 func bound(x float64) string {
 	text, short := plain(x), strconv.FormatFloat(x, 'g', -1, 64)
 	short = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e−", "-", "−").Replace(short)
@@ -146,7 +146,7 @@ func bound(x float64) string {
 	return text
 }
 
-// plain is screen.Number without the zeros at the end of its decimals: most of these numbers are counts.
+// plain is screen.Number without trailing zeros: most of these numbers are counts.
 func plain(x float64) string {
 	text := screen.Number(x)
 	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
@@ -155,7 +155,7 @@ func plain(x float64) string {
 	return text
 }
 
-// omitted says what of the numbers is in no statistics, "" if everything is.
+// omitted reports values that are in no statistics; "" if there are none.
 func (n *numbers) omitted() string {
 	switch {
 	case n.nonFinite > 0:
@@ -168,7 +168,7 @@ func (n *numbers) omitted() string {
 	return ""
 }
 
-// are is "1 thing is" or "7 things are".
+// are returns "1 thing is" or "7 things are".
 func are(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " is"
@@ -176,7 +176,7 @@ func are(n int64, thing string) string {
 	return fmt.Sprintf("%d %ss are", n, thing)
 }
 
-// numbersTable writes the table of some ranks; without numbers, nothing.
+// numbersTable writes the table of some ranks; without numbers, it writes nothing.
 func numbersTable(w *screen.Page, title string, all []*numbers) error {
 	if len(all) == 0 {
 		return nil
@@ -202,8 +202,7 @@ func numbersTable(w *screen.Page, title string, all []*numbers) error {
 	return nil
 }
 
-// bucketTables writes how the values of histograms are distributed, from the first bucket that
-// has any to the last one.
+// bucketTables writes the distributions of histograms, from the first bucket with values to the last one.
 func bucketTables(w *screen.Page, title string, all []*numbers) error {
 	for _, n := range all {
 		if n.counts == nil || n.counts.Total() == 0 {
@@ -228,7 +227,7 @@ func bucketTables(w *screen.Page, title string, all []*numbers) error {
 	return nil
 }
 
-// shortColumns are those of the table of all ranks.
+// shortColumns are the columns in the table of all ranks.
 var shortColumns = []string{"count", "p50", "mean", "p95", "max"}
 
 // numbersOverview writes the numbers of all ranks below the table of their durations.
@@ -247,7 +246,7 @@ func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
 	w.Columns(head, rows)
 }
 
-// numbersLine says in a line what was recorded that is no duration.
+// numbersLine summarizes in one line the measurements that are no durations.
 func numbersLine(all []*numbers) string {
 	var parts []string
 	for _, n := range all {

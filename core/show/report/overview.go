@@ -20,8 +20,8 @@ func overview(w *screen.Page, r *result.Result, rows [][]string) {
 	}, rows)
 }
 
-// overviewRows are the rows of the table of all ranks: first what iterations are made of, then
-// what else the trainers measured, then the servers.
+// overviewRows returns the rows of the table of all ranks: the parts of iterations, other measurements of the
+// trainers, then the servers.
 func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown) [][]string {
 	digits := precision(b)
 	number := func(ms float64) string { return strconv.FormatFloat(ms, 'f', digits, 64) }
@@ -58,11 +58,12 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 	return append(parts, others...)
 }
 
-// leastHook is the share of the time per batch from which a hook's own time in a part has a row and words of its
-// own. A hook that only calls its links has less.
+// leastHook is the smallest share of the time per batch at which a hook's own time in a part gets its own row and
+// words. A hook that only calls its links takes less.
 const leastHook = 0.01
 
-// hookIn is the hooks' own time in a part of iterations, in all and in each; 0 if it is too short to be shown.
+// hookIn returns the hooks' own time in a part of iterations, in total and for each iteration; 0 if it is too short
+// to show.
 func hookIn(b *breakdown.Breakdown, part string) (totalNS int64, each []int64) {
 	switch {
 	case b.Hook == nil:
@@ -77,7 +78,7 @@ func hookIn(b *breakdown.Breakdown, part string) (totalNS int64, each []int64) {
 	return totalNS, each
 }
 
-// showsHook says whether any part has a row of the hooks' own time.
+// showsHook reports whether any part has a row of the hooks' own time.
 func showsHook(b *breakdown.Breakdown) bool {
 	exposed, _ := hookIn(b, breakdown.Exposed.Name)
 	backward, _ := hookIn(b, dataparallel.Backward)
@@ -115,8 +116,7 @@ func measuring(r *result.Result) []*result.Series {
 	return all
 }
 
-// inOrder sorts metrics in the order of the legend. Metrics without a legend come last and keep
-// their order.
+// inOrder sorts metrics in the order of the legend. Metrics without a legend come last and keep their order.
 func inOrder(metrics []*durations) []*durations {
 	place := func(m *durations) int {
 		if i := slices.IndexFunc(terms, func(t term) bool { return t.metric == m.Metric }); i >= 0 {
@@ -128,7 +128,7 @@ func inOrder(metrics []*durations) []*durations {
 	return metrics
 }
 
-// precision is how many decimals of ms are shown: µs, or less where iterations are short.
+// precision returns the number of decimals of ms: µs, or more digits where iterations are short.
 func precision(b *breakdown.Breakdown) int {
 	switch {
 	case b == nil || b.MeanMS(b.WallNS) >= 1:

@@ -60,7 +60,7 @@ func tableReport(w *screen.Page, r *result.Result) {
 	}
 }
 
-// more says where there is more than this, and how many rows do not fit the screen.
+// more writes where to find the rest, and how many rows do not fit the screen.
 func more(w *screen.Page, hidden int) {
 	if hidden == 0 {
 		w.Labelled("more", "--report full, --json FILE; psbench help metrics explains the rows")
@@ -70,7 +70,7 @@ func more(w *screen.Page, hidden int) {
 		fmt.Sprintf("--report full (%s); psbench help metrics explains the rows", screen.Count(hidden, "more row")))
 }
 
-// warningsWithin are the warnings that fit into some lines of a terminal, and at least one.
+// warningsWithin returns the warnings that fit into some lines of a terminal, but at least one.
 func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 	w := &screen.Page{Width: width}
 	for i, text := range warnings {
@@ -86,8 +86,8 @@ func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 	return w
 }
 
-// within is a page of some lines of a terminal with as many rows as have room on it, at best all,
-// and how many it lacks. A row takes a line at least, so that no more than lines are laid out.
+// within returns a page of at most so many lines with as many rows as fit, and the number of hidden rows. A row
+// takes at least a line, so no more rows than lines are laid out.
 func within(width, rows, lines int, write func(page *screen.Page, shown int)) (page *screen.Page, hidden int) {
 	shown := rows
 	if width > 0 {

@@ -1,4 +1,4 @@
-// Package report shows the result of a run to people, as text with tables.
+// Package report writes the result of a run as text with tables.
 package report
 
 import (
@@ -16,37 +16,34 @@ import (
 
 // The column sets of the metric tables.
 const (
-	// StatsPsbench is count, min, p50, mean, p95, max and stdev.
+	// StatsPsbench has the columns count, min, p50, mean, p95, max and stdev.
 	StatsPsbench = "psbench"
-	// StatsOriginal is the columns of the PyTorch benchmark: min, max, mean,
-	// variance and stdev.
+	// StatsOriginal has the columns of the PyTorch benchmark: min, max, mean, variance and stdev.
 	StatsOriginal = "original"
 )
 
 // The reports.
 const (
-	// Table is a heading, one table of all ranks, and the answer.
+	// Table has a heading, one table of all ranks, and the answer.
 	Table = "table"
-	// Full is everything, then Table.
+	// Full has everything, then Table.
 	Full = "full"
-	// Summary is the answer alone.
+	// Summary has only the answer.
 	Summary = "summary"
 )
 
-// Options choose how a result is shown. The zero value is the default.
+// Options choose how to show a result. The zero value is the default.
 type Options struct {
 	// Report is Table (also if empty), Full or Summary.
 	Report string
-	// Stats is StatsPsbench (also if empty) or StatsOriginal, which is printed as the
-	// original does whatever the report.
+	// Stats is StatsPsbench (also if empty) or StatsOriginal, which prints as PyTorch's benchmark does in any
+	// report.
 	Stats string
-	// Width is how many columns the screen has; 0 is for a file or a pipe, which gets
-	// everything in full.
+	// Width is the width of the screen in columns; 0 means a file or a pipe, which gets everything in full.
 	Width int
 }
 
-// Text writes r as text. The text depends on r and o alone: the same result read back from its
-// JSON file gives the same text.
+// Text writes r as text. The text depends only on r and o: a result read from its JSON file gives the same text.
 func Text(w io.Writer, r *result.Result, o Options) error {
 	columns, err := metricColumns(o.Stats)
 	if err != nil {
@@ -72,7 +69,7 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	return err
 }
 
-// original writes what the original prints.
+// original writes the output of PyTorch's benchmark.
 func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	incomplete(w, r)
@@ -92,7 +89,7 @@ func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	return nil
 }
 
-// full writes everything, and what is for all ranks last.
+// full writes everything, with the tables of all ranks last.
 func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	w.Labelled("start", startMS(r))
@@ -151,7 +148,7 @@ func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func
 	return nil
 }
 
-// summary writes the answer alone.
+// summary writes only the answer.
 func summary(w *screen.Page, r *result.Result) {
 	incomplete(w, r)
 	answer(w, r, breakdown.Of(r))
@@ -163,7 +160,7 @@ func summary(w *screen.Page, r *result.Result) {
 
 func warning(w *screen.Page, text string) { w.Line(2, "warning: "+text) }
 
-// incomplete must catch the eye of a reader who skips to the tables.
+// incomplete warns in a way that a reader cannot miss who skips to the tables.
 func incomplete(w *screen.Page, r *result.Result) {
 	if r.Complete {
 		return
@@ -192,7 +189,7 @@ func pass(r *result.Result) string {
 	return ""
 }
 
-// totals writes throughput and loss as the tables of the original have them below.
+// totals writes throughput and loss as PyTorch's benchmark has them below its tables.
 func totals(w *screen.Page, r *result.Result) {
 	w.Line(0, "")
 	if t := r.Throughput; t.Samples > 0 {
@@ -206,7 +203,7 @@ func totals(w *screen.Page, r *result.Result) {
 	w.Labelled("start", startMS(r))
 }
 
-// startMS says how long it took until there was an iteration.
+// startMS returns the time until the first iteration, in ms.
 func startMS(r *result.Result) string {
 	if r.StartMS <= 0 {
 		return ""
@@ -214,8 +211,8 @@ func startMS(r *result.Result) string {
 	return fmt.Sprintf("%.1f ms until the first iteration%s", r.StartMS, screen.GiveOrTake(r.StartBoundMS))
 }
 
-// lossEnds is the mean over the trainers of their first and of their last
-// losses. Trainers that have none, in an incomplete run, do not count.
+// lossEnds returns the means over the trainers of their first and of their last losses. Trainers without losses, in
+// an incomplete run, do not count.
 func lossEnds(losses [][]float64) (first, last float64, ok bool) {
 	n := 0.0
 	for _, l := range losses {

@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// The type of the metrics of a batch-updating run, and the one whose start alone is an event.
+// The type of the metrics of a batch-updating run, and the metric whose start alone is an event.
 const (
 	batchUpdate = "batch_update_metric"
 	processing  = "processing one batch"
 )
 
-// mostEvents bounds the lines of a timeline.
+// mostEvents is the most lines of a timeline.
 const mostEvents = 60
 
 // event is one line of a timeline.
@@ -26,8 +26,8 @@ type event struct {
 	text string
 }
 
-// timeline writes what trainers and servers of a batch-updating run did, in time order
-// and with the wall-clock time of each event, and then how long training took.
+// timeline writes the events of trainers and servers in a batch-updating run, in time order with wall-clock times,
+// and then the length of training.
 func timeline(w *screen.Page, r *result.Result) {
 	events := batchUpdates(r)
 	if len(events) == 0 {
@@ -57,11 +57,11 @@ func timeline(w *screen.Page, r *result.Result) {
 	}
 }
 
-// spent is the time of a batch-updating run: from the first fetch of the model to the last
-// update, and what of it was spent on evaluation.
+// spent is the time of a batch-updating run, from the first fetch of the model to the last update, and the part of
+// it that was spent on evaluation.
 type spent struct{ startNS, finishNS, evaluatedNS int64 }
 
-// training is nil if the run is none.
+// training returns the time of a batch-updating run; nil for another kind of run.
 func training(r *result.Result) *spent {
 	s := &spent{}
 	for _, series := range r.Series {
@@ -92,7 +92,7 @@ func (s *spent) text() string {
 	return text
 }
 
-// evaluationNS is how long the trainer with the longest evaluations before a time evaluated.
+// evaluationNS returns the longest time, in ns, that a trainer spent on evaluation before a moment.
 func evaluationNS(series []*result.Series, beforeNS int64) int64 {
 	byRank, longest := map[int]int64{}, int64(0)
 	for _, s := range series {
@@ -109,7 +109,7 @@ func evaluationNS(series []*result.Series, beforeNS int64) int64 {
 	return longest
 }
 
-// begin is the start of the earliest measurement.
+// begin returns the start of the earliest measurement.
 func begin(series []*result.Series) int64 {
 	earliest := int64(math.MaxInt64)
 	for _, s := range series {
@@ -120,8 +120,7 @@ func begin(series []*result.Series) int64 {
 	return earliest
 }
 
-// batchUpdates are the events that the measurements of batch updates stand for. Events of
-// one moment keep the order of the series.
+// batchUpdates returns the events of the measured batch updates. Simultaneous events keep the order of the series.
 func batchUpdates(r *result.Result) []event {
 	names := map[int]string{}
 	for _, p := range r.Processes {

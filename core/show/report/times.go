@@ -55,7 +55,7 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	onDevices(w, r, ms)
 }
 
-// onHost is the name of a process, with its host where there are several: "trainer1 on node2".
+// onHost returns the name of a process, with its host if there are several: "trainer1 on node2".
 func onHost(p result.Process) string {
 	if p.Host == "" {
 		return p.Name
@@ -73,7 +73,7 @@ func allRanks(r *result.Result) (ranks []int) {
 	return ranks
 }
 
-// buckets writes where the time of the reductions goes, a line for each bucket.
+// buckets writes how the time of the reductions splits, a line for each bucket.
 func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string) {
 	all := breakdown.Buckets(r)
 	if len(all) == 0 {
@@ -109,7 +109,7 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 	w.Columns(columns, rows)
 }
 
-// onDevices writes what the devices of CUDA ranks did during the iterations.
+// onDevices writes the work of the CUDA ranks' devices during the iterations.
 func onDevices(w *screen.Page, r *result.Result, ms func(ns int64, of int) string) {
 	all := breakdown.Devices(r)
 	if len(all) == 0 {
