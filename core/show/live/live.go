@@ -89,10 +89,10 @@ func Start(d *view.Document, o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is where the page is.
+// URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" + s.token + "/" }
 
-// Show shows a document in the place of the one before. It is the server's from here on.
+// Show replaces the document. The server owns d from here on.
 func (s *Server) Show(d *view.Document) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Server) Show(d *view.Document) error {
 	return nil
 }
 
-// Tell tells how far the runs are.
+// Tell publishes the progress of the runs.
 func (s *Server) Tell(l view.Live) {
 	l = l.Tidy()
 	s.mu.Lock()
@@ -119,17 +119,17 @@ func (s *Server) Tell(l view.Live) {
 	s.wake()
 }
 
-// wake has every stream look what is new.
+// wake notifies every stream of news.
 func (s *Server) wake() {
 	for stream := range s.streams {
 		select {
 		case stream <- struct{}{}:
-		default: // it has yet to look
+		default: // already notified
 		}
 	}
 }
 
-// Close sends readers how, one sentence on the end of the runs, and stops the server.
+// Close sends readers one sentence on the end of the runs, and stops the server.
 func (s *Server) Close(how string) error {
 	s.mu.Lock()
 	s.progress.Ended, s.progress.Running = how, nil
@@ -142,14 +142,14 @@ func (s *Server) Close(how string) error {
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close() // of who did not read
+		err = s.http.Close() // from slow readers
 	}
 	<-s.ended
 	s.handlers.Wait()
 	return err
 }
 
-// state is what there is to show at a moment.
+// state is what the page shows at a moment.
 type state struct {
 	document *view.Document
 	data     []byte
@@ -163,7 +163,7 @@ func (s *Server) state() state {
 	return state{s.document, s.data, s.progress, s.versions}
 }
 
-// page is the whole page as it is now.
+// page returns the whole current page.
 func (s *Server) page() ([]byte, error) {
 	now := s.state()
 	d := *now.document

@@ -11,12 +11,12 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Board is what a terminal shows above the line of a Progress, of runs that go on.
+// Board is what a terminal shows above the line of a Progress while runs go on.
 type Board struct {
-	// Cells and Runs are how many there are, 0 where that is not shown.
+	// Cells and Runs are their numbers; 0 hides them.
 	Cells, CellsDone       int
 	Runs, RunsDone, Failed int
-	Left                   time.Duration // until the last run ends, 0 if nothing tells
+	Left                   time.Duration // until the last run ends; 0 if unknown
 	Medians                []Median      // the best first
 	Now                    monitor.Beat
 	// Rates are samples per second, one for each second of late.
@@ -33,7 +33,7 @@ type Median struct {
 
 func (m Median) text() string { return rounded(m.Value) + " " + m.Unit }
 
-// narrowest is how many columns there must be for a board.
+// narrowest is the smallest width of a board, in columns.
 const narrowest = 60
 
 // mostMedians bounds the medians on a board, and roomFor is how many lines it and what is around it
@@ -43,8 +43,8 @@ const (
 	roomFor     = 6
 )
 
-// Board shows a board above the line on the terminal, from the next second on. The line is not drawn
-// more often then.
+// Board shows a board above the line on the terminal, from the next second on. From then on, both are drawn once a
+// second at most.
 func (p *Progress) Board(b Board) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,8 +58,8 @@ func (p *Progress) Resumed() {
 	p.status = ""
 }
 
-// clear is what clears what is kept up to date. The cursor is never hidden, so that nothing needs to
-// bring it back, however psbench ends.
+// clear returns the text that clears the drawn lines. The cursor is never hidden, so psbench need not restore it
+// however it ends.
 func (p *Progress) clear() string {
 	if lines := strings.Count(p.status, "\n"); lines > 0 {
 		return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines)
@@ -67,7 +67,7 @@ func (p *Progress) clear() string {
 	return clearLine
 }
 
-// lines are those of the board, none of which wraps; none where there is no room.
+// lines returns the lines of the board, none of which wraps; nil if there is no room.
 func (b *Board) lines(t *Terminal) (lines []string) {
 	columns, height := t.Width(), 0
 	if columns == 0 {
@@ -115,7 +115,7 @@ func (b *Board) counts() string {
 	return text
 }
 
-// medians are lines of the cells, their values below each other.
+// medians returns the lines of the cells, with aligned values.
 func (b *Board) medians(height, columns int) (lines []string) {
 	most := mostMedians
 	if height > 0 {
@@ -129,7 +129,7 @@ func (b *Board) medians(height, columns int) (lines []string) {
 	for _, m := range shown {
 		name, value = max(name, len([]rune(quote.Text(m.Cell)))), max(value, len([]rune(m.text())))
 	}
-	name = min(name, columns-value-23) // with the label before and the runs behind
+	name = min(name, columns-value-23) // room for the label before and the runs behind
 	for _, m := range shown {
 		cell := screen.Cut(quote.Text(m.Cell), name)
 		text := strings.Repeat(" ", max(0, value-len([]rune(m.text())))) + m.text()
@@ -142,7 +142,7 @@ func (b *Board) medians(height, columns int) (lines []string) {
 	return lines
 }
 
-// now is how far the run is that goes on.
+// now returns the progress of the current run.
 func (b *Board) now() string {
 	text := quote.Text(b.Now.Phase)
 	switch {
@@ -157,7 +157,7 @@ func (b *Board) now() string {
 	return text
 }
 
-// sparkline is a bar for each value, from 0 to the highest, so that equal values look equal.
+// sparkline returns a bar for each value on a scale from 0, so equal values look equal.
 func sparkline(values []float64) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	steps, most := []rune(bars), 0.0
@@ -175,7 +175,7 @@ func sparkline(values []float64) string {
 	return out.String()
 }
 
-// Beat is how far the run is that this tells of.
+// Beat returns the progress of the current run.
 func (p *Progress) Beat() monitor.Beat {
 	p.mu.Lock()
 	defer p.mu.Unlock()

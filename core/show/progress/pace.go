@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// pace is how far a pass is and how fast it goes.
+// pace holds the position and the speed of a pass.
 type pace struct {
 	began   time.Time
 	total   int64         // iterations of the pass; 0 if unknown
@@ -23,7 +23,7 @@ type pace struct {
 	recent  []mark // since the start of the window
 }
 
-// mark is how many iterations were done at some moment.
+// mark is the number of completed iterations at a moment.
 type mark struct {
 	at   time.Time
 	done int64
@@ -32,7 +32,7 @@ type mark struct {
 // window is the time over which a rate is taken.
 const window = 5 * time.Second
 
-// note takes up how far the pass is.
+// note records the position of the pass.
 func (p *pace) note(m mark, loss float64) {
 	p.done, p.loss = m.done, loss
 	p.recent = append(p.recent, m)
@@ -43,8 +43,8 @@ func (p *pace) note(m mark, loss float64) {
 	p.recent = slices.Delete(p.recent, 0, old)
 }
 
-// rate is iterations per second; 0 if that is not known yet. Once the next one has been in
-// coming for longer than the window, the rate is no more than if it were done at this moment.
+// rate returns iterations per second; 0 if unknown. If the next iteration has taken longer than the window, the rate
+// assumes that it ends now.
 func (p *pace) rate(now time.Time) float64 {
 	first, last := p.recent[0], p.recent[len(p.recent)-1]
 	seconds := last.at.Sub(first.at).Seconds()
@@ -72,12 +72,12 @@ func (p *pace) left(now time.Time) (time.Duration, bool) {
 	}
 }
 
-// live is a line that tells how far a phase is; what is not known is empty.
+// live is a line on the progress of a phase; unknown values are empty.
 type live struct {
 	phase, epoch, count, short, rate, samples, loss, time string
 }
 
-// live is the line of a pass.
+// live returns the line of a pass.
 func (p *pace) live(phase string, now time.Time) live {
 	l := live{phase: phase, count: screen.Thousands(p.done) + " iterations"}
 	l.short = screen.Thousands(p.done) + " iter."
@@ -103,7 +103,7 @@ func (p *pace) live(phase string, now time.Time) live {
 	return l
 }
 
-// parts are those that there are, in order.
+// parts returns the non-empty parts, in order.
 func (l live) parts() []string {
 	return slices.DeleteFunc([]string{l.phase, l.epoch, l.count, l.rate, l.samples, l.loss, l.time},
 		func(part string) bool { return part == "" })
@@ -137,7 +137,7 @@ func (l live) fit(columns, given int, styled bool) (string, int) {
 	return text(), given
 }
 
-// rounded is a rate to three digits or more.
+// rounded formats a rate with three digits or more.
 func rounded(rate float64) string {
 	switch {
 	case rate >= 100:
@@ -151,7 +151,7 @@ func rounded(rate float64) string {
 	}
 }
 
-// remaining is a duration as people say it, e.g. "4.6 s", "3 min 20 s" or "2 h 5 min".
+// remaining formats a duration for people, e.g. "4.6 s", "3 min 20 s" or "2 h 5 min".
 func remaining(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -167,7 +167,7 @@ func remaining(d time.Duration) string {
 	}
 }
 
-// lossText is a loss as the page shows it, or NaN and +Inf by their names: whoever watches must see them.
+// lossText formats a loss as the page does, but names NaN and +Inf: the user must see them.
 func lossText(loss float64) string {
 	if !numeral.Finite(loss) {
 		return strconv.FormatFloat(loss, 'g', -1, 64)

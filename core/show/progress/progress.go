@@ -1,5 +1,4 @@
-// Package progress shows how far a run is while there is no result yet: a line and a board on a terminal, plain lines
-// elsewhere.
+// Package progress shows the progress of a run: a line and a board on a terminal, plain lines elsewhere.
 package progress
 
 import (
@@ -20,34 +19,33 @@ import (
 type Progress struct {
 	mu       sync.Mutex
 	out      unblocked
-	terminal *Terminal // nil where plain lines are written
+	terminal *Terminal // nil for plain lines
 	quiet    bool
 	now      func() time.Time
-	every    time.Duration // how often it looks whether there is something to tell
-	end      func()        // ends that and waits for it; nil if nobody looks
+	every    time.Duration // interval of look
+	end      func()        // stops look and waits for it; nil if it does not run
 	phase    string        // "" if there is none
-	began    time.Time     // when the phase did
-	pass     *pace         // of the pass that runs, if one does
-	row      [2]int        // that the phase is, of how many; 0 if it is none
-	told     time.Time     // when the last plain line of the phase was written
-	drawn    time.Time     // when the line on the terminal was
-	status   string        // that line, which has no line end yet, and the board above it
+	began    time.Time     // start of the phase
+	pass     *pace         // of the running pass; nil without one
+	row      [2]int        // number of the row and of all rows; 0 if the phase is no row
+	told     time.Time     // time of the phase's last plain line
+	drawn    time.Time     // time of the last drawn line
+	status   string        // the drawn line, without a line end, and the board above it
 	board    *Board        // nil without one
-	given    int           // how much of it has given way in this phase
-	columns  int           // how many there were then
+	given    int           // number of parts that the line has dropped in this phase
+	columns  int           // terminal width at the last drawing
 }
 
-// Terminal is what a Progress knows of the terminal that it writes to.
+// Terminal describes the terminal that a Progress writes to.
 type Terminal struct {
-	// Width and Height are how many columns and lines it has at this moment; 0 if it does not say.
+	// Width and Height return its current columns and lines; 0 if unknown.
 	Width, Height func() int
-	// Styled says that parts of the line are to be bold or dim.
+	// Styled allows bold and dim text.
 	Styled bool
 }
 
-// New makes a Progress that writes to w, usually stderr. On a terminal
-// it keeps one line up to date, without one it writes plain lines; if quiet, it shows only
-// what processes print.
+// New makes a Progress that writes to w, usually stderr. On a terminal it updates one line; elsewhere it writes
+// plain lines. If quiet, it shows only the output of processes.
 func New(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now, every: time.Second}
 	p.out = unblocked{w: w, note: func(lines int) string {
@@ -56,7 +54,7 @@ func New(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 	return p
 }
 
-// Phase says what begins, e.g. "warm-up".
+// Phase starts a phase, e.g. "warm-up".
 func (p *Progress) Phase(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +73,7 @@ func (p *Progress) Phase(name string) {
 	}
 }
 
-// look has the time told, until the func that it returns is called, which waits for that.
+// look updates the elapsed time until the caller calls end, which waits for the last update.
 func (p *Progress) look() (end func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -97,7 +95,7 @@ func (p *Progress) look() (end func()) {
 	}
 }
 
-// tick tells how far the phase is, whether or not somebody said more of it.
+// tick updates the line, even without news.
 func (p *Progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,9 +108,8 @@ func (p *Progress) tick() {
 	}
 }
 
-// Pass says that a pass begins in this phase, of so many iterations of the trainer that
-// Iterations tells of, or so long, with so many iterations of that trainer to an epoch; 0 is
-// for what is not known. In each of these iterations all trainers take so many samples.
+// Pass starts a pass in this phase. It has so many iterations of the reporting trainer, or this length, and so many
+// batches to an epoch; an unknown value is 0. In each iteration all trainers together take so many samples.
 func (p *Progress) Pass(iterations, batches int64, length time.Duration, samples float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +128,7 @@ const (
 	plainEvery = 10 * time.Second
 )
 
-// Iterations says how many are done of the pass that runs, and the loss of the last one.
+// Iterations reports how many iterations of the current pass are done, and the last loss.
 func (p *Progress) Iterations(done int64, loss float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +142,7 @@ func (p *Progress) Iterations(done int64, loss float64) {
 	}
 }
 
-// tell tells how far the phase is, unless it did so a moment ago.
+// tell shows the progress of the phase, unless it did so a moment ago.
 func (p *Progress) tell(now time.Time) {
 	switch {
 	case p.terminal != nil && now.Sub(p.drawn) >= drawEvery:
@@ -157,8 +154,7 @@ func (p *Progress) tell(now time.Time) {
 	}
 }
 
-// line is what is known of the phase. Where nothing says when it ends, it says how long it
-// lasts already.
+// line describes the phase. If its end is unknown, the line has the elapsed time.
 func (p *Progress) line(now time.Time) live {
 	l := live{phase: p.phase}
 	switch {
@@ -176,7 +172,7 @@ func (p *Progress) line(now time.Time) live {
 // plainEpochs is how many epochs lie between two plain lines, as in the original.
 const plainEpochs = 5
 
-// EpochsEvery is of how many epochs the first is shown: in plain lines alone.
+// EpochsEvery returns n if Epoch is wanted for the first of every n epochs: only plain lines show epochs.
 func (p *Progress) EpochsEvery() int {
 	if p.quiet || p.terminal != nil {
 		return 0
@@ -199,8 +195,8 @@ func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	p.out.print(text + "\n")
 }
 
-// Row says that the phase is a row of a table, counted from 1, of so many. That gives no time
-// left, since no two rows take equally long.
+// Row marks the phase as a row of a table, counted from 1, of so many. It gives no time left, since rows take
+// different times.
 func (p *Progress) Row(row, rows int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,14 +206,14 @@ func (p *Progress) Row(row, rows int) {
 	}
 }
 
-// Line shows a line that a process printed, above the line that is kept up to date.
+// Line shows a line of a process's output above the updated line.
 func (p *Progress) Line(process, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.above(process + ": " + quote.Lines(strings.TrimSuffix(text, "\r")))
 }
 
-// Note shows a line of psbench's own, above the line that is kept up to date.
+// Note shows a line of psbench's own above the updated line.
 func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,7 +222,7 @@ func (p *Progress) Note(text string) {
 	}
 }
 
-// above prints whole lines above what is kept up to date.
+// above prints whole lines above the updated line.
 func (p *Progress) above(text string) {
 	if p.terminal != nil {
 		text = p.clear() + text
@@ -266,7 +262,7 @@ const clearLine = "\r\x1b[K"
 // flushTimeout is how long Done waits for a reader that has stopped.
 const flushTimeout = time.Second
 
-// defaultWidth is that of a terminal that does not say.
+// defaultWidth is the assumed width of a terminal that reports none.
 const defaultWidth = 80
 
 // draw writes the line on the terminal anew. Beside a board that is done once a second.

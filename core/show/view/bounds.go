@@ -11,13 +11,13 @@ import (
 // timelines and of epochs. Changes and logs have bounds of their own.
 const (
 	mostDetails = 160
-	mostSpans   = 600    // of a lane
-	allSpans    = 50_000 // of all lanes
+	mostSpans   = 600    // in a lane
+	allSpans    = 50_000 // in all lanes
 	allDrawn    = 7_000  // spans and arrows of all timelines
-	allEpochs   = 3_500  // of all runs
+	allEpochs   = 3_500  // in all runs
 )
 
-// bound leaves out what is too much, and says so.
+// bound drops what exceeds the limits, with a note for each.
 func (m *maker) bound() {
 	m.boundEpochs()
 	m.boundLanes()
@@ -38,7 +38,7 @@ func (m *maker) boundLanes() {
 	by := (spans + allSpans - 1) / allSpans
 	for k := range m.doc.Details {
 		d := &m.doc.Details[k]
-		d.Lanes = slices.Clone(d.Lanes) // which another document may have, too
+		d.Lanes = slices.Clone(d.Lanes) // another document may share them
 		for i := range d.Lanes {
 			if by > 1 {
 				d.Lanes[i] = d.Lanes[i].merged(by)
@@ -52,7 +52,7 @@ func (m *maker) boundLanes() {
 	}
 }
 
-// merged has one span of so many.
+// merged merges every so many spans into one.
 func (l Lane) merged(by int) Lane {
 	out := Lane{Rank: l.Rank, Name: l.Name, Each: l.Each * by, Iterations: l.Iterations}
 	for i := range l.Seconds {
@@ -67,7 +67,7 @@ func (l Lane) merged(by int) Lane {
 	return out
 }
 
-// boundTimelines keeps those of median runs, as many as there is room for, and then those of others.
+// boundTimelines keeps the timelines of median runs, as many as fit, and then those of others.
 func (m *maker) boundTimelines() {
 	room, left := allDrawn, 0
 	medians := map[int]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// addRuns adds the runs that came to their end, cell by cell, and the environments that they had.
+// addRuns adds the completed runs, cell by cell, and their environments.
 func (m *maker) addRuns() {
 	environments := environments{}
 	for i, c := range m.cells {
@@ -34,7 +34,7 @@ func epochsOf(r *model.Run) []Epoch {
 	return epochs
 }
 
-// pointers are values of which those that are not finite are null in the end.
+// pointers returns pointers to the values; values that are not finite become null later.
 func pointers(values map[string]float64) map[string]*float64 {
 	out := map[string]*float64{}
 	for name, v := range values {
@@ -91,8 +91,8 @@ func stateOf(c *model.Cell) string {
 	return Waiting
 }
 
-// chosen are the runs of a cell whose value is the median, of two the lower one, and the worst. Of a cell
-// without values both are its first run; without runs both are nil.
+// chosen returns the run with the median value, the lower one of two, and the worst run of a cell. Without values
+// both are the first run; without runs both are nil.
 func (m *maker) chosen(c *model.Cell) (median, worst *model.Run) {
 	if len(c.Runs) == 0 {
 		return nil, nil
@@ -119,7 +119,7 @@ func (m *maker) chosen(c *model.Cell) (median, worst *model.Run) {
 	return valued[(len(valued)-1)/2], worst
 }
 
-// factsOf are entries by name.
+// factsOf returns the entries sorted by name.
 func factsOf(entries map[string]string) []Fact {
 	var facts []Fact
 	for _, name := range slices.Sorted(maps.Keys(entries)) {

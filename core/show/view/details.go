@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// addDetails reads the median and the worst run of each cell, a core each at once.
+// addDetails reads the median and the worst run of each cell, one per core at a time.
 func (m *maker) addDetails() {
 	if m.doc.Comm != nil {
 		return
@@ -25,7 +25,7 @@ func (m *maker) addDetails() {
 	missing := 0
 	for i, err := range errs {
 		if err != nil {
-			if missing++; missing == 1 { // which is likely the reason of the others, too
+			if missing++; missing == 1 { // the others likely have the same cause
 				m.doc.Warnings = append(m.doc.Warnings, "a run has no details: "+quote.Message(err.Error()))
 			}
 			continue
@@ -47,8 +47,8 @@ func (m *maker) addDetails() {
 	}
 }
 
-// detailed are the runs that have details, those of a cell after each other. Of very many cells the worst
-// runs have none, and of still more only the first cells have any.
+// detailed returns the runs that get details, cell by cell. With very many cells the worst runs get none; with still
+// more, only the first cells get any.
 func (m *maker) detailed() []*model.Run {
 	var runs, medians []*model.Run
 	for _, c := range m.cells {
@@ -71,10 +71,10 @@ func (m *maker) detailed() []*model.Run {
 	return runs
 }
 
-// mostValue bounds a value of the configuration, in bytes: data may be written out there.
+// mostValue is the most bytes of a configuration value: it may contain data.
 const mostValue = 1 << 10
 
-// detail reads one run, unless that was done before.
+// detail reads a run, unless an earlier document read it.
 func (m *maker) detail(run *model.Run) (*Detail, error) {
 	if d := m.before[run]; d != nil {
 		return d, nil
@@ -103,7 +103,7 @@ func (m *maker) detail(run *model.Run) (*Detail, error) {
 	return d, nil
 }
 
-// breakDown says what the iterations are made of.
+// breakDown adds the parts of the iterations.
 func (d *Detail) breakDown(r *result.Result) {
 	b := breakdown.Of(r)
 	if b == nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// environments are those that runs had, each with the first run that had it.
+// environments holds the different environments of the runs, each with the first run that had it.
 type environments struct {
 	list  []Environment
 	first []*model.Run
 }
 
-// place is that of the environment of a run: of the first one from which nothing differs but what comes and
-// goes, as the load does.
+// place returns the index of a run's environment. Values that vary by themselves, such as the load, do not count.
 func (e *environments) place(r *model.Run) int {
 	for i, first := range e.first {
 		if len(lasting(first.Differences(r))) == 0 {
@@ -40,7 +39,7 @@ func lasting(differences []result.Difference) []result.Difference {
 	return slices.DeleteFunc(differences, func(d result.Difference) bool { return model.Passing(d.Name) })
 }
 
-// environmentFacts are those of the machine and of the build. What is not known is left out.
+// environmentFacts returns the known facts of the machine and of the build.
 func environmentFacts(e result.Environment) []Fact {
 	var facts []Fact
 	add := func(name, value string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// boundEpochs keeps of each run one of so many epochs, the last one, and the best by each measure.
+// boundEpochs keeps every so-manyth epoch of each run, the last one, and the best by each measure.
 func (m *maker) boundEpochs() {
 	all, longest := 0, 0
 	for _, r := range m.doc.Runs {
@@ -37,7 +37,7 @@ func (m *maker) boundEpochs() {
 	m.note(fmt.Sprintf("of the epochs of a run there are one of %d, the last, and the best by each measure", by))
 }
 
-// kept is how many epochs stay.
+// kept returns the number of epochs that stay.
 func (m *maker) kept(by int, best []map[int]bool) int {
 	n := 0
 	for i, r := range m.doc.Runs {
@@ -51,11 +51,11 @@ func (m *maker) kept(by int, best []map[int]bool) int {
 	return n
 }
 
-// regular says whether an epoch is one of so many, of which the last one is.
+// regular reports whether an epoch is kept when every by-th one is, counted back from the last.
 func regular(k, epochs, by int) bool { return (epochs-1-k)%by == 0 }
 
-// bestOf are the places of the epochs that are the first to have the best value by some measure: the lowest
-// loss, or else the highest value.
+// bestOf returns the indices of the first epochs with the best value by some measure: the lowest loss, otherwise the
+// highest value.
 func bestOf(epochs []Epoch) map[int]bool {
 	best := map[string]int{}
 	for k, e := range epochs {

@@ -70,14 +70,14 @@ func (m *maker) baselines() []int {
 		if m.metric.Better == model.Lower {
 			x, y = -x, -y
 		}
-		return -cmp.Compare(x, y) // by which NaN is the last
+		return -cmp.Compare(x, y) // NaN sorts last
 	})
 	return all
 }
 
 func (m *maker) judged(name string, baselines []int) Judged {
 	metric, err := model.MetricOf(name)
-	if err != nil { // which no metric of the document is
+	if err != nil { // no metric of the document fails
 		return Judged{}
 	}
 	out := Judged{Against: map[int][]*Change{}}
@@ -105,7 +105,7 @@ func (m *maker) judged(name string, baselines []int) Judged {
 	return out
 }
 
-// estimateOf is nil of a cell without runs of its own.
+// estimateOf returns nil for a cell without runs of its own.
 func estimateOf(r verdict.Row) *Estimate {
 	if len(r.Cell.Runs) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func changeOf(c judge.Change) *Change {
 	return out
 }
 
-// note adds a sentence on what was left out.
+// note adds a sentence on omitted content.
 func (m *maker) note(sentence string) {
 	if m.doc.Sampling != "" {
 		m.doc.Sampling += "; "

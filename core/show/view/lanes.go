@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// lanesOf are the iterations of each trainer, in most spans each at most. Times are of five digits.
+// lanesOf returns the iterations of each trainer, in at most most spans each. Times have five digits.
 func lanesOf(r *result.Result, most int) []Lane {
 	var lanes []Lane
 	var series [][]breakdown.Timed
@@ -45,10 +45,10 @@ func (l *Lane) sample(list []breakdown.Timed, start int64, most int) {
 	}
 }
 
-// quantiles is how many quantiles of the iterations there are, the shortest and the longest among them.
+// quantiles is the number of quantiles, including the shortest and the longest iteration.
 const quantiles = 201
 
-// quantilesOf are those of the iterations of all trainers together, in ms.
+// quantilesOf returns the quantiles of the iterations of all trainers together, in ms.
 func quantilesOf(r *result.Result) []float64 {
 	var all []int64
 	for _, p := range r.Processes {
@@ -72,10 +72,10 @@ func quantilesOf(r *result.Result) []float64 {
 
 func milliseconds(ns int64) float64 { return float64(ns) / 1e6 }
 
-// digits are those that pictures have of a time.
+// digits is the number of significant digits of a time in pictures.
 const digits = 5
 
-// rounded is x with so many digits, as it is if it is not finite.
+// rounded rounds x to so many significant digits; it returns x if x is not finite.
 func rounded(x float64, digits int) float64 {
 	if x == 0 || !numeral.Finite(x) {
 		return x
@@ -88,14 +88,14 @@ func rounded(x float64, digits int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// timelineOf is the iteration whose time is the median, nil where none was stamped.
+// timelineOf returns the iteration with the median time; nil if no iteration was stamped.
 func timelineOf(r *result.Result) *Timeline {
 	iteration, ok := timeline.MedianIteration(r)
 	if !ok {
 		return nil
 	}
 	t, err := timeline.Of(r, iteration, iteration+1)
-	if err != nil { // there is nothing to be seen of it
+	if err != nil { // nothing to draw
 		return nil
 	}
 	out := &Timeline{Iteration: iteration}

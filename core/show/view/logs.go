@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// How many bytes are shown of a log, and of all logs together.
+// The most bytes of one log, and of all logs together.
 const (
 	tailBytes   = 4 << 10
 	mostLogText = 300 << 10

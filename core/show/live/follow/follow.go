@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// runs are those of one command: a page, and a board on the terminal. Nil runs show nothing.
+// runs are the runs of one command, shown on a page and on a terminal board. Nil runs show nothing.
 type runs struct {
 	server   *live.Server
 	progress *progress.Progress // which has the board
@@ -35,7 +35,7 @@ type runs struct {
 	board progress.Board
 }
 
-// open serves the page of runs, so many, and says on w where it is; name is theirs.
+// open serves the page of count runs and writes its address to w; name is the title.
 func open(w io.Writer, name string, count int) (*runs, error) {
 	d, err := view.Of(&model.Study{Name: name, Metric: model.Throughput}, view.Options{})
 	if err != nil {
@@ -52,7 +52,7 @@ func open(w io.Writer, name string, count int) (*runs, error) {
 	return l, nil
 }
 
-// follow has every second told, and what beat says at each if it is not nil, until close.
+// follow publishes the progress every second until close, and calls beat, if not nil, for its value.
 func (l *runs) follow(p *progress.Progress, beat func() monitor.Beat) {
 	if l == nil {
 		return
@@ -85,7 +85,7 @@ func (l *runs) follow(p *progress.Progress, beat func() monitor.Beat) {
 // mostRates is how many seconds of throughput the board has.
 const mostRates = 40
 
-// beat tells how far the run is that goes on.
+// beat publishes the progress of the current run.
 func (l *runs) beat(b monitor.Beat) {
 	l.tell(func() {
 		if l.now.Running == nil {
@@ -104,7 +104,7 @@ func (l *runs) beat(b monitor.Beat) {
 	})
 }
 
-// tell tells readers and the terminal what change leaves.
+// tell applies change and publishes the new state.
 func (l *runs) tell(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *runs) tell(change func()) {
 	l.progress.Board(l.board)
 }
 
-// show shows the folder of a maker as it is now.
+// show publishes the folder of a maker as it is now.
 func (l *runs) show(m *view.Maker) error {
 	l.mu.Lock()
 	now := l.now
@@ -135,7 +135,7 @@ func (l *runs) show(m *view.Maker) error {
 	return l.server.Show(d)
 }
 
-// close says how the runs ended, and ends the page.
+// close publishes how the runs ended, and ends the page.
 func (l *runs) close(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
