@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// boundEpochs keeps every so-manyth epoch of each run, the last one, and the best by each measure.
+// boundEpochs thins the epochs of each run out evenly. It keeps the last one, and the best by each measure.
 func (m *maker) boundEpochs() {
 	all, longest := 0, 0
 	for _, r := range m.doc.Runs {

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// namedCriterion is a criterion as the process that holds it hands it on.
+// namedCriterion wraps a criterion for other parts of its process.
 type namedCriterion struct {
 	sdk.Criterion
 	title string
@@ -43,7 +43,7 @@ func (c *namedCriterion) Facts() map[string]string { return process.Facts(nil, c
 // PassFacts implements PassDescriber for a criterion that does.
 func (c *namedCriterion) PassFacts() map[string]string { return process.PassFacts(nil, c.Criterion) }
 
-// NewCriterion makes the criterion that choice names, as its host hands it on.
+// NewCriterion returns the criterion that choice names, wrapped for other parts.
 func NewCriterion(p *process.Process, choice process.Choice, env sdk.CriterionEnv) (sdk.Criterion, error) {
 	env.Recorder = p.Recorder
 	criterion, err := process.Build[sdk.Criterion](p, choice, env)

@@ -7,16 +7,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Emissions holds a model to its word that each backward pass emits every parameter
-// once. A bucket starts with its last gradient, so one that is emitted twice would start
-// it while another is still missing, and train wrongly without a sign.
+// Emissions checks that each backward pass of a model emits every parameter once. A bucket starts with its last
+// gradient. A gradient emitted twice could start a bucket while another is missing, and training would silently be
+// wrong.
 type Emissions struct {
-	model string // whose they are, for errors
+	model string // the model's name, for errors
 	specs []sdk.ParameterSpec
-	done  []bool // by parameter
+	done  []bool // emitted, by parameter
 }
 
-// NewEmissions watches a model of this name.
+// NewEmissions returns the check for a model of this name.
 func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 	return Emissions{model: model, specs: specs, done: make([]bool, len(specs))}
 }
@@ -24,7 +24,7 @@ func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 // Begin starts a backward pass.
 func (e *Emissions) Begin() { clear(e.done) }
 
-// Add notes that a parameter was emitted.
+// Add records that a parameter was emitted. It returns an error for a repeated or unknown one.
 func (e *Emissions) Add(parameter int) error {
 	switch {
 	case parameter < 0 || parameter >= len(e.specs):
@@ -38,7 +38,7 @@ func (e *Emissions) Add(parameter int) error {
 	return nil
 }
 
-// End reports a parameter that was never emitted.
+// End returns an error if a parameter was never emitted.
 func (e *Emissions) End() error {
 	if missing := slices.Index(e.done, false); missing >= 0 {
 		return fmt.Errorf(

@@ -11,19 +11,19 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// namedHook is a hook as the process that holds it hands it on.
+// namedHook wraps a hook for other parts of its process.
 type namedHook struct {
 	sdk.Hook
 	watch   *watch
 	stamps  *stamps
-	explain func(error) error // made once, since every bucket of every iteration gets it
+	explain func(error) error // created once, since every bucket of every iteration uses it
 }
 
 func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.reduce(state, b, comm.Now())
 }
 
-// ReduceSince is Reduce of a hook, as its host hands it on, with a bucket that came at a time, in ns of comm.Now.
+// ReduceSince calls Reduce of a wrapped hook for a bucket that was complete at cameNS, in ns of comm.Now.
 func ReduceSince(h sdk.Hook, state sdk.HookState, b *tensor.Bucket, cameNS int64) *comm.Future {
 	if named, ok := h.(*namedHook); ok {
 		return named.reduce(state, b, cameNS)
@@ -45,14 +45,14 @@ func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) 
 	return f
 }
 
-// Reset implements sdk.Hook: what an earlier pass left in flight is no longer looked at.
+// Reset implements sdk.Hook. It forgets operations that an earlier pass left in flight.
 func (h *namedHook) Reset() {
 	h.Hook.Reset()
 	h.watch.reset()
 	h.stamps.reset()
 }
 
-// AnswererOf is a hook, as its host hands it on, that says what it leaves; nil if it does not.
+// AnswererOf returns the Answerer of a wrapped hook; nil if the hook does not tell its results.
 func AnswererOf(h sdk.Hook) sdk.Answerer {
 	if named, ok := h.(*namedHook); ok {
 		h = named.Hook

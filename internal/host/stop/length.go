@@ -1,22 +1,22 @@
-// Package stop says how long a pass is and where it ends: after so many epochs or iterations,
-// or, of a pass that is timed, where trainers that are connected agree to end it together.
+// Package stop determines the end of a pass: after a number of epochs or iterations or, for a timed pass, at the
+// iteration on which connected trainers agree.
 package stop
 
 import "time"
 
-// Length is how long a pass is: so many epochs, so many iterations of each trainer, or a
-// time. One of the three is above 0, and none of them where there is no such pass.
+// Length is the length of a pass: epochs, iterations of each trainer, or a time. Exactly one is above 0; none is if
+// there is no such pass.
 type Length struct {
 	Epochs     int
 	Iterations int
 	Time       time.Duration
-	// Least is how many iterations each trainer is to run: epochs that give it fewer become
-	// more, once it is known how many batches an epoch has.
+	// Least is the least number of iterations of each trainer. Epochs with fewer become more, once the number of
+	// batches in an epoch is known.
 	Least int
 }
 
-// Settle is the length once the trainer with the fewest batches is known to have so many of
-// them in an epoch, one at least.
+// Settle returns the length for a trainer with so many batches in an epoch, at least one: the trainer with the
+// fewest.
 func (l Length) Settle(batches int) Length {
 	if l.Least > 0 {
 		l.Epochs = max(l.Epochs, ceil(l.Least, batches))
@@ -25,8 +25,7 @@ func (l Length) Settle(batches int) Length {
 	return l
 }
 
-// IterationsOf is how many iterations a trainer with so many batches an epoch runs, or 0 of a
-// pass that is timed.
+// IterationsOf returns how many iterations a trainer with so many batches an epoch runs; 0 for a timed pass.
 func (l Length) IterationsOf(batches int) int {
 	if l.Iterations > 0 {
 		return l.Iterations
@@ -34,8 +33,7 @@ func (l Length) IterationsOf(batches int) int {
 	return l.Epochs * batches
 }
 
-// EpochsOf is how many epochs a trainer with so many batches an epoch begins, or 0 of a pass
-// that is timed.
+// EpochsOf returns how many epochs a trainer with so many batches an epoch begins; 0 for a timed pass.
 func (l Length) EpochsOf(batches int) int {
 	if l.Iterations > 0 {
 		return ceil(l.Iterations, batches)
@@ -43,5 +41,5 @@ func (l Length) EpochsOf(batches int) int {
 	return l.Epochs
 }
 
-// ceil is a/b, rounded up.
+// ceil returns a/b, rounded up.
 func ceil(a, b int) int { return (a + b - 1) / b }

@@ -22,12 +22,12 @@ import (
 // The zero Point belongs to a pass whose end is unknown. It is not safe for concurrent use: Step
 // and Bound must exclude each other, or a trainer could pass a bound that it gives.
 type Point struct {
-	done  int64 // iterations that ended
+	done  int64 // completed iterations
 	at    int64 // where the trainer stops; 0: nowhere yet
-	final bool  // at is the end, and no bound
+	final bool  // at is the end, not a bound
 }
 
-// State is what a trainer is to do after an iteration.
+// State tells a trainer what to do after an iteration.
 type State int
 
 // States of a pass.
@@ -37,16 +37,16 @@ const (
 	Over
 )
 
-// After is the end of a pass of so many iterations.
+// After returns the end of a pass of so many iterations.
 func After(iterations int64) Point { return Point{at: iterations, final: true} }
 
-// Step counts an iteration that ended, and says what to do then.
+// Step counts a completed iteration and returns the next state.
 func (p *Point) Step() State {
 	p.done++
 	return p.State()
 }
 
-// State says what to do where the pass is now.
+// State returns the current state.
 func (p *Point) State() State {
 	switch {
 	case p.at == 0 || p.done < p.at:
@@ -58,11 +58,11 @@ func (p *Point) State() State {
 	}
 }
 
-// Done is how many iterations ended.
+// Done returns the number of completed iterations.
 func (p *Point) Done() int64 { return p.done }
 
-// Bound is an iteration that the trainer will not go past before End: so many ahead, and one
-// at least. Asked again it gives the same.
+// Bound returns an iteration that the trainer will not pass before End: so many ahead, at least one. Later calls
+// return the same bound.
 func (p *Point) Bound(ahead int64) int64 {
 	if p.at == 0 {
 		p.at = p.done + max(1, ahead)
@@ -70,7 +70,7 @@ func (p *Point) Bound(ahead int64) int64 {
 	return p.at
 }
 
-// End says where the pass ends. It is an error where the trainer may be past it.
+// End sets the end of the pass. It returns an error if the trainer may be past it.
 func (p *Point) End(at int64) error {
 	if p.final || p.at == 0 || at < p.at {
 		return fmt.Errorf(
@@ -81,8 +81,7 @@ func (p *Point) End(at int64) error {
 	return nil
 }
 
-// Together are the ends of the passes of trainers with these bounds, where those of each set
-// are connected: the furthest bound of the set.
+// Together returns the end of each trainer's pass: the furthest bound in its set of connected trainers.
 func Together(bounds []int64, sets [][]int) []int64 {
 	ends := slices.Clone(bounds)
 	for _, set := range sets {
