@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CollectGrace is how long Collect waits for a pass that failed to end. What is
-// collected while it still runs may end in the middle of an iteration.
+// CollectGrace is the time that Collect gives a failed pass to end. A record collected while the pass still runs may
+// stop in the middle of an iteration.
 const CollectGrace = time.Second
 
 // CollectRecorded sends what the recorder holds.
@@ -17,7 +17,7 @@ func (p *Process) CollectRecorded(send record.Send) error {
 	return SendRecorded(p.Recorder.All(), send)
 }
 
-// SendRecorded sends what a recorder held, in pieces.
+// SendRecorded sends the contents of a recorder in pieces.
 func SendRecorded(all sdk.Recorded, send record.Send) error {
 	for _, s := range all.Series {
 		for _, chunk := range s.Chunks() {
@@ -46,7 +46,7 @@ func SendRecorded(all sdk.Recorded, send record.Send) error {
 	return nil
 }
 
-// CollectPassFacts sends the facts of parts after the pass. No part works on the pass any more.
+// CollectPassFacts sends the facts of parts after the pass, when no part works on the pass any more.
 func CollectPassFacts(send record.Send, parts ...any) error {
 	return SendPassFacts(PassFactsOf(parts...), send)
 }
@@ -61,7 +61,7 @@ func PassFactsOf(parts ...any) record.Facts {
 	return facts
 }
 
-// SendPassFacts sends what PassFactsOf has found, if there is something.
+// SendPassFacts sends the result of PassFactsOf unless it is empty.
 func SendPassFacts(facts record.Facts, send record.Send) error {
 	if len(facts) == 0 {
 		return nil
@@ -69,7 +69,7 @@ func SendPassFacts(facts record.Facts, send record.Send) error {
 	return send(facts)
 }
 
-// PassFacts is Facts of what a part knows after the pass.
+// PassFacts is like Facts, for the facts of a part after the pass.
 func PassFacts(into map[string]string, part any) map[string]string {
 	if d, ok := part.(sdk.PassDescriber); ok {
 		if into == nil {
@@ -80,7 +80,7 @@ func PassFacts(into map[string]string, part any) map[string]string {
 	return into
 }
 
-// Facts adds what a part has to report to a map, which is made if it is nil.
+// Facts adds the facts of a part to a map, which it creates if nil.
 func Facts(into map[string]string, part any) map[string]string {
 	if d, ok := part.(sdk.Describer); ok {
 		if into == nil {

@@ -15,11 +15,11 @@ type watched struct {
 	process *Process
 
 	mu   sync.Mutex
-	idle []*time.Timer // stopped; one for each goroutine that waited at the same time
+	idle []*time.Timer // stopped timers, one for each goroutine that waited at the same time
 }
 
-// WatchedEngine is the process's engine with such waits. Parts get the engine itself, which they
-// may know by its type.
+// WatchedEngine returns the process's engine with waits that time out. Parts get the engine itself, since they may
+// examine its type.
 func (p *Process) WatchedEngine() engine.Engine {
 	if p.Engine.Addressable() { // nothing is copied
 		return p.Engine
@@ -38,7 +38,7 @@ func (w *watched) Wait(t engine.Ticket) error {
 	return err
 }
 
-// take is a timer that runs.
+// take returns a running timer.
 func (w *watched) take() *time.Timer {
 	w.mu.Lock()
 	defer w.mu.Unlock()

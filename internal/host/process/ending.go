@@ -14,37 +14,37 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// closeGrace is how long the end of a process waits at first for its parts to end their work.
+// closeGrace is the first wait for parts to finish their work when a process ends.
 const closeGrace = 100 * time.Millisecond
 
-// ending is what a process has to end, in this order: the work of its parts, the parts
-// themselves, what its engine adopted, the engine, its links, and the memory that all these use;
-// of each sort, the last one first.
+// ending closes the resources of a process in this order: the work of its parts, the parts, the memory that its
+// engine adopted, the engine, the links, and the memory that all of these use. Within each sort, the last one closes
+// first.
 type ending struct {
-	// Working is held for reading while a part works, in memory that links share.
+	// Working is read-locked while a part works in memory that links share.
 	Working sync.RWMutex
 
 	mu            sync.Mutex
 	closers       []closer // parts
-	engine        []closer // and then the engine, with what it adopted
+	engine        []closer // the engine and what it adopted
 	links, memory []io.Closer
 	broken        bool // links end at once
 
-	closing sync.Mutex // held while the process is ended
-	resting bool       // Working is locked and stays so
-	stuck   bool       // a part is left behind at work
+	closing sync.Mutex // locked while the process ends
+	resting bool       // Working is locked for good
+	stuck   bool       // a part did not stop working
 	ended   bool
 
 	lost atomic.Bool // the process has reported a lost engine to the core
 }
 
-// closer is what wants to be closed, as errors name it.
+// closer is a resource to close, with its name in errors.
 type closer struct {
 	title string
 	io.Closer
 }
 
-// Closes has a part closed before all that were named earlier, if it wants to be.
+// Closes registers a part, if it is an io.Closer, to be closed before all that were registered earlier.
 func (e *ending) Closes(title string, part any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,14 +53,14 @@ func (e *ending) Closes(title string, part any) {
 	}
 }
 
-// closesEngine has the engine, or what it adopted, closed after all parts.
+// closesEngine registers the engine, or what it adopted, to be closed after all parts.
 func (e *ending) closesEngine(title string, c io.Closer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.engine = append(e.engine, closer{title, c})
 }
 
-// Own leaves it to Close to close a link.
+// Own registers a link for Close.
 func (e *ending) Own(link io.Closer) {
 	e.mu.Lock()
 	e.links = append(e.links, link)
@@ -71,7 +71,7 @@ func (e *ending) Own(link io.Closer) {
 	}
 }
 
-// OwnMemory leaves it to Close to give memory back, once no link uses it.
+// OwnMemory registers memory that Close releases once no link uses it.
 func (e *ending) OwnMemory(memory io.Closer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
