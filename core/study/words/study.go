@@ -110,24 +110,21 @@ func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Se
 			line(page, r.Label, r.Text)
 		}
 	}
-	line(page, "warnings", strings.Join(unique(warnings), "; "))
+	line(page, "warnings", strings.Join(slices.Compact(warnings), "; "))
 	for _, text := range Warnings(s) {
 		page.Line(2, "warning: "+text)
 	}
 	if left > 0 {
-		line(page, "more", fmt.Sprintf("psbench show --report full has %s", screen.Count(left, "more line")))
+		line(page, "more", fmt.Sprintf("%s has %s", fullCommand(s), screen.Count(left, "more line")))
 	}
 }
 
-// unique returns the distinct texts in order.
-func unique(texts []string) []string {
-	var out []string
-	for _, text := range texts {
-		if !slices.Contains(out, text) {
-			out = append(out, text)
-		}
+// fullCommand returns the command that shows all details of a study.
+func fullCommand(s *model.Study) string {
+	if s.Folder == "" { // the user knows which runs were given
+		return "psbench show --report full"
 	}
-	return out
+	return "psbench show " + quote.Word(s.Folder) + " --report full"
 }
 
 func line(w *screen.Page, label, text string) {

@@ -34,8 +34,11 @@ func (y *summary) add(o *verdict.Contest) bool {
 		names = append(names, r.Cell.Name)
 	}
 	if len(names) > 1 {
-		y.open = append(y.open, o)
-		y.choices = append(y.choices, fmt.Sprintf("%sany of %s", work, named(names)))
+		text := work + "any of " + named(names)
+		if worse := len(o.Rivals) - len(o.Open()); worse > 0 {
+			text += fmt.Sprintf(" (%s proven worse)", are(worse, "other"))
+		}
+		y.open, y.choices = append(y.open, o), append(y.choices, text)
 		return true
 	}
 	y.proven = append(y.proven, winner(o))
