@@ -47,3 +47,18 @@ func relu(x []float32) { reluPortable(x) }
 func reluGradient(gradient, y []float32) { reluGradientPortable(gradient, y) }
 
 func copyPages(dst, src []float32) { copy(dst, src) }
+
+func widenBFloat16(dst []float32, src []uint16)             { widenBFloat16Portable(dst, src) }
+func addWidenedBFloat16(sum []float32, src []uint16)        { addWidenedBFloat16Portable(sum, src) }
+func narrowBFloat16(dst []uint16, a float32, src []float32) { narrowBFloat16Portable(dst, a, src) }
+func addBFloat16(dst, src []uint16)                         { addBFloat16Portable(dst, src) }
+func addBothBFloat16(a float32, x, y []uint16)              { addBothBFloat16Portable(a, x, y) }
+func scaleBFloat16(a float32, x []uint16)                   { scaleBFloat16Portable(a, x) }
+func widenFloat16(dst []float32, src []uint16)              { widenFloat16Portable(dst, src) }
+func addWidenedFloat16(sum []float32, src []uint16)         { addWidenedFloat16Portable(sum, src) }
+func narrowFloat16(dst []uint16, a float32, src []float32)  { narrowFloat16Portable(dst, a, src) }
+func addFloat16(dst, src []uint16)                          { addFloat16Portable(dst, src) }
+func addBothFloat16(a float32, x, y []uint16)               { addBothFloat16Portable(a, x, y) }
+func scaleFloat16(a float32, x []uint16)                    { scaleFloat16Portable(a, x) }
+func addInt32(dst, src []int32)                             { addIntegersPortable(dst, src) }
+func addInt64(dst, src []int64)                             { addIntegersPortable(dst, src) }

@@ -1840,6 +1840,660 @@ done64:
 	VZEROUPPER
 	RET
 
+// func widenBFloat16AVX2(dst []float32, src []uint16)
+// Requires: AVX, AVX2
+TEXT ·widenBFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop65:
+	TESTQ      DX, DX
+	JZ         done65
+	VXORPS     Y1, Y1, Y1
+	VMOVDQU    (CX), Y0
+	VPERMQ     $0xd8, Y0, Y0
+	VPUNPCKLWD Y0, Y1, Y2
+	VPUNPCKHWD Y0, Y1, Y0
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y0, 32(AX)
+	VXORPS     Y1, Y1, Y1
+	VMOVDQU    32(CX), Y0
+	VPERMQ     $0xd8, Y0, Y0
+	VPUNPCKLWD Y0, Y1, Y2
+	VPUNPCKHWD Y0, Y1, Y0
+	VMOVUPS    Y2, 64(AX)
+	VMOVUPS    Y0, 96(AX)
+	ADDQ       $0x40, CX
+	ADDQ       $0x80, AX
+	SUBQ       $0x20, DX
+	JMP        loop65
+
+done65:
+	VZEROUPPER
+	RET
+
+// func addWidenedBFloat16AVX2(sum []float32, src []uint16)
+// Requires: AVX, AVX2
+TEXT ·addWidenedBFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ sum_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop66:
+	TESTQ      DX, DX
+	JZ         done66
+	VXORPS     Y1, Y1, Y1
+	VMOVDQU    (CX), Y0
+	VPERMQ     $0xd8, Y0, Y0
+	VPUNPCKLWD Y0, Y1, Y2
+	VPUNPCKHWD Y0, Y1, Y0
+	VADDPS     (AX), Y2, Y2
+	VMOVUPS    Y2, (AX)
+	VADDPS     32(AX), Y0, Y0
+	VMOVUPS    Y0, 32(AX)
+	VXORPS     Y1, Y1, Y1
+	VMOVDQU    32(CX), Y0
+	VPERMQ     $0xd8, Y0, Y0
+	VPUNPCKLWD Y0, Y1, Y2
+	VPUNPCKHWD Y0, Y1, Y0
+	VADDPS     64(AX), Y2, Y2
+	VMOVUPS    Y2, 64(AX)
+	VADDPS     96(AX), Y0, Y0
+	VMOVUPS    Y0, 96(AX)
+	ADDQ       $0x40, CX
+	ADDQ       $0x80, AX
+	SUBQ       $0x20, DX
+	JMP        loop66
+
+done66:
+	VZEROUPPER
+	RET
+
+// func narrowBFloat16AVX2(dst []uint16, a float32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·narrowBFloat16AVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS lowestBit<>+0(SB), Y0
+	VBROADCASTSS below<>+0(SB), Y1
+	MOVQ         dst_base+0(FP), AX
+	VBROADCASTSS a+24(FP), Y2
+	MOVQ         src_base+32(FP), CX
+	MOVQ         dst_len+8(FP), DX
+
+loop67:
+	TESTQ     DX, DX
+	JZ        done67
+	VMULPS    (CX), Y2, Y3
+	VMULPS    32(CX), Y2, Y4
+	VPSRLD    $0x10, Y3, Y5
+	VCMPPS    $0x03, Y3, Y3, Y6
+	VPAND     Y0, Y5, Y5
+	VPADDD    Y1, Y5, Y5
+	VPANDN    Y5, Y6, Y5
+	VPADDD    Y5, Y3, Y3
+	VPSRLD    $0x10, Y3, Y3
+	VPSRLD    $0x10, Y4, Y5
+	VCMPPS    $0x03, Y4, Y4, Y6
+	VPAND     Y0, Y5, Y5
+	VPADDD    Y1, Y5, Y5
+	VPANDN    Y5, Y6, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSRLD    $0x10, Y4, Y4
+	VPACKUSDW Y4, Y3, Y3
+	VPERMQ    $0xd8, Y3, Y3
+	VMOVDQU   Y3, (AX)
+	VMULPS    64(CX), Y2, Y3
+	VMULPS    96(CX), Y2, Y4
+	VPSRLD    $0x10, Y3, Y5
+	VCMPPS    $0x03, Y3, Y3, Y6
+	VPAND     Y0, Y5, Y5
+	VPADDD    Y1, Y5, Y5
+	VPANDN    Y5, Y6, Y5
+	VPADDD    Y5, Y3, Y3
+	VPSRLD    $0x10, Y3, Y3
+	VPSRLD    $0x10, Y4, Y5
+	VCMPPS    $0x03, Y4, Y4, Y6
+	VPAND     Y0, Y5, Y5
+	VPADDD    Y1, Y5, Y5
+	VPANDN    Y5, Y6, Y5
+	VPADDD    Y5, Y4, Y4
+	VPSRLD    $0x10, Y4, Y4
+	VPACKUSDW Y4, Y3, Y3
+	VPERMQ    $0xd8, Y3, Y3
+	VMOVDQU   Y3, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x80, CX
+	SUBQ      $0x20, DX
+	JMP       loop67
+
+done67:
+	VZEROUPPER
+	RET
+
+DATA lowestBit<>+0(SB)/4, $0x00000001
+DATA lowestBit<>+4(SB)/4, $0x00000001
+DATA lowestBit<>+8(SB)/4, $0x00000001
+DATA lowestBit<>+12(SB)/4, $0x00000001
+DATA lowestBit<>+16(SB)/4, $0x00000001
+DATA lowestBit<>+20(SB)/4, $0x00000001
+DATA lowestBit<>+24(SB)/4, $0x00000001
+DATA lowestBit<>+28(SB)/4, $0x00000001
+DATA lowestBit<>+32(SB)/4, $0x00000001
+DATA lowestBit<>+36(SB)/4, $0x00000001
+DATA lowestBit<>+40(SB)/4, $0x00000001
+DATA lowestBit<>+44(SB)/4, $0x00000001
+DATA lowestBit<>+48(SB)/4, $0x00000001
+DATA lowestBit<>+52(SB)/4, $0x00000001
+DATA lowestBit<>+56(SB)/4, $0x00000001
+DATA lowestBit<>+60(SB)/4, $0x00000001
+GLOBL lowestBit<>(SB), RODATA|NOPTR, $64
+
+DATA below<>+0(SB)/4, $0x00007fff
+DATA below<>+4(SB)/4, $0x00007fff
+DATA below<>+8(SB)/4, $0x00007fff
+DATA below<>+12(SB)/4, $0x00007fff
+DATA below<>+16(SB)/4, $0x00007fff
+DATA below<>+20(SB)/4, $0x00007fff
+DATA below<>+24(SB)/4, $0x00007fff
+DATA below<>+28(SB)/4, $0x00007fff
+DATA below<>+32(SB)/4, $0x00007fff
+DATA below<>+36(SB)/4, $0x00007fff
+DATA below<>+40(SB)/4, $0x00007fff
+DATA below<>+44(SB)/4, $0x00007fff
+DATA below<>+48(SB)/4, $0x00007fff
+DATA below<>+52(SB)/4, $0x00007fff
+DATA below<>+56(SB)/4, $0x00007fff
+DATA below<>+60(SB)/4, $0x00007fff
+GLOBL below<>(SB), RODATA|NOPTR, $64
+
+// func addBFloat16AVX2(dst []uint16, src []uint16)
+// Requires: AVX, AVX2
+TEXT ·addBFloat16AVX2(SB), NOSPLIT, $0-48
+	VBROADCASTSS lowestBit<>+0(SB), Y0
+	VBROADCASTSS below<>+0(SB), Y1
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+
+loop68:
+	TESTQ      DX, DX
+	JZ         done68
+	VXORPS     Y3, Y3, Y3
+	VMOVDQU    (AX), Y2
+	VPUNPCKLWD Y2, Y3, Y4
+	VPUNPCKHWD Y2, Y3, Y2
+	VXORPS     Y5, Y5, Y5
+	VMOVDQU    (CX), Y3
+	VPUNPCKLWD Y3, Y5, Y6
+	VPUNPCKHWD Y3, Y5, Y3
+	VADDPS     Y6, Y4, Y4
+	VADDPS     Y3, Y2, Y2
+	VPSRLD     $0x10, Y4, Y3
+	VCMPPS     $0x03, Y4, Y4, Y5
+	VPAND      Y0, Y3, Y3
+	VPADDD     Y1, Y3, Y3
+	VPANDN     Y3, Y5, Y3
+	VPADDD     Y3, Y4, Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPSRLD     $0x10, Y2, Y3
+	VCMPPS     $0x03, Y2, Y2, Y5
+	VPAND      Y0, Y3, Y3
+	VPADDD     Y1, Y3, Y3
+	VPANDN     Y3, Y5, Y3
+	VPADDD     Y3, Y2, Y2
+	VPSRLD     $0x10, Y2, Y2
+	VPACKUSDW  Y2, Y4, Y4
+	VMOVDQU    Y4, (AX)
+	VXORPS     Y3, Y3, Y3
+	VMOVDQU    32(AX), Y2
+	VPUNPCKLWD Y2, Y3, Y4
+	VPUNPCKHWD Y2, Y3, Y2
+	VXORPS     Y5, Y5, Y5
+	VMOVDQU    32(CX), Y3
+	VPUNPCKLWD Y3, Y5, Y6
+	VPUNPCKHWD Y3, Y5, Y3
+	VADDPS     Y6, Y4, Y4
+	VADDPS     Y3, Y2, Y2
+	VPSRLD     $0x10, Y4, Y3
+	VCMPPS     $0x03, Y4, Y4, Y5
+	VPAND      Y0, Y3, Y3
+	VPADDD     Y1, Y3, Y3
+	VPANDN     Y3, Y5, Y3
+	VPADDD     Y3, Y4, Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPSRLD     $0x10, Y2, Y3
+	VCMPPS     $0x03, Y2, Y2, Y5
+	VPAND      Y0, Y3, Y3
+	VPADDD     Y1, Y3, Y3
+	VPANDN     Y3, Y5, Y3
+	VPADDD     Y3, Y2, Y2
+	VPSRLD     $0x10, Y2, Y2
+	VPACKUSDW  Y2, Y4, Y4
+	VMOVDQU    Y4, 32(AX)
+	ADDQ       $0x40, AX
+	ADDQ       $0x40, CX
+	SUBQ       $0x20, DX
+	JMP        loop68
+
+done68:
+	VZEROUPPER
+	RET
+
+// func addBothBFloat16AVX2(a float32, x []uint16, y []uint16)
+// Requires: AVX, AVX2
+TEXT ·addBothBFloat16AVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS lowestBit<>+0(SB), Y0
+	VBROADCASTSS below<>+0(SB), Y1
+	VBROADCASTSS a+0(FP), Y2
+	MOVQ         x_base+8(FP), AX
+	MOVQ         y_base+32(FP), CX
+	MOVQ         x_len+16(FP), DX
+
+loop69:
+	TESTQ      DX, DX
+	JZ         done69
+	VXORPS     Y4, Y4, Y4
+	VMOVDQU    (AX), Y3
+	VPUNPCKLWD Y3, Y4, Y5
+	VPUNPCKHWD Y3, Y4, Y3
+	VXORPS     Y6, Y6, Y6
+	VMOVDQU    (CX), Y4
+	VPUNPCKLWD Y4, Y6, Y7
+	VPUNPCKHWD Y4, Y6, Y4
+	VADDPS     Y7, Y5, Y5
+	VADDPS     Y4, Y3, Y3
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y2, Y3, Y3
+	VPSRLD     $0x10, Y5, Y4
+	VCMPPS     $0x03, Y5, Y5, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y5, Y5
+	VPSRLD     $0x10, Y5, Y5
+	VPSRLD     $0x10, Y3, Y4
+	VCMPPS     $0x03, Y3, Y3, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y3, Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPACKUSDW  Y3, Y5, Y5
+	VMOVDQU    Y5, (AX)
+	VMOVDQU    (AX), Y3
+	VMOVDQU    Y3, (CX)
+	VXORPS     Y4, Y4, Y4
+	VMOVDQU    32(AX), Y3
+	VPUNPCKLWD Y3, Y4, Y5
+	VPUNPCKHWD Y3, Y4, Y3
+	VXORPS     Y6, Y6, Y6
+	VMOVDQU    32(CX), Y4
+	VPUNPCKLWD Y4, Y6, Y7
+	VPUNPCKHWD Y4, Y6, Y4
+	VADDPS     Y7, Y5, Y5
+	VADDPS     Y4, Y3, Y3
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y2, Y3, Y3
+	VPSRLD     $0x10, Y5, Y4
+	VCMPPS     $0x03, Y5, Y5, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y5, Y5
+	VPSRLD     $0x10, Y5, Y5
+	VPSRLD     $0x10, Y3, Y4
+	VCMPPS     $0x03, Y3, Y3, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y3, Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPACKUSDW  Y3, Y5, Y5
+	VMOVDQU    Y5, 32(AX)
+	VMOVDQU    32(AX), Y3
+	VMOVDQU    Y3, 32(CX)
+	ADDQ       $0x40, AX
+	ADDQ       $0x40, CX
+	SUBQ       $0x20, DX
+	JMP        loop69
+
+done69:
+	VZEROUPPER
+	RET
+
+// func scaleBFloat16AVX2(a float32, x []uint16)
+// Requires: AVX, AVX2
+TEXT ·scaleBFloat16AVX2(SB), NOSPLIT, $0-32
+	VBROADCASTSS lowestBit<>+0(SB), Y0
+	VBROADCASTSS below<>+0(SB), Y1
+	VBROADCASTSS a+0(FP), Y2
+	MOVQ         x_base+8(FP), AX
+	MOVQ         x_len+16(FP), CX
+
+loop70:
+	TESTQ      CX, CX
+	JZ         done70
+	VXORPS     Y4, Y4, Y4
+	VMOVDQU    (AX), Y3
+	VPUNPCKLWD Y3, Y4, Y5
+	VPUNPCKHWD Y3, Y4, Y3
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y2, Y3, Y3
+	VPSRLD     $0x10, Y5, Y4
+	VCMPPS     $0x03, Y5, Y5, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y5, Y5
+	VPSRLD     $0x10, Y5, Y5
+	VPSRLD     $0x10, Y3, Y4
+	VCMPPS     $0x03, Y3, Y3, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y3, Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPACKUSDW  Y3, Y5, Y5
+	VMOVDQU    Y5, (AX)
+	VXORPS     Y4, Y4, Y4
+	VMOVDQU    32(AX), Y3
+	VPUNPCKLWD Y3, Y4, Y5
+	VPUNPCKHWD Y3, Y4, Y3
+	VMULPS     Y2, Y5, Y5
+	VMULPS     Y2, Y3, Y3
+	VPSRLD     $0x10, Y5, Y4
+	VCMPPS     $0x03, Y5, Y5, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y5, Y5
+	VPSRLD     $0x10, Y5, Y5
+	VPSRLD     $0x10, Y3, Y4
+	VCMPPS     $0x03, Y3, Y3, Y6
+	VPAND      Y0, Y4, Y4
+	VPADDD     Y1, Y4, Y4
+	VPANDN     Y4, Y6, Y4
+	VPADDD     Y4, Y3, Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPACKUSDW  Y3, Y5, Y5
+	VMOVDQU    Y5, 32(AX)
+	ADDQ       $0x40, AX
+	SUBQ       $0x20, CX
+	JMP        loop70
+
+done70:
+	VZEROUPPER
+	RET
+
+// func widenFloat16AVX2(dst []float32, src []uint16)
+// Requires: AVX, F16C
+TEXT ·widenFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop71:
+	TESTQ     DX, DX
+	JZ        done71
+	VCVTPH2PS (CX), Y0
+	VCVTPH2PS 16(CX), Y1
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   Y1, 32(AX)
+	VCVTPH2PS 32(CX), Y0
+	VCVTPH2PS 48(CX), Y1
+	VMOVUPS   Y0, 64(AX)
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x80, AX
+	SUBQ      $0x20, DX
+	JMP       loop71
+
+done71:
+	VZEROUPPER
+	RET
+
+// func addWidenedFloat16AVX2(sum []float32, src []uint16)
+// Requires: AVX, F16C
+TEXT ·addWidenedFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ sum_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop72:
+	TESTQ     DX, DX
+	JZ        done72
+	VCVTPH2PS (CX), Y0
+	VCVTPH2PS 16(CX), Y1
+	VADDPS    (AX), Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VADDPS    32(AX), Y1, Y1
+	VMOVUPS   Y1, 32(AX)
+	VCVTPH2PS 32(CX), Y0
+	VCVTPH2PS 48(CX), Y1
+	VADDPS    64(AX), Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VADDPS    96(AX), Y1, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x80, AX
+	SUBQ      $0x20, DX
+	JMP       loop72
+
+done72:
+	VZEROUPPER
+	RET
+
+// func narrowFloat16AVX2(dst []uint16, a float32, src []float32)
+// Requires: AVX, F16C
+TEXT ·narrowFloat16AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	VBROADCASTSS a+24(FP), Y0
+	MOVQ         src_base+32(FP), CX
+	MOVQ         dst_len+8(FP), DX
+
+loop73:
+	TESTQ     DX, DX
+	JZ        done73
+	VMULPS    (CX), Y0, Y1
+	VMULPS    32(CX), Y0, Y2
+	VCVTPS2PH $0x00, Y1, (AX)
+	VCVTPS2PH $0x00, Y2, 16(AX)
+	VMULPS    64(CX), Y0, Y1
+	VMULPS    96(CX), Y0, Y2
+	VCVTPS2PH $0x00, Y1, 32(AX)
+	VCVTPS2PH $0x00, Y2, 48(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x80, CX
+	SUBQ      $0x20, DX
+	JMP       loop73
+
+done73:
+	VZEROUPPER
+	RET
+
+// func addFloat16AVX2(dst []uint16, src []uint16)
+// Requires: AVX, F16C
+TEXT ·addFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop74:
+	TESTQ     DX, DX
+	JZ        done74
+	VCVTPH2PS (AX), Y0
+	VCVTPH2PS 16(AX), Y1
+	VCVTPH2PS (CX), Y2
+	VCVTPH2PS 16(CX), Y3
+	VADDPS    Y2, Y0, Y0
+	VADDPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y0, (AX)
+	VCVTPS2PH $0x00, Y1, 16(AX)
+	VCVTPH2PS 32(AX), Y0
+	VCVTPH2PS 48(AX), Y1
+	VCVTPH2PS 32(CX), Y2
+	VCVTPH2PS 48(CX), Y3
+	VADDPS    Y2, Y0, Y0
+	VADDPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y0, 32(AX)
+	VCVTPS2PH $0x00, Y1, 48(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x20, DX
+	JMP       loop74
+
+done74:
+	VZEROUPPER
+	RET
+
+// func addBothFloat16AVX2(a float32, x []uint16, y []uint16)
+// Requires: AVX, F16C
+TEXT ·addBothFloat16AVX2(SB), NOSPLIT, $0-56
+	VBROADCASTSS a+0(FP), Y0
+	MOVQ         x_base+8(FP), AX
+	MOVQ         y_base+32(FP), CX
+	MOVQ         x_len+16(FP), DX
+
+loop75:
+	TESTQ     DX, DX
+	JZ        done75
+	VCVTPH2PS (AX), Y1
+	VCVTPH2PS 16(AX), Y2
+	VCVTPH2PS (CX), Y3
+	VCVTPH2PS 16(CX), Y4
+	VADDPS    Y3, Y1, Y1
+	VADDPS    Y4, Y2, Y2
+	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
+	VCVTPS2PH $0x00, Y1, (AX)
+	VCVTPS2PH $0x00, Y2, 16(AX)
+	VMOVDQU   (AX), Y1
+	VMOVDQU   Y1, (CX)
+	VCVTPH2PS 32(AX), Y1
+	VCVTPH2PS 48(AX), Y2
+	VCVTPH2PS 32(CX), Y3
+	VCVTPH2PS 48(CX), Y4
+	VADDPS    Y3, Y1, Y1
+	VADDPS    Y4, Y2, Y2
+	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
+	VCVTPS2PH $0x00, Y1, 32(AX)
+	VCVTPS2PH $0x00, Y2, 48(AX)
+	VMOVDQU   32(AX), Y1
+	VMOVDQU   Y1, 32(CX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x20, DX
+	JMP       loop75
+
+done75:
+	VZEROUPPER
+	RET
+
+// func scaleFloat16AVX2(a float32, x []uint16)
+// Requires: AVX, F16C
+TEXT ·scaleFloat16AVX2(SB), NOSPLIT, $0-32
+	VBROADCASTSS a+0(FP), Y0
+	MOVQ         x_base+8(FP), AX
+	MOVQ         x_len+16(FP), CX
+
+loop76:
+	TESTQ     CX, CX
+	JZ        done76
+	VCVTPH2PS (AX), Y1
+	VCVTPH2PS 16(AX), Y2
+	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
+	VCVTPS2PH $0x00, Y1, (AX)
+	VCVTPS2PH $0x00, Y2, 16(AX)
+	VCVTPH2PS 32(AX), Y1
+	VCVTPH2PS 48(AX), Y2
+	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
+	VCVTPS2PH $0x00, Y1, 32(AX)
+	VCVTPS2PH $0x00, Y2, 48(AX)
+	ADDQ      $0x40, AX
+	SUBQ      $0x20, CX
+	JMP       loop76
+
+done76:
+	VZEROUPPER
+	RET
+
+// func addInt32AVX2(dst []int32, src []int32)
+// Requires: AVX, AVX2
+TEXT ·addInt32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop77:
+	TESTQ   DX, DX
+	JZ      done77
+	VMOVUPS (AX), Y0
+	VPADDD  (CX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(AX), Y0
+	VPADDD  32(CX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(AX), Y0
+	VPADDD  64(CX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(AX), Y0
+	VPADDD  96(CX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x20, DX
+	JMP     loop77
+
+done77:
+	VZEROUPPER
+	RET
+
+// func addInt64AVX2(dst []int64, src []int64)
+// Requires: AVX, AVX2
+TEXT ·addInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop78:
+	TESTQ   DX, DX
+	JZ      done78
+	VMOVUPS (AX), Y0
+	VPADDQ  (CX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(AX), Y0
+	VPADDQ  32(CX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(AX), Y0
+	VPADDQ  64(CX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(AX), Y0
+	VPADDQ  96(CX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	VMOVUPS 128(AX), Y0
+	VPADDQ  128(CX), Y0, Y0
+	VMOVUPS Y0, 128(AX)
+	VMOVUPS 160(AX), Y0
+	VPADDQ  160(CX), Y0, Y0
+	VMOVUPS Y0, 160(AX)
+	VMOVUPS 192(AX), Y0
+	VPADDQ  192(CX), Y0, Y0
+	VMOVUPS Y0, 192(AX)
+	VMOVUPS 224(AX), Y0
+	VPADDQ  224(CX), Y0, Y0
+	VMOVUPS Y0, 224(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x20, DX
+	JMP     loop78
+
+done78:
+	VZEROUPPER
+	RET
+
 // func addAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·addAVX512(SB), NOSPLIT, $0-48
@@ -1848,9 +2502,9 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst_len+8(FP), DX
 	XORQ BX, BX
 
-loop65:
+loop79:
 	CMPQ    DX, $0x40
-	JL      next65
+	JL      next79
 	VMOVUPS (AX)(BX*4), Z0
 	VMOVUPS (CX)(BX*4), Z1
 	VADDPS  Z1, Z0, Z0
@@ -1869,23 +2523,23 @@ loop65:
 	VMOVUPS Z0, 192(AX)(BX*4)
 	ADDQ    $0x40, BX
 	SUBQ    $0x40, DX
-	JMP     loop65
+	JMP     loop79
 
-next65:
-loop66:
+next79:
+loop80:
 	CMPQ    DX, $0x10
-	JL      next66
+	JL      next80
 	VMOVUPS (AX)(BX*4), Z0
 	VMOVUPS (CX)(BX*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JMP     loop66
+	JMP     loop80
 
-next66:
+next80:
 	TESTQ     DX, DX
-	JZ        done67
+	JZ        done81
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -1894,7 +2548,7 @@ next66:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
-done67:
+done81:
 	VZEROUPPER
 	RET
 
@@ -1907,9 +2561,9 @@ TEXT ·addBothAVX512(SB), NOSPLIT, $0-56
 	MOVQ         x_len+16(FP), DX
 	XORQ         BX, BX
 
-loop68:
+loop82:
 	CMPQ    DX, $0x40
-	JL      next68
+	JL      next82
 	VMOVUPS (AX)(BX*4), Z1
 	VMOVUPS (CX)(BX*4), Z2
 	VADDPS  Z2, Z1, Z1
@@ -1936,12 +2590,12 @@ loop68:
 	VMOVUPS Z1, 192(CX)(BX*4)
 	ADDQ    $0x40, BX
 	SUBQ    $0x40, DX
-	JMP     loop68
+	JMP     loop82
 
-next68:
-loop69:
+next82:
+loop83:
 	CMPQ    DX, $0x10
-	JL      next69
+	JL      next83
 	VMOVUPS (AX)(BX*4), Z1
 	VMOVUPS (CX)(BX*4), Z2
 	VADDPS  Z2, Z1, Z1
@@ -1950,11 +2604,11 @@ loop69:
 	VMOVUPS Z1, (CX)(BX*4)
 	ADDQ    $0x10, BX
 	SUBQ    $0x10, DX
-	JMP     loop69
+	JMP     loop83
 
-next69:
+next83:
 	TESTQ     DX, DX
-	JZ        done70
+	JZ        done84
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -1965,7 +2619,7 @@ next69:
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 	VMOVUPS   Z1, K1, (CX)(BX*4)
 
-done70:
+done84:
 	VZEROUPPER
 	RET
 
@@ -1977,9 +2631,9 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x_len+16(FP), CX
 	XORQ         DX, DX
 
-loop71:
+loop85:
 	CMPQ    CX, $0x40
-	JL      next71
+	JL      next85
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
@@ -1994,22 +2648,22 @@ loop71:
 	VMOVUPS Z1, 192(AX)(DX*4)
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop71
+	JMP     loop85
 
-next71:
-loop72:
+next85:
+loop86:
 	CMPQ    CX, $0x10
-	JL      next72
+	JL      next86
 	VMOVUPS (AX)(DX*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop72
+	JMP     loop86
 
-next72:
+next86:
 	TESTQ     CX, CX
-	JZ        done73
+	JZ        done87
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2017,7 +2671,7 @@ next72:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*4)
 
-done73:
+done87:
 	VZEROUPPER
 	RET
 
@@ -2030,9 +2684,9 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
 	MOVQ         y_len+40(FP), DX
 	XORQ         BX, BX
 
-loop74:
+loop88:
 	CMPQ        DX, $0x40
-	JL          next74
+	JL          next88
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
@@ -2051,23 +2705,23 @@ loop74:
 	VMOVUPS     Z1, 192(CX)(BX*4)
 	ADDQ        $0x40, BX
 	SUBQ        $0x40, DX
-	JMP         loop74
+	JMP         loop88
 
-next74:
-loop75:
+next88:
+loop89:
 	CMPQ        DX, $0x10
-	JL          next75
+	JL          next89
 	VMOVUPS     (CX)(BX*4), Z1
 	VMOVUPS     (AX)(BX*4), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (CX)(BX*4)
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JMP         loop75
+	JMP         loop89
 
-next75:
+next89:
 	TESTQ       DX, DX
-	JZ          done76
+	JZ          done90
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -2076,7 +2730,7 @@ next75:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (CX)(BX*4)
 
-done76:
+done90:
 	VZEROUPPER
 	RET
 
@@ -2090,9 +2744,9 @@ TEXT ·sgdAVX512(SB), NOSPLIT, $0-56
 	MOVQ         w_len+8(FP), DX
 	XORQ         BX, BX
 
-loop77:
+loop91:
 	CMPQ         DX, $0x40
-	JL           next77
+	JL           next91
 	VMOVUPS      (AX)(BX*4), Z2
 	VMOVUPS      (CX)(BX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -2115,12 +2769,12 @@ loop77:
 	VMOVUPS      Z2, 192(AX)(BX*4)
 	ADDQ         $0x40, BX
 	SUBQ         $0x40, DX
-	JMP          loop77
+	JMP          loop91
 
-next77:
-loop78:
+next91:
+loop92:
 	CMPQ         DX, $0x10
-	JL           next78
+	JL           next92
 	VMOVUPS      (AX)(BX*4), Z2
 	VMOVUPS      (CX)(BX*4), Z3
 	VFMADD231PS  Z2, Z1, Z3
@@ -2128,11 +2782,11 @@ loop78:
 	VMOVUPS      Z2, (AX)(BX*4)
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, DX
-	JMP          loop78
+	JMP          loop92
 
-next78:
+next92:
 	TESTQ        DX, DX
-	JZ           done79
+	JZ           done93
 	MOVQ         $-1, SI
 	BZHIQ        DX, SI, SI
 	KMOVW        SI, K1
@@ -2142,7 +2796,7 @@ next78:
 	VFNMADD231PS Z3, Z0, Z2
 	VMOVUPS      Z2, K1, (AX)(BX*4)
 
-done79:
+done93:
 	VZEROUPPER
 	RET
 
@@ -2158,9 +2812,9 @@ TEXT ·momentumAVX512(SB), NOSPLIT, $0-84
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop80:
+loop94:
 	CMPQ         BX, $0x40
-	JL           next80
+	JL           next94
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2195,12 +2849,12 @@ loop80:
 	VMOVUPS      Z3, 192(AX)(SI*4)
 	ADDQ         $0x40, SI
 	SUBQ         $0x40, BX
-	JMP          loop80
+	JMP          loop94
 
-next80:
-loop81:
+next94:
+loop95:
 	CMPQ         BX, $0x10
-	JL           next81
+	JL           next95
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2211,11 +2865,11 @@ loop81:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop81
+	JMP          loop95
 
-next81:
+next95:
 	TESTQ        BX, BX
-	JZ           done82
+	JZ           done96
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -2228,7 +2882,7 @@ next81:
 	VFNMADD231PS Z5, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done82:
+done96:
 	VZEROUPPER
 	RET
 
@@ -2244,9 +2898,9 @@ TEXT ·nesterovAVX512(SB), NOSPLIT, $0-84
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop83:
+loop97:
 	CMPQ         BX, $0x40
-	JL           next83
+	JL           next97
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2285,12 +2939,12 @@ loop83:
 	VMOVUPS      Z3, 192(AX)(SI*4)
 	ADDQ         $0x40, SI
 	SUBQ         $0x40, BX
-	JMP          loop83
+	JMP          loop97
 
-next83:
-loop84:
+next97:
+loop98:
 	CMPQ         BX, $0x10
-	JL           next84
+	JL           next98
 	VMOVUPS      (AX)(SI*4), Z3
 	VMOVUPS      (CX)(SI*4), Z4
 	VMOVUPS      (DX)(SI*4), Z5
@@ -2302,11 +2956,11 @@ loop84:
 	VMOVUPS      Z3, (AX)(SI*4)
 	ADDQ         $0x10, SI
 	SUBQ         $0x10, BX
-	JMP          loop84
+	JMP          loop98
 
-next84:
+next98:
 	TESTQ        BX, BX
-	JZ           done85
+	JZ           done99
 	MOVQ         $-1, DI
 	BZHIQ        BX, DI, DI
 	KMOVW        DI, K1
@@ -2320,7 +2974,7 @@ next84:
 	VFNMADD231PS Z5, Z0, Z3
 	VMOVUPS      Z3, K1, (AX)(SI*4)
 
-done85:
+done99:
 	VZEROUPPER
 	RET
 
@@ -2343,9 +2997,9 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 	MOVQ         w_len+8(FP), SI
 	XORQ         DI, DI
 
-loop86:
+loop100:
 	CMPQ        SI, $0x20
-	JL          next86
+	JL          next100
 	VMOVUPS     (AX)(DI*4), Z8
 	VMOVUPS     (CX)(DI*4), Z9
 	VMOVUPS     (DX)(DI*4), Z10
@@ -2384,12 +3038,12 @@ loop86:
 	VMOVUPS     Z8, 64(AX)(DI*4)
 	ADDQ        $0x20, DI
 	SUBQ        $0x20, SI
-	JMP         loop86
+	JMP         loop100
 
-next86:
-loop87:
+next100:
+loop101:
 	CMPQ        SI, $0x10
-	JL          next87
+	JL          next101
 	VMOVUPS     (AX)(DI*4), Z8
 	VMOVUPS     (CX)(DI*4), Z9
 	VMOVUPS     (DX)(DI*4), Z10
@@ -2410,11 +3064,11 @@ loop87:
 	VMOVUPS     Z8, (AX)(DI*4)
 	ADDQ        $0x10, DI
 	SUBQ        $0x10, SI
-	JMP         loop87
+	JMP         loop101
 
-next87:
+next101:
 	TESTQ       SI, SI
-	JZ          done88
+	JZ          done102
 	MOVQ        $-1, R8
 	BZHIQ       SI, R8, R8
 	KMOVW       R8, K1
@@ -2437,7 +3091,7 @@ next87:
 	VSUBPS      Z10, Z8, Z8
 	VMOVUPS     Z8, K1, (AX)(DI*4)
 
-done88:
+done102:
 	VZEROUPPER
 	RET
 
@@ -2452,9 +3106,9 @@ TEXT ·adagradAVX512(SB), NOSPLIT, $0-80
 	MOVQ         w_len+8(FP), BX
 	XORQ         SI, SI
 
-loop89:
+loop103:
 	CMPQ        BX, $0x20
-	JL          next89
+	JL          next103
 	VMOVUPS     (AX)(SI*4), Z2
 	VMOVUPS     (CX)(SI*4), Z3
 	VMOVUPS     (DX)(SI*4), Z4
@@ -2479,12 +3133,12 @@ loop89:
 	VMOVUPS     Z2, 64(AX)(SI*4)
 	ADDQ        $0x20, SI
 	SUBQ        $0x20, BX
-	JMP         loop89
+	JMP         loop103
 
-next89:
-loop90:
+next103:
+loop104:
 	CMPQ        BX, $0x10
-	JL          next90
+	JL          next104
 	VMOVUPS     (AX)(SI*4), Z2
 	VMOVUPS     (CX)(SI*4), Z3
 	VMOVUPS     (DX)(SI*4), Z4
@@ -2498,11 +3152,11 @@ loop90:
 	VMOVUPS     Z2, (AX)(SI*4)
 	ADDQ        $0x10, SI
 	SUBQ        $0x10, BX
-	JMP         loop90
+	JMP         loop104
 
-next90:
+next104:
 	TESTQ       BX, BX
-	JZ          done91
+	JZ          done105
 	MOVQ        $-1, DI
 	BZHIQ       BX, DI, DI
 	KMOVW       DI, K1
@@ -2518,7 +3172,7 @@ next90:
 	VSUBPS      Z3, Z2, Z2
 	VMOVUPS     Z2, K1, (AX)(SI*4)
 
-done91:
+done105:
 	VZEROUPPER
 	RET
 
@@ -2530,9 +3184,9 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ   x_len+8(FP), CX
 	XORQ   DX, DX
 
-loop92:
+loop106:
 	CMPQ    CX, $0x40
-	JL      next92
+	JL      next106
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VADDPS  Z0, Z1, Z1
@@ -2551,23 +3205,23 @@ loop92:
 	VMOVUPS Z1, 192(AX)(DX*4)
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop92
+	JMP     loop106
 
-next92:
-loop93:
+next106:
+loop107:
 	CMPQ    CX, $0x10
-	JL      next93
+	JL      next107
 	VMOVUPS (AX)(DX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VADDPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*4)
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop93
+	JMP     loop107
 
-next93:
+next107:
 	TESTQ     CX, CX
-	JZ        done94
+	JZ        done108
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2576,7 +3230,7 @@ next93:
 	VADDPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*4)
 
-done94:
+done108:
 	VZEROUPPER
 	RET
 
@@ -2589,9 +3243,9 @@ TEXT ·reluGradientAVX512(SB), NOSPLIT, $0-48
 	MOVQ   gradient_len+8(FP), DX
 	XORQ   BX, BX
 
-loop95:
+loop109:
 	CMPQ      DX, $0x40
-	JL        next95
+	JL        next109
 	VMOVUPS   (AX)(BX*4), Z1
 	VMOVUPS   (CX)(BX*4), Z2
 	VCMPPS    $0x04, Z0, Z2, K1
@@ -2614,12 +3268,12 @@ loop95:
 	VMOVUPS   Z1, 192(AX)(BX*4)
 	ADDQ      $0x40, BX
 	SUBQ      $0x40, DX
-	JMP       loop95
+	JMP       loop109
 
-next95:
-loop96:
+next109:
+loop110:
 	CMPQ      DX, $0x10
-	JL        next96
+	JL        next110
 	VMOVUPS   (AX)(BX*4), Z1
 	VMOVUPS   (CX)(BX*4), Z2
 	VCMPPS    $0x04, Z0, Z2, K1
@@ -2627,11 +3281,11 @@ loop96:
 	VMOVUPS   Z1, (AX)(BX*4)
 	ADDQ      $0x10, BX
 	SUBQ      $0x10, DX
-	JMP       loop96
+	JMP       loop110
 
-next96:
+next110:
 	TESTQ     DX, DX
-	JZ        done97
+	JZ        done111
 	MOVQ      $-1, SI
 	BZHIQ     DX, SI, SI
 	KMOVW     SI, K1
@@ -2641,7 +3295,7 @@ next96:
 	VMOVUPS.Z Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*4)
 
-done97:
+done111:
 	VZEROUPPER
 	RET
 
@@ -2655,9 +3309,9 @@ TEXT ·centreAVX512(SB), NOSPLIT, $0-76
 	MOVQ         dx_len+8(FP), BX
 	XORQ         SI, SI
 
-loop98:
+loop112:
 	CMPQ    BX, $0x40
-	JL      next98
+	JL      next112
 	VMOVUPS (CX)(SI*4), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS (DX)(SI*4), Z2
@@ -2680,12 +3334,12 @@ loop98:
 	VMOVUPS Z1, 192(AX)(SI*4)
 	ADDQ    $0x40, SI
 	SUBQ    $0x40, BX
-	JMP     loop98
+	JMP     loop112
 
-next98:
-loop99:
+next112:
+loop113:
 	CMPQ    BX, $0x10
-	JL      next99
+	JL      next113
 	VMOVUPS (CX)(SI*4), Z1
 	VSUBPS  Z0, Z1, Z1
 	VMOVUPS (DX)(SI*4), Z2
@@ -2693,11 +3347,11 @@ loop99:
 	VMOVUPS Z1, (AX)(SI*4)
 	ADDQ    $0x10, SI
 	SUBQ    $0x10, BX
-	JMP     loop99
+	JMP     loop113
 
-next99:
+next113:
 	TESTQ     BX, BX
-	JZ        done100
+	JZ        done114
 	MOVQ      $-1, DI
 	BZHIQ     BX, DI, DI
 	KMOVW     DI, K1
@@ -2707,7 +3361,7 @@ next99:
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*4)
 
-done100:
+done114:
 	VZEROUPPER
 	RET
 
@@ -2723,9 +3377,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-52
 	MOVQ   x_len+8(FP), DX
 	XORQ   BX, BX
 
-loop101:
+loop115:
 	CMPQ        DX, $0x40
-	JL          next101
+	JL          next115
 	VMOVUPS     (AX)(BX*4), Z4
 	VMOVUPS     (CX)(BX*4), Z5
 	VFMADD231PS Z4, Z5, Z0
@@ -2740,22 +3394,22 @@ loop101:
 	VFMADD231PS Z4, Z5, Z3
 	ADDQ        $0x40, BX
 	SUBQ        $0x40, DX
-	JMP         loop101
+	JMP         loop115
 
-next101:
-loop102:
+next115:
+loop116:
 	CMPQ        DX, $0x10
-	JL          next102
+	JL          next116
 	VMOVUPS     (AX)(BX*4), Z4
 	VMOVUPS     (CX)(BX*4), Z5
 	VFMADD231PS Z4, Z5, Z0
 	ADDQ        $0x10, BX
 	SUBQ        $0x10, DX
-	JMP         loop102
+	JMP         loop116
 
-next102:
+next116:
 	TESTQ       DX, DX
-	JZ          done103
+	JZ          done117
 	MOVQ        $-1, SI
 	BZHIQ       DX, SI, SI
 	KMOVW       SI, K1
@@ -2763,7 +3417,7 @@ next102:
 	VMOVUPS.Z   (CX)(BX*4), K1, Z5
 	VFMADD231PS Z4, Z5, Z0
 
-done103:
+done117:
 	VADDPS        Z1, Z0, Z0
 	VADDPS        Z3, Z2, Z2
 	VADDPS        Z2, Z0, Z0
@@ -2791,9 +3445,9 @@ TEXT ·largestAVX512(SB), NOSPLIT, $0-28
 	MOVQ    x_len+8(FP), CX
 	XORQ    DX, DX
 
-loop104:
+loop118:
 	CMPQ    CX, $0x40
-	JL      next104
+	JL      next118
 	VMOVUPS (AX)(DX*4), Z5
 	VMAXPS  Z1, Z5, Z1
 	VMOVUPS 64(AX)(DX*4), Z5
@@ -2804,21 +3458,21 @@ loop104:
 	VMAXPS  Z4, Z5, Z4
 	ADDQ    $0x40, DX
 	SUBQ    $0x40, CX
-	JMP     loop104
+	JMP     loop118
 
-next104:
-loop105:
+next118:
+loop119:
 	CMPQ    CX, $0x10
-	JL      next105
+	JL      next119
 	VMOVUPS (AX)(DX*4), Z5
 	VMAXPS  Z1, Z5, Z1
 	ADDQ    $0x10, DX
 	SUBQ    $0x10, CX
-	JMP     loop105
+	JMP     loop119
 
-next105:
+next119:
 	TESTQ     CX, CX
-	JZ        done106
+	JZ        done120
 	MOVQ      $-1, BX
 	BZHIQ     CX, BX, BX
 	KMOVW     BX, K1
@@ -2826,7 +3480,7 @@ next105:
 	VBLENDMPS Z5, Z0, K1, Z5
 	VMAXPS    Z1, Z5, Z1
 
-done106:
+done120:
 	VMAXPS        Z2, Z1, Z1
 	VMAXPS        Z4, Z3, Z3
 	VMAXPS        Z3, Z1, Z1
@@ -2854,9 +3508,9 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-36
 	MOVQ         x_len+8(FP), CX
 	XORQ         DX, DX
 
-loop107:
+loop121:
 	CMPQ         CX, $0x20
-	JL           next107
+	JL           next121
 	VMOVUPS      (AX)(DX*4), Z5
 	VSUBPS       Z0, Z5, Z5
 	VMOVUPS      expHigh<>+0(SB), Z6
@@ -2903,12 +3557,12 @@ loop107:
 	VADDPS       Z7, Z2, Z2
 	ADDQ         $0x20, DX
 	SUBQ         $0x20, CX
-	JMP          loop107
+	JMP          loop121
 
-next107:
-loop108:
+next121:
+loop122:
 	CMPQ         CX, $0x10
-	JL           next108
+	JL           next122
 	VMOVUPS      (AX)(DX*4), Z5
 	VSUBPS       Z0, Z5, Z5
 	VMOVUPS      expHigh<>+0(SB), Z6
@@ -2933,11 +3587,11 @@ loop108:
 	VADDPS       Z7, Z1, Z1
 	ADDQ         $0x10, DX
 	SUBQ         $0x10, CX
-	JMP          loop108
+	JMP          loop122
 
-next108:
+next122:
 	TESTQ        CX, CX
-	JZ           done109
+	JZ           done123
 	MOVQ         $-1, BX
 	BZHIQ        CX, BX, BX
 	KMOVW        BX, K1
@@ -2964,7 +3618,7 @@ next108:
 	VMOVUPS      Z6, K1, (AX)(DX*4)
 	VADDPS       Z6, Z1, K1, Z1
 
-done109:
+done123:
 	VADDPS        Z2, Z1, Z1
 	VADDPS        Z4, Z3, Z3
 	VADDPS        Z3, Z1, Z1
@@ -2991,18 +3645,18 @@ TEXT ·gatherSumAVX512(SB), NOSPLIT, $0-72
 	XORQ DI, DI
 	MOVQ CX, R8
 
-loop110:
+loop124:
 	CMPQ   R8, $0x40
-	JL     next110
+	JL     next124
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   R9, R9
 
-row111:
+row125:
 	CMPQ       R9, SI
-	JGE        rowsDone111
+	JGE        rowsDone125
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -3021,28 +3675,28 @@ row111:
 	PREFETCHT0 192(R10)(DI*4)
 	VADDPS     192(R11)(DI*4), Z3, Z3
 	INCQ       R9
-	JMP        row111
+	JMP        row125
 
-rowsDone111:
+rowsDone125:
 	VMOVUPS Z0, (AX)(DI*4)
 	VMOVUPS Z1, 64(AX)(DI*4)
 	VMOVUPS Z2, 128(AX)(DI*4)
 	VMOVUPS Z3, 192(AX)(DI*4)
 	ADDQ    $0x40, DI
 	SUBQ    $0x40, R8
-	JMP     loop110
+	JMP     loop124
 
-next110:
-loop112:
+next124:
+loop126:
 	CMPQ   R8, $0x20
-	JL     next112
+	JL     next126
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	XORQ   R9, R9
 
-row113:
+row127:
 	CMPQ       R9, SI
-	JGE        rowsDone113
+	JGE        rowsDone127
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -3057,25 +3711,25 @@ row113:
 	PREFETCHT0 64(R10)(DI*4)
 	VADDPS     64(R11)(DI*4), Z5, Z5
 	INCQ       R9
-	JMP        row113
+	JMP        row127
 
-rowsDone113:
+rowsDone127:
 	VMOVUPS Z4, (AX)(DI*4)
 	VMOVUPS Z5, 64(AX)(DI*4)
 	ADDQ    $0x20, DI
 	SUBQ    $0x20, R8
-	JMP     loop112
+	JMP     loop126
 
-next112:
-loop114:
+next126:
+loop128:
 	CMPQ   R8, $0x10
-	JL     next114
+	JL     next128
 	VXORPS Y6, Y6, Y6
 	XORQ   R9, R9
 
-row115:
+row129:
 	CMPQ       R9, SI
-	JGE        rowsDone115
+	JGE        rowsDone129
 	LEAQ       4(R9), R10
 	CMPQ       R10, SI
 	CMOVQGE    R9, R10
@@ -3088,26 +3742,26 @@ row115:
 	PREFETCHT0 (R10)(DI*4)
 	VADDPS     (R11)(DI*4), Z6, Z6
 	INCQ       R9
-	JMP        row115
+	JMP        row129
 
-rowsDone115:
+rowsDone129:
 	VMOVUPS Z6, (AX)(DI*4)
 	ADDQ    $0x10, DI
 	SUBQ    $0x10, R8
-	JMP     loop114
+	JMP     loop128
 
-next114:
+next128:
 	TESTQ  R8, R8
-	JZ     done116
+	JZ     done130
 	MOVQ   $-1, R9
 	BZHIQ  R8, R9, R9
 	KMOVW  R9, K1
 	VXORPS Y7, Y7, Y7
 	XORQ   R8, R8
 
-row117:
+row131:
 	CMPQ       R8, SI
-	JGE        rowsDone117
+	JGE        rowsDone131
 	LEAQ       4(R8), R9
 	CMPQ       R9, SI
 	CMOVQGE    R8, R9
@@ -3121,12 +3775,12 @@ row117:
 	VMOVUPS.Z  (R10)(DI*4), K1, Z0
 	VADDPS     Z0, Z7, Z7
 	INCQ       R8
-	JMP        row117
+	JMP        row131
 
-rowsDone117:
+rowsDone131:
 	VMOVUPS Z7, K1, (AX)(DI*4)
 
-done116:
+done130:
 	VZEROUPPER
 	RET
 
@@ -3140,9 +3794,9 @@ TEXT ·gatherRowsAVX512(SB), NOSPLIT, $0-80
 	MOVQ rows_len+64(FP), SI
 	XORQ DI, DI
 
-row118:
+row132:
 	CMPQ    DI, SI
-	JGE     rowsDone118
+	JGE     rowsDone132
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -3155,9 +3809,9 @@ row118:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop119:
+loop133:
 	CMPQ       R11, $0x40
-	JL         next119
+	JL         next133
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Z0
 	VMOVUPS    Z0, (AX)(R10*4)
@@ -3172,22 +3826,22 @@ loop119:
 	VMOVUPS    Z0, 192(AX)(R10*4)
 	ADDQ       $0x40, R10
 	SUBQ       $0x40, R11
-	JMP        loop119
+	JMP        loop133
 
-next119:
-loop120:
+next133:
+loop134:
 	CMPQ       R11, $0x10
-	JL         next120
+	JL         next134
 	PREFETCHT0 (R8)(R10*4)
 	VMOVUPS    (R9)(R10*4), Z0
 	VMOVUPS    Z0, (AX)(R10*4)
 	ADDQ       $0x10, R10
 	SUBQ       $0x10, R11
-	JMP        loop120
+	JMP        loop134
 
-next120:
+next134:
 	TESTQ      R11, R11
-	JZ         done121
+	JZ         done135
 	MOVQ       $-1, R12
 	BZHIQ      R11, R12, R12
 	KMOVW      R12, K1
@@ -3195,12 +3849,12 @@ next120:
 	VMOVUPS.Z  (R9)(R10*4), K1, Z0
 	VMOVUPS    Z0, K1, (AX)(R10*4)
 
-done121:
+done135:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row118
+	JMP  row132
 
-rowsDone118:
+rowsDone132:
 	VZEROUPPER
 	RET
 
@@ -3215,9 +3869,9 @@ TEXT ·scatterAxpyAVX512(SB), NOSPLIT, $0-88
 	MOVQ         rows_len+72(FP), SI
 	XORQ         DI, DI
 
-row122:
+row136:
 	CMPQ    DI, SI
-	JGE     rowsDone122
+	JGE     rowsDone136
 	LEAQ    4(DI), R8
 	CMPQ    R8, SI
 	CMOVQGE DI, R8
@@ -3230,9 +3884,9 @@ row122:
 	XORQ    R10, R10
 	MOVQ    CX, R11
 
-loop123:
+loop137:
 	CMPQ        R11, $0x40
-	JL          next123
+	JL          next137
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Z1
 	VMOVUPS     (AX)(R10*4), Z2
@@ -3255,12 +3909,12 @@ loop123:
 	VMOVUPS     Z1, 192(R9)(R10*4)
 	ADDQ        $0x40, R10
 	SUBQ        $0x40, R11
-	JMP         loop123
+	JMP         loop137
 
-next123:
-loop124:
+next137:
+loop138:
 	CMPQ        R11, $0x10
-	JL          next124
+	JL          next138
 	PREFETCHT0  (R8)(R10*4)
 	VMOVUPS     (R9)(R10*4), Z1
 	VMOVUPS     (AX)(R10*4), Z2
@@ -3268,11 +3922,11 @@ loop124:
 	VMOVUPS     Z1, (R9)(R10*4)
 	ADDQ        $0x10, R10
 	SUBQ        $0x10, R11
-	JMP         loop124
+	JMP         loop138
 
-next124:
+next138:
 	TESTQ       R11, R11
-	JZ          done125
+	JZ          done139
 	MOVQ        $-1, R12
 	BZHIQ       R11, R12, R12
 	KMOVW       R12, K1
@@ -3282,12 +3936,12 @@ next124:
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (R9)(R10*4)
 
-done125:
+done139:
 	LEAQ (AX)(CX*4), AX
 	INCQ DI
-	JMP  row122
+	JMP  row136
 
-rowsDone122:
+rowsDone136:
 	VZEROUPPER
 	RET
 
@@ -3298,12 +3952,12 @@ TEXT ·copyPagesAVX512(SB), NOSPLIT, $0-48
 	MOVQ src_base+24(FP), CX
 	MOVQ dst_len+8(FP), DX
 
-pages126:
+pages140:
 	CMPQ DX, $0x00001000
-	JL   done126
+	JL   done140
 	XORQ BX, BX
 
-line126:
+line140:
 	VMOVUPS (CX)(BX*1), Z0
 	VMOVUPS 4096(CX)(BX*1), Z1
 	VMOVUPS 8192(CX)(BX*1), Z2
@@ -3314,12 +3968,452 @@ line126:
 	VMOVUPS Z3, 12288(AX)(BX*1)
 	ADDQ    $0x40, BX
 	CMPQ    BX, $0x00001000
-	JL      line126
+	JL      line140
 	ADDQ    $0x00004000, CX
 	ADDQ    $0x00004000, AX
 	SUBQ    $0x00001000, DX
-	JMP     pages126
+	JMP     pages140
 
-done126:
+done140:
+	VZEROUPPER
+	RET
+
+// func widenBFloat16AVX512(dst []float32, src []uint16)
+// Requires: AVX, AVX512F
+TEXT ·widenBFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop141:
+	TESTQ     DX, DX
+	JZ        done141
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VPMOVZXWD 32(CX), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VMOVUPS   Z0, (AX)
+	VMOVUPS   Z1, 64(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x80, AX
+	SUBQ      $0x20, DX
+	JMP       loop141
+
+done141:
+	VZEROUPPER
+	RET
+
+// func addWidenedBFloat16AVX512(sum []float32, src []uint16)
+// Requires: AVX, AVX512F
+TEXT ·addWidenedBFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ sum_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop142:
+	TESTQ     DX, DX
+	JZ        done142
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VPMOVZXWD 32(CX), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VADDPS    (AX), Z0, Z0
+	VMOVUPS   Z0, (AX)
+	VADDPS    64(AX), Z1, Z1
+	VMOVUPS   Z1, 64(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x80, AX
+	SUBQ      $0x20, DX
+	JMP       loop142
+
+done142:
+	VZEROUPPER
+	RET
+
+// func narrowBFloat16AVX512(dst []uint16, a float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·narrowBFloat16AVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS lowestBit<>+0(SB), Z0
+	VBROADCASTSS below<>+0(SB), Z1
+	MOVQ         dst_base+0(FP), AX
+	VBROADCASTSS a+24(FP), Z2
+	MOVQ         src_base+32(FP), CX
+	MOVQ         dst_len+8(FP), DX
+
+loop143:
+	TESTQ   DX, DX
+	JZ      done143
+	VMULPS  (CX), Z2, Z3
+	VMULPS  64(CX), Z2, Z4
+	VPSRLD  $0x10, Z3, Z5
+	VCMPPS  $0x07, Z3, Z3, K1
+	VPANDD  Z0, Z5, Z5
+	VPADDD  Z1, Z5, Z5
+	VPADDD  Z5, Z3, K1, Z3
+	VPSRLD  $0x10, Z3, Z3
+	VPMOVDW Z3, (AX)
+	VPSRLD  $0x10, Z4, Z3
+	VCMPPS  $0x07, Z4, Z4, K1
+	VPANDD  Z0, Z3, Z3
+	VPADDD  Z1, Z3, Z3
+	VPADDD  Z3, Z4, K1, Z4
+	VPSRLD  $0x10, Z4, Z4
+	VPMOVDW Z4, 32(AX)
+	ADDQ    $0x40, AX
+	ADDQ    $0x80, CX
+	SUBQ    $0x20, DX
+	JMP     loop143
+
+done143:
+	VZEROUPPER
+	RET
+
+// func addBFloat16AVX512(dst []uint16, src []uint16)
+// Requires: AVX, AVX512F
+TEXT ·addBFloat16AVX512(SB), NOSPLIT, $0-48
+	VBROADCASTSS lowestBit<>+0(SB), Z0
+	VBROADCASTSS below<>+0(SB), Z1
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         dst_len+8(FP), DX
+
+loop144:
+	TESTQ     DX, DX
+	JZ        done144
+	VPMOVZXWD (AX), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VPMOVZXWD 32(AX), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD (CX), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD 32(CX), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VADDPS    Z4, Z2, Z2
+	VADDPS    Z5, Z3, Z3
+	VPSRLD    $0x10, Z2, Z4
+	VCMPPS    $0x07, Z2, Z2, K1
+	VPANDD    Z0, Z4, Z4
+	VPADDD    Z1, Z4, Z4
+	VPADDD    Z4, Z2, K1, Z2
+	VPSRLD    $0x10, Z2, Z2
+	VPMOVDW   Z2, (AX)
+	VPSRLD    $0x10, Z3, Z2
+	VCMPPS    $0x07, Z3, Z3, K1
+	VPANDD    Z0, Z2, Z2
+	VPADDD    Z1, Z2, Z2
+	VPADDD    Z2, Z3, K1, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x20, DX
+	JMP       loop144
+
+done144:
+	VZEROUPPER
+	RET
+
+// func addBothBFloat16AVX512(a float32, x []uint16, y []uint16)
+// Requires: AVX, AVX512F
+TEXT ·addBothBFloat16AVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS lowestBit<>+0(SB), Z0
+	VBROADCASTSS below<>+0(SB), Z1
+	VBROADCASTSS a+0(FP), Z2
+	MOVQ         x_base+8(FP), AX
+	MOVQ         y_base+32(FP), CX
+	MOVQ         x_len+16(FP), DX
+
+loop145:
+	TESTQ     DX, DX
+	JZ        done145
+	VPMOVZXWD (AX), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD 32(AX), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VPMOVZXWD (CX), Z5
+	VPSLLD    $0x10, Z5, Z5
+	VPMOVZXWD 32(CX), Z6
+	VPSLLD    $0x10, Z6, Z6
+	VADDPS    Z5, Z3, Z3
+	VADDPS    Z6, Z4, Z4
+	VMULPS    Z2, Z3, Z3
+	VMULPS    Z2, Z4, Z4
+	VPSRLD    $0x10, Z3, Z5
+	VCMPPS    $0x07, Z3, Z3, K1
+	VPANDD    Z0, Z5, Z5
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z5, Z3, K1, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, (AX)
+	VPSRLD    $0x10, Z4, Z3
+	VCMPPS    $0x07, Z4, Z4, K1
+	VPANDD    Z0, Z3, Z3
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z3, Z4, K1, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, 32(AX)
+	VMOVDQU   (AX), Y3
+	VMOVDQU   Y3, (CX)
+	VMOVDQU   32(AX), Y3
+	VMOVDQU   Y3, 32(CX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x20, DX
+	JMP       loop145
+
+done145:
+	VZEROUPPER
+	RET
+
+// func scaleBFloat16AVX512(a float32, x []uint16)
+// Requires: AVX, AVX512F
+TEXT ·scaleBFloat16AVX512(SB), NOSPLIT, $0-32
+	VBROADCASTSS lowestBit<>+0(SB), Z0
+	VBROADCASTSS below<>+0(SB), Z1
+	VBROADCASTSS a+0(FP), Z2
+	MOVQ         x_base+8(FP), AX
+	MOVQ         x_len+16(FP), CX
+
+loop146:
+	TESTQ     CX, CX
+	JZ        done146
+	VPMOVZXWD (AX), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VPMOVZXWD 32(AX), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z2, Z3, Z3
+	VMULPS    Z2, Z4, Z4
+	VPSRLD    $0x10, Z3, Z5
+	VCMPPS    $0x07, Z3, Z3, K1
+	VPANDD    Z0, Z5, Z5
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z5, Z3, K1, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, (AX)
+	VPSRLD    $0x10, Z4, Z3
+	VCMPPS    $0x07, Z4, Z4, K1
+	VPANDD    Z0, Z3, Z3
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z3, Z4, K1, Z4
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, 32(AX)
+	ADDQ      $0x40, AX
+	SUBQ      $0x20, CX
+	JMP       loop146
+
+done146:
+	VZEROUPPER
+	RET
+
+// func widenFloat16AVX512(dst []float32, src []uint16)
+// Requires: AVX, AVX512F
+TEXT ·widenFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop147:
+	TESTQ     DX, DX
+	JZ        done147
+	VCVTPH2PS (CX), Z0
+	VCVTPH2PS 32(CX), Z1
+	VMOVUPS   Z0, (AX)
+	VMOVUPS   Z1, 64(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x80, AX
+	SUBQ      $0x20, DX
+	JMP       loop147
+
+done147:
+	VZEROUPPER
+	RET
+
+// func addWidenedFloat16AVX512(sum []float32, src []uint16)
+// Requires: AVX, AVX512F
+TEXT ·addWidenedFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ sum_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ src_len+32(FP), DX
+
+loop148:
+	TESTQ     DX, DX
+	JZ        done148
+	VCVTPH2PS (CX), Z0
+	VCVTPH2PS 32(CX), Z1
+	VADDPS    (AX), Z0, Z0
+	VMOVUPS   Z0, (AX)
+	VADDPS    64(AX), Z1, Z1
+	VMOVUPS   Z1, 64(AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x80, AX
+	SUBQ      $0x20, DX
+	JMP       loop148
+
+done148:
+	VZEROUPPER
+	RET
+
+// func narrowFloat16AVX512(dst []uint16, a float32, src []float32)
+// Requires: AVX, AVX512F
+TEXT ·narrowFloat16AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	VBROADCASTSS a+24(FP), Z0
+	MOVQ         src_base+32(FP), CX
+	MOVQ         dst_len+8(FP), DX
+
+loop149:
+	TESTQ     DX, DX
+	JZ        done149
+	VMULPS    (CX), Z0, Z1
+	VMULPS    64(CX), Z0, Z2
+	VCVTPS2PH $0x00, Z1, (AX)
+	VCVTPS2PH $0x00, Z2, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x80, CX
+	SUBQ      $0x20, DX
+	JMP       loop149
+
+done149:
+	VZEROUPPER
+	RET
+
+// func addFloat16AVX512(dst []uint16, src []uint16)
+// Requires: AVX, AVX512F
+TEXT ·addFloat16AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop150:
+	TESTQ     DX, DX
+	JZ        done150
+	VCVTPH2PS (AX), Z0
+	VCVTPH2PS 32(AX), Z1
+	VCVTPH2PS (CX), Z2
+	VCVTPH2PS 32(CX), Z3
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z0, (AX)
+	VCVTPS2PH $0x00, Z1, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x20, DX
+	JMP       loop150
+
+done150:
+	VZEROUPPER
+	RET
+
+// func addBothFloat16AVX512(a float32, x []uint16, y []uint16)
+// Requires: AVX, AVX512F
+TEXT ·addBothFloat16AVX512(SB), NOSPLIT, $0-56
+	VBROADCASTSS a+0(FP), Z0
+	MOVQ         x_base+8(FP), AX
+	MOVQ         y_base+32(FP), CX
+	MOVQ         x_len+16(FP), DX
+
+loop151:
+	TESTQ     DX, DX
+	JZ        done151
+	VCVTPH2PS (AX), Z1
+	VCVTPH2PS 32(AX), Z2
+	VCVTPH2PS (CX), Z3
+	VCVTPH2PS 32(CX), Z4
+	VADDPS    Z3, Z1, Z1
+	VADDPS    Z4, Z2, Z2
+	VMULPS    Z0, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VCVTPS2PH $0x00, Z1, (AX)
+	VCVTPS2PH $0x00, Z2, 32(AX)
+	VMOVDQU   (AX), Y1
+	VMOVDQU   Y1, (CX)
+	VMOVDQU   32(AX), Y1
+	VMOVDQU   Y1, 32(CX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x20, DX
+	JMP       loop151
+
+done151:
+	VZEROUPPER
+	RET
+
+// func scaleFloat16AVX512(a float32, x []uint16)
+// Requires: AVX, AVX512F
+TEXT ·scaleFloat16AVX512(SB), NOSPLIT, $0-32
+	VBROADCASTSS a+0(FP), Z0
+	MOVQ         x_base+8(FP), AX
+	MOVQ         x_len+16(FP), CX
+
+loop152:
+	TESTQ     CX, CX
+	JZ        done152
+	VCVTPH2PS (AX), Z1
+	VCVTPH2PS 32(AX), Z2
+	VMULPS    Z0, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VCVTPS2PH $0x00, Z1, (AX)
+	VCVTPS2PH $0x00, Z2, 32(AX)
+	ADDQ      $0x40, AX
+	SUBQ      $0x20, CX
+	JMP       loop152
+
+done152:
+	VZEROUPPER
+	RET
+
+// func addInt32AVX512(dst []int32, src []int32)
+// Requires: AVX, AVX512F
+TEXT ·addInt32AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop153:
+	TESTQ   DX, DX
+	JZ      done153
+	VMOVUPS (AX), Z0
+	VPADDD  (CX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(AX), Z0
+	VPADDD  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x20, DX
+	JMP     loop153
+
+done153:
+	VZEROUPPER
+	RET
+
+// func addInt64AVX512(dst []int64, src []int64)
+// Requires: AVX, AVX512F
+TEXT ·addInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop154:
+	TESTQ   DX, DX
+	JZ      done154
+	VMOVUPS (AX), Z0
+	VPADDQ  (CX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(AX), Z0
+	VPADDQ  64(CX), Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VMOVUPS 128(AX), Z0
+	VPADDQ  128(CX), Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VMOVUPS 192(AX), Z0
+	VPADDQ  192(CX), Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x20, DX
+	JMP     loop154
+
+done154:
 	VZEROUPPER
 	RET

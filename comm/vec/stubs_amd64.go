@@ -62,6 +62,48 @@ func scatterAxpyAVX2(a float32, src []float32, table []float32, width int, rows 
 func copyPagesAVX2(dst []float32, src []float32)
 
 //go:noescape
+func widenBFloat16AVX2(dst []float32, src []uint16)
+
+//go:noescape
+func addWidenedBFloat16AVX2(sum []float32, src []uint16)
+
+//go:noescape
+func narrowBFloat16AVX2(dst []uint16, a float32, src []float32)
+
+//go:noescape
+func addBFloat16AVX2(dst []uint16, src []uint16)
+
+//go:noescape
+func addBothBFloat16AVX2(a float32, x []uint16, y []uint16)
+
+//go:noescape
+func scaleBFloat16AVX2(a float32, x []uint16)
+
+//go:noescape
+func widenFloat16AVX2(dst []float32, src []uint16)
+
+//go:noescape
+func addWidenedFloat16AVX2(sum []float32, src []uint16)
+
+//go:noescape
+func narrowFloat16AVX2(dst []uint16, a float32, src []float32)
+
+//go:noescape
+func addFloat16AVX2(dst []uint16, src []uint16)
+
+//go:noescape
+func addBothFloat16AVX2(a float32, x []uint16, y []uint16)
+
+//go:noescape
+func scaleFloat16AVX2(a float32, x []uint16)
+
+//go:noescape
+func addInt32AVX2(dst []int32, src []int32)
+
+//go:noescape
+func addInt64AVX2(dst []int64, src []int64)
+
+//go:noescape
 func addAVX512(dst []float32, src []float32)
 
 //go:noescape
@@ -117,3 +159,45 @@ func scatterAxpyAVX512(a float32, src []float32, table []float32, width int, row
 
 //go:noescape
 func copyPagesAVX512(dst []float32, src []float32)
+
+//go:noescape
+func widenBFloat16AVX512(dst []float32, src []uint16)
+
+//go:noescape
+func addWidenedBFloat16AVX512(sum []float32, src []uint16)
+
+//go:noescape
+func narrowBFloat16AVX512(dst []uint16, a float32, src []float32)
+
+//go:noescape
+func addBFloat16AVX512(dst []uint16, src []uint16)
+
+//go:noescape
+func addBothBFloat16AVX512(a float32, x []uint16, y []uint16)
+
+//go:noescape
+func scaleBFloat16AVX512(a float32, x []uint16)
+
+//go:noescape
+func widenFloat16AVX512(dst []float32, src []uint16)
+
+//go:noescape
+func addWidenedFloat16AVX512(sum []float32, src []uint16)
+
+//go:noescape
+func narrowFloat16AVX512(dst []uint16, a float32, src []float32)
+
+//go:noescape
+func addFloat16AVX512(dst []uint16, src []uint16)
+
+//go:noescape
+func addBothFloat16AVX512(a float32, x []uint16, y []uint16)
+
+//go:noescape
+func scaleFloat16AVX512(a float32, x []uint16)
+
+//go:noescape
+func addInt32AVX512(dst []int32, src []int32)
+
+//go:noescape
+func addInt64AVX512(dst []int64, src []int64)

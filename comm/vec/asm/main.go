@@ -13,6 +13,8 @@ func main() {
 		l.reductions()
 		l.rows()
 		l.copies()
+		l.narrowed()
+		l.integers()
 	}
 	Generate()
 }
