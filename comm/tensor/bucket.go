@@ -12,6 +12,8 @@ type BucketSpec struct {
 	Parameters []Span `json:"parameters"`
 	// Elements of a dense bucket; TableRows*Width for a sparse one.
 	Elements int `json:"elements"`
+	// Type is the type of the elements; sparse buckets hold Float32.
+	Type Type `json:"type,omitempty"`
 	// Sparse says that the bucket is one embedding table whose gradient
 	// travels as rows. TableRows, Width and Capacity are set only then.
 	Sparse    bool `json:"sparse"`
@@ -80,10 +82,11 @@ func (spec *BucketSpec) Room() int {
 	if spec.Sparse {
 		return spec.Capacity * spec.Width
 	}
-	return spec.Elements
+	return spec.Words()
 }
 
-// Gradient is dense (Width 0: Values holds every element) or a coalesced list
+// Gradient is dense (Width 0: Values holds every element; elements of another type than Float32
+// lie in Values as words of 4 bytes, see As) or a coalesced list
 // of rows of a table: Rows strictly ascending, Values len(Rows) x Width,
 // row-major. The capacities of Rows and Values are fixed at set-up.
 type Gradient struct {
@@ -95,7 +98,7 @@ type Gradient struct {
 // NewGradient allocates a gradient with the capacity of a bucket of spec.
 func NewGradient(spec BucketSpec) Gradient {
 	if !spec.Sparse {
-		return Gradient{Values: make([]float32, spec.Elements)}
+		return Gradient{Values: aligned(spec.Words())}
 	}
 	return Gradient{
 		Values: make([]float32, 0, spec.Capacity*spec.Width),

@@ -34,6 +34,16 @@ func bytesOf[T float32 | float64 | int32 | int64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(one)))
 }
 
+// As returns the elements that lie in words of 4 bytes, without a copy: uint16 for Float16 and BFloat16. The words
+// of 8-byte elements must begin at a multiple of 8 bytes. Elements that do not fill a word are left out.
+func As[T float32 | uint16 | int32 | int64 | int8 | uint8](words []float32) []T {
+	var one T
+	n := 4 * len(words) / int(unsafe.Sizeof(one))
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), n)[:n:n]
+}
+
+func halves(words []float32) []uint16 { return As[uint16](words) }
+
 // SameValues says whether the values of g and other lie in the same memory, however long
 // they are.
 func (g *Gradient) SameValues(other *Gradient) bool {

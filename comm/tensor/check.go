@@ -7,7 +7,7 @@ func (spec *BucketSpec) Check(g *Gradient) error {
 	switch {
 	case !spec.Sparse && g.Sparse(), spec.Sparse && g.Width != spec.Width:
 		return fmt.Errorf("the gradient of bucket %d has width %d instead of %d", spec.Index, g.Width, spec.Width)
-	case !spec.Sparse && len(g.Values) != spec.Elements:
+	case !spec.Sparse && len(g.Values) != spec.Words():
 		return fmt.Errorf("the gradient of bucket %d has %d elements instead of %d", spec.Index, len(g.Values),
 			spec.Elements)
 	case spec.Sparse && len(g.Rows) > spec.Capacity:

@@ -48,6 +48,14 @@ func RequireDense(self, what string, b *tensor.Bucket) error {
 	return nil
 }
 
+// RequireSum refuses a sum, or with mean set an average, of elements that have none.
+func RequireSum(self, what string, b *tensor.Bucket, mean bool) error {
+	if t := b.Type; !t.Sums() || mean && !t.Averages() {
+		return fmt.Errorf("%s cannot run %s of bucket %d: elements of type %s have none", self, what, b.Index, t)
+	}
+	return nil
+}
+
 // Span is a run of elements of a dense bucket that moves as one frame.
 type Span struct {
 	From, To int

@@ -14,7 +14,7 @@ func chunksOf(spec *tensor.BucketSpec) int {
 	if spec.Sparse {
 		return 1
 	}
-	return comm.Chunks(spec.Elements)
+	return comm.Chunks(spec.Words())
 }
 
 // chunkOf is the part of g that travels as frame k: all of a sparse gradient.

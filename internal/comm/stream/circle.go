@@ -69,7 +69,7 @@ func (r *circle) reserve(specs []tensor.BucketSpec, cuts ...[]*cut) {
 	var block, rows, values int
 	frames := r.size // of a sparse all-reduce
 	for i := range specs {
-		elements := specs[i].Elements
+		elements := specs[i].Words()
 		if specs[i].Sparse {
 			elements = specs[i].Capacity * specs[i].Width
 			rows, values = max(rows, specs[i].Capacity), max(values, elements)

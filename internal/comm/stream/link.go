@@ -51,7 +51,7 @@ func (p *push) reset() {
 // span is chunk k of a dense push.
 func (p *push) span(k int) op.Span {
 	from := k * comm.ChunkElements
-	return op.Span{From: from, To: min(from+comm.ChunkElements, p.Spec.Elements)}
+	return op.Span{From: from, To: min(from+comm.ChunkElements, p.Spec.Words())}
 }
 
 var _ comm.ServerLink = (*link)(nil)

@@ -196,7 +196,8 @@ func (a *pushArrival) answer(g *tensor.Gradient) error {
 	c := p.Conns[a.Trainer]
 	spec := slot.spec
 	if !spec.Sparse {
-		spec.Elements = len(a.Gradient.Values)
+		from := a.Chunk * comm.ChunkElements
+		spec = spec.Part(from, from+len(a.Gradient.Values))
 	}
 	if err := spec.Check(g); err != nil {
 		return p.CannotAnswer(a.Trainer, err)

@@ -31,8 +31,8 @@ func NewRelay(members wire.Links, layout hosts.Layout, specs []tensor.BucketSpec
 	r := &Relay{layout: layout, done: make(chan struct{})}
 	r.init(members, layout.Host)
 	r.members, r.total = layout.Members, layout.Size
-	r.sums = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return r.cutSums(spec.Elements) })
-	r.shards = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return r.cutShards(spec.Elements) })
+	r.sums = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return r.cutSums(&spec) })
+	r.shards = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return r.cutShards(&spec) })
 	r.reserve(specs, r.sums, r.shards)
 	go func() {
 		defer close(r.done)
@@ -42,24 +42,25 @@ func NewRelay(members wire.Links, layout hosts.Layout, specs []tensor.BucketSpec
 }
 
 // cutSums cuts the rail's part of a bucket into a shard for each host.
-func (r *Relay) cutSums(elements int) *cut {
+func (r *Relay) cutSums(spec *tensor.BucketSpec) *cut {
+	elements, unit := spec.Words(), spec.WordOf(1)
 	each := (elements + r.layout.Rails - 1) / r.layout.Rails
 	each = (each + railUnit - 1) / railUnit * railUnit
 	first, end := min(r.layout.Place*each, elements), min((r.layout.Place+1)*each, elements)
 	c := make(cut, r.size)
 	for host := range c {
-		from, to := tensor.Shard(end-first, r.size, host)
-		c.give(host, op.Span{From: first + from, To: first + to})
+		from, to := tensor.Shard((end-first)/unit, r.size, host)
+		c.give(host, op.Span{From: first + unit*from, To: first + unit*to})
 	}
 	return &c
 }
 
 // cutShards gives each host the shards of its members, every Rails-th to a rail.
-func (r *Relay) cutShards(elements int) *cut {
+func (r *Relay) cutShards(spec *tensor.BucketSpec) *cut {
 	c := make(cut, r.size)
 	for host, there := range r.layout.Members {
 		for place := r.layout.Place; place < len(there); place += r.layout.Rails {
-			from, to := tensor.Shard(elements, r.total, there[place])
+			from, to := spec.ShardWords(r.total, there[place])
 			c.give(host, op.Span{From: from, To: to, Owner: there[place]})
 		}
 	}

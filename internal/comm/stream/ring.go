@@ -60,7 +60,7 @@ func newRing(members wire.Links, position int, specs []tensor.BucketSpec) *ring 
 		close(r.done)
 		return r
 	}
-	r.cuts = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return newCut(spec.Elements, r.size) })
+	r.cuts = op.ByIndex(specs, func(spec tensor.BucketSpec) *cut { return newCut(&spec, r.size) })
 	r.reserve(specs, r.cuts)
 	go r.run()
 	return r
@@ -75,23 +75,25 @@ func (r *ring) Position() int { return r.position }
 // AllReduce implements Group. The future's error is a *WaitError at the
 // deadline and a *PeerError if a neighbour is gone; either ends the ring.
 func (r *ring) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
+	return r.sum("an all-reduce", batch, b, false)
+}
+
+func (r *ring) sum(what string, batch int64, b *tensor.Bucket, mean bool) *comm.Future {
+	if err := op.RequireSum(r.Self, what, b, mean); err != nil {
+		return comm.Completed(err)
+	}
 	op, err := r.Begin(batch, b)
 	if err != nil {
 		return comm.Completed(err)
 	}
-	op.Mean = false
+	op.Mean = mean
 	return r.enqueue(op, wire.OpScatter, 0)
 }
 
 // Average implements Group. Its errors are those of AllReduce. The member that has
 // the whole sum of a piece divides it, before it sends it on.
 func (r *ring) Average(batch int64, b *tensor.Bucket) *comm.Future {
-	op, err := r.Begin(batch, b)
-	if err != nil {
-		return comm.Completed(err)
-	}
-	op.Mean = true
-	return r.enqueue(op, wire.OpScatter, 0)
+	return r.sum("an average", batch, b, true)
 }
 
 // Broadcast implements Group. Its errors are those of AllReduce. A member is done

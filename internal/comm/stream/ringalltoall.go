@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/op"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
@@ -10,7 +9,8 @@ import (
 // the next one first. In each step it takes those for itself, which come first among what arrives,
 // and sends the rest on in the next step: after step s it has the blocks of member p-s-1.
 func (r *circle) allToAll(t *task) error {
-	p, size, n := r.position, r.size, len(t.gradient.Values)/r.total
+	p, size := r.position, r.size
+	_, n := t.op.Spec.BlockWords(r.total, 0)
 	rooms := [2][]float32{r.transit(0, n), r.transit(1, n)}
 	sends := rooms[0][:0]
 	for k := 1; k < size; k++ {
@@ -42,9 +42,8 @@ func (r *circle) allToAll(t *task) error {
 
 // exchanged is the block of member i, which this one stands for, that it exchanges with member j.
 func (r *circle) exchanged(t *task, i, j int) []float32 {
-	values := t.stage.Values(i)
-	from, to := tensor.Block(len(values), r.total, j)
-	return values[from:to]
+	from, to := t.op.Spec.BlockWords(r.total, j)
+	return t.stage.Values(i)[from:to]
 }
 
 // underway is how many blocks of those that member origin stands for are on their way in a step.

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/comm/op"
 	"github.com/psbench/psbench/internal/comm/wire"
 )
@@ -23,11 +22,11 @@ func blockOf(values []float32, k int) []float32 {
 // neighbours exchange a frame in each step, if of nothing.
 type cut [][]op.Span
 
-// newCut cuts a bucket of so many elements into a shard for each member.
-func newCut(elements, members int) *cut {
+// newCut cuts a bucket into a shard for each member.
+func newCut(spec *tensor.BucketSpec, members int) *cut {
 	c := make(cut, members)
 	for i := range c {
-		from, to := tensor.Shard(elements, members, i)
+		from, to := spec.ShardWords(members, i)
 		c.give(i, op.Span{From: from, To: to, Owner: i})
 	}
 	return &c
@@ -138,9 +137,10 @@ func (r *circle) receiveBlock(op *op.Reduction, l lap, step, k int, block []floa
 	if err := r.readValues(op, &h, arrived); err != nil {
 		return err
 	}
-	vec.Add(block, arrived)
+	sums := op.Spec.Type.Arithmetic()
+	sums.Add(block, arrived)
 	if op.Mean && step == l.adds-1 { // the sum is whole
-		vec.Scale(1/float32(r.total), block)
+		sums.Scale(1/float32(r.total), block)
 	}
 	return nil
 }

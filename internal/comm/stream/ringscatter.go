@@ -30,6 +30,11 @@ func (r *ring) startDense(kind wire.Op, what string, batch int64, b *tensor.Buck
 	if err := op.RequireDense(r.Self, what, b); err != nil {
 		return comm.Completed(err)
 	}
+	if kind == wire.OpReduceScatter {
+		if err := op.RequireSum(r.Self, what, b, false); err != nil {
+			return comm.Completed(err)
+		}
+	}
 	op, err := r.Begin(batch, b)
 	if err != nil {
 		return comm.Completed(err)

@@ -34,7 +34,7 @@ type chunk struct {
 func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 	n := 1
 	if !spec.Sparse {
-		n = comm.Chunks(spec.Elements)
+		n = comm.Chunks(spec.Words())
 	}
 	chunks := make([]chunk, n)
 	for i := range chunks {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/comm/op"
 )
 
@@ -93,11 +92,19 @@ func (s *step) Prepare(span op.Span) {
 		return
 	}
 	own := s.values(g.own)[span.From:span.To]
+	if g.accumulates(s) {
+		for i, m := range g.members {
+			g.parts[i] = s.values(m)[span.From:span.To]
+		}
+		g.accumulate(s, own)
+		return
+	}
+	sums := s.op.Spec.Type.Arithmetic()
 	for from := 0; from < len(own); from += comm.BlockElements {
 		to := min(from+comm.BlockElements, len(own))
 		for _, m := range g.members {
 			if m != g.own {
-				vec.Add(own[from:to], s.values(m)[span.From+from:span.From+to])
+				sums.Add(own[from:to], s.values(m)[span.From+from:span.From+to])
 			}
 		}
 	}

@@ -175,12 +175,12 @@ func (g *group) isAcross() bool { return len(g.layout.Members) > 1 }
 // AllReduce implements Group. The future's error is a *WaitError at the deadline
 // and a *PeerError if a member is gone; either ends the group.
 func (g *group) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.start(stepAllReduce, batch, b, 0)
+	return g.startSum(stepAllReduce, batch, b)
 }
 
 // Average implements Group; errors are those of AllReduce.
 func (g *group) Average(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.start(stepAverage, batch, b, 0)
+	return g.startSum(stepAverage, batch, b)
 }
 
 // Broadcast implements Group; errors are those of AllReduce.

@@ -148,6 +148,9 @@ func (g *group) give(s *step) error {
 	if s.kind != stepAllReduce && s.kind != stepAverage {
 		return fmt.Errorf("%s cannot be carried out in the memory of a device: only sums can", stepNames[s.kind])
 	}
+	if t := s.op.Spec.Type; !t.Is32() {
+		return fmt.Errorf("elements of type %s cannot be summed in the memory of a device: only %s can", t, tensor.Float32)
+	}
 	return g.lent.Device.Give(s.ordinal)
 }
 
@@ -176,7 +179,7 @@ func (g *group) partsOnDevice(s *step) [][]float32 {
 		g.parts[0] = s.values(g.own)
 		return g.parts[:1]
 	}
-	from, to := slice(s.op.Spec.Elements, len(g.members), g.position)
+	from, to := slice(s.op.Spec.Words(), len(g.members), g.position)
 	for i, m := range g.members {
 		g.parts[i] = s.values(m)[from:to]
 	}

@@ -160,7 +160,7 @@ func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []
 		if b.Sparse || !g.isAcross() && isEager(&b.BucketSpec) {
 			continue
 		}
-		from, to := slice(b.Elements, g.layout.Rails, g.layout.Place) // nothing, of who has no rail
+		from, to := slice(b.Words(), g.layout.Rails, g.layout.Place) // nothing, of who has no rail
 		if err := shm.Prefault(tensor.Float32Bytes(b.Gradient.Values[from:to])); err != nil {
 			return fmt.Errorf("%s, bucket %d of %s: %w", g.Self, b.Index, m.name, err)
 		}

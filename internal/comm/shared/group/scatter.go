@@ -3,7 +3,6 @@ package group
 import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/comm/op"
 )
 
@@ -26,6 +25,9 @@ func (g *group) startDense(kind int32, batch int64, b *tensor.Bucket) *comm.Futu
 	if err := op.RequireDense(g.Self, stepNames[kind], b); err != nil {
 		return comm.Completed(err)
 	}
+	if kind == stepReduceScatter {
+		return g.startSum(kind, batch, b)
+	}
 	return g.start(kind, batch, b, 0)
 }
 
@@ -37,13 +39,21 @@ func (g *group) reduceScatter(s *step) error {
 		return err
 	}
 	own := s.values(g.own)
-	from, to := tensor.Shard(len(own), len(g.members), g.position)
+	from, to := s.op.Spec.ShardWords(len(g.members), g.position)
+	for i, m := range g.members {
+		g.parts[i] = s.values(m)[from:to]
+	}
+	if g.accumulates(s) {
+		g.accumulate(s, own[from:to])
+		return g.endTogether(s)
+	}
+	sums := s.op.Spec.Type.Arithmetic()
 	for ; from < to; from += comm.BlockElements {
 		end := min(from+comm.BlockElements, to)
 		sum := g.block[:end-from]
 		copy(sum, s.values(g.members[0])[from:end])
 		for _, m := range g.members[1:] {
-			vec.Add(sum, s.values(m)[from:end])
+			sums.Add(sum, s.values(m)[from:end])
 		}
 		copy(own[from:end], sum)
 	}
@@ -60,7 +70,7 @@ func (g *group) allGather(s *step) error {
 	own, size := s.values(g.own), len(g.members)
 	for k := 1; k < size; k++ {
 		i := (g.position + k) % size
-		from, to := tensor.Shard(len(own), size, i)
+		from, to := s.op.Spec.ShardWords(size, i)
 		copy(own[from:to], s.values(g.members[i])[from:to])
 	}
 	return g.endTogether(s)
@@ -80,10 +90,10 @@ func (g *group) allToAll(s *step) error {
 // swapBlocks swaps this member's blocks with the blocks of the others of its host.
 func (g *group) swapBlocks(s *step) {
 	own, size, positions := s.values(g.own), g.Size(), g.layout.Here()
-	here, hereEnd := tensor.Block(len(own), size, g.Position())
+	here, hereEnd := s.op.Spec.BlockWords(size, g.Position())
 	for k := 1; k < len(g.members); k++ {
 		i := (g.position + k) % len(g.members)
-		from, to := tensor.Block(len(own), size, positions[i])
+		from, to := s.op.Spec.BlockWords(size, positions[i])
 		mine, theirs := own[from:to], s.values(g.members[i])[here:hereEnd]
 		half := len(mine) / 2
 		if g.position < i {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/comm/vec"
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
@@ -23,14 +22,18 @@ func (g *group) sumEagerly(s *step) error {
 		return err
 	}
 	for i, m := range g.members {
-		part := tensor.ViewOf[float32](m.eager[s.number%2][:bytes], len(out))
-		if i == 0 {
-			copy(out, part)
-		} else {
-			vec.Add(out, part)
-		}
+		g.parts[i] = tensor.ViewOf[float32](m.eager[s.number%2][:bytes], len(out))
 	}
-	s.finish(out)
+	if g.accumulates(s) {
+		g.accumulate(s, out)
+	} else {
+		sums := s.op.Spec.Type.Arithmetic()
+		copy(out, g.parts[0])
+		for _, part := range g.parts[1:] {
+			sums.Add(out, part)
+		}
+		s.finish(out)
+	}
 	g.end(s)
 	return nil
 }
@@ -57,7 +60,7 @@ func (g *group) sumSlices(s *step) error {
 		}
 		return g.sumChunks(s)
 	}
-	from, to := slice(s.op.Spec.Elements, len(g.members), g.position)
+	from, to := slice(s.op.Spec.Words(), len(g.members), g.position)
 	for i, m := range g.members {
 		g.parts[i] = s.values(m)[from:to]
 	}
@@ -67,15 +70,23 @@ func (g *group) sumSlices(s *step) error {
 
 // sumParts makes all parts, which are of one length, their sum in the order of positions.
 func (g *group) sumParts(s *step) {
+	if len(g.parts) > 2 && g.accumulates(s) { // of two, AddBoth rounds once
+		g.accumulate(s, g.parts[0])
+		for _, part := range g.parts[1:] {
+			copy(part, g.parts[0])
+		}
+		return
+	}
+	sums := s.op.Spec.Type.Arithmetic()
 	first, last := g.parts[0], g.parts[len(g.parts)-1]
 	between := g.parts[1 : len(g.parts)-1]
 	for from := 0; from < len(first); from += comm.BlockElements {
 		to := min(from+comm.BlockElements, len(first))
 		sum := first[from:to]
 		for _, part := range between {
-			vec.Add(sum, part[from:to])
+			sums.Add(sum, part[from:to])
 		}
-		vec.AddBoth(s.factor(), sum, last[from:to])
+		sums.AddBoth(s.factor(), sum, last[from:to])
 		for _, part := range between {
 			copy(part[from:to], sum)
 		}
@@ -95,7 +106,7 @@ func sliceElements(n, size int) int {
 }
 
 // isEager says that a dense bucket is summed in one step, from copies.
-func isEager(b *tensor.BucketSpec) bool { return 4*b.Elements <= comm.EagerBytes }
+func isEager(b *tensor.BucketSpec) bool { return 4*b.Words() <= comm.EagerBytes }
 
 // factor is what sums are multiplied by.
 func (s *step) factor() float32 {
@@ -108,7 +119,7 @@ func (s *step) factor() float32 {
 // finish turns sums into what the operation is to give.
 func (s *step) finish(sums []float32) {
 	if factor := s.factor(); factor != 1 {
-		vec.Scale(factor, sums)
+		s.op.Spec.Type.Arithmetic().Scale(factor, sums)
 	}
 }
 

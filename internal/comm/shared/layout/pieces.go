@@ -31,7 +31,7 @@ const FirstPieces = 2
 const PiecesFrom = PieceSlots * comm.PieceElements
 
 // GoesInPieces says whether a bucket is, where the server takes pieces.
-func GoesInPieces(spec *tensor.BucketSpec) bool { return !spec.Sparse && spec.Elements >= PiecesFrom }
+func GoesInPieces(spec *tensor.BucketSpec) bool { return !spec.Sparse && spec.Words() >= PiecesFrom }
 
 // PieceLine counts the pieces of one trainer and bucket, in all pushes together. It begins at 0,
 // and wraps.

@@ -38,7 +38,7 @@ func RoundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // bucketBytes is the space of one bucket; values start at byte from.
 func bucketBytes(spec *tensor.BucketSpec) (from, size int) {
-	values := spec.Elements
+	values := spec.Words()
 	if spec.Sparse {
 		from, values = RoundUp(4*spec.Capacity, LineBytes), spec.Capacity*spec.Width
 	}
@@ -72,7 +72,7 @@ func ViewStore(segment *shm.Segment, specs []tensor.BucketSpec) *comm.Store {
 func viewBucket(at []byte, spec tensor.BucketSpec, from int) *tensor.Bucket {
 	b := &tensor.Bucket{BucketSpec: spec}
 	if !spec.Sparse {
-		b.Gradient = tensor.Gradient{Values: tensor.ViewOf[float32](at, spec.Elements)}
+		b.Gradient = tensor.Gradient{Values: tensor.ViewOf[float32](at, spec.Words())}
 		return b
 	}
 	b.Shown = tensor.ViewOf[int32](at, spec.Capacity)

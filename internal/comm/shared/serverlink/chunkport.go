@@ -20,16 +20,16 @@ type chunk struct {
 }
 
 func newChunks(a *arrival) []*chunk {
-	chunks := make([]*chunk, comm.Chunks(a.spec.Elements))
+	chunks := make([]*chunk, comm.Chunks(a.spec.Words()))
 	unanswered := new(atomic.Int32)
 	for k := range chunks {
-		c := &chunk{of: a, spec: *a.spec, unanswered: unanswered}
+		c := &chunk{of: a, unanswered: unanswered}
 		from := k * comm.ChunkElements
-		to := min(from+comm.ChunkElements, a.spec.Elements)
+		to := min(from+comm.ChunkElements, a.spec.Words())
 		for place, b := range a.places {
 			c.places[place] = tensor.Gradient{Values: b.Gradient.Values[from:to:to]}
 		}
-		c.spec.Elements = to - from
+		c.spec = a.spec.Part(from, to)
 		c.Arrival = comm.Arrival{Bucket: a.Bucket, Trainer: a.Trainer, Chunk: k, Chunks: len(chunks), InPlace: true,
 			Answer: c.answer}
 		chunks[k] = c

@@ -23,7 +23,7 @@ type pieces struct {
 
 func newPieces(a *arrival, line *layout.PieceLine) *pieces {
 	return &pieces{arrival: a, line: line, copies: a.places[layout.InCopies].Gradient.Values,
-		count: comm.PieceCount(a.spec.Elements)}
+		count: comm.PieceCount(a.spec.Words())}
 }
 
 // nextPiece is a shm.Condition: the next piece is there, or will not come any more.

@@ -63,12 +63,12 @@ func (p *push) send() {
 	vec.Copy(slot, here)
 	w.sent++
 	w.line.Sent.Store(w.passed + uint32(w.sent)) // #nosec G115 -- counters wrap
-	w.room.Store(w.sent < comm.PieceCount(p.op.Spec.Elements) && w.sent-w.taken < w.slots)
+	w.room.Store(w.sent < comm.PieceCount(p.op.Spec.Words()) && w.sent-w.taken < w.slots)
 }
 
 // piece is piece k in the gradient and in its slot.
 func (p *push) piece(k int) (here, slot []float32) {
-	from, to := comm.PieceOf(p.op.Spec.Elements, k)
+	from, to := comm.PieceOf(p.op.Spec.Words(), k)
 	return p.op.Gradient.Values[from:to], layout.Slot(p.Copied.Gradient.Values, k, p.pieces.slots)
 }
 
@@ -86,7 +86,7 @@ func (w *passing) isAnswered() bool {
 // passOn takes the answer that is there, and sends the next piece, unless there is none. It is
 // true if that was the last answer. While no answer is there, it fills a free slot.
 func (p *push) passOn() (over bool) {
-	w, pieces := p.pieces, comm.PieceCount(p.op.Spec.Elements)
+	w, pieces := p.pieces, comm.PieceCount(p.op.Spec.Words())
 	if !w.isAnswered() {
 		if w.room.Load() { // or the server has taken an answer back
 			p.send()

@@ -1,0 +1,6 @@
+package tensor
+
+import "github.com/psbench/psbench/comm/vec"
+
+// float32Arithmetic rounds after each addition, from left to right.
+var float32Arithmetic = Arithmetic{Add: vec.Add, AddBoth: vec.AddBoth, Scale: vec.Scale}

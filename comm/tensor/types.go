@@ -1,0 +1,116 @@
+package tensor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Type is an element type. The zero value stands for Float32.
+type Type string
+
+// The element types. Sums of Float16 and BFloat16 are kept in float32 and rounded once; Int32 and Int64 wrap. Int8 and
+// Uint8 travel but are never summed.
+const (
+	Float32  Type = "float32"
+	Float16  Type = "float16"
+	BFloat16 Type = "bfloat16"
+	Int32    Type = "int32"
+	Int64    Type = "int64"
+	Int8     Type = "int8"
+	Uint8    Type = "uint8"
+)
+
+// Types lists all element types.
+var Types = []Type{Float32, Float16, BFloat16, Int32, Int64, Int8, Uint8}
+
+// element is what a type consists of. Each type has a file with its own.
+type element struct {
+	bytes      int
+	arithmetic *Arithmetic // nil if the type is never summed
+}
+
+// of returns the element of t; its size is 0 if t is unknown.
+func (t Type) of() element {
+	switch t {
+	case "", Float32:
+		return element{4, &float32Arithmetic}
+	case Float16:
+		return element{2, &float16Arithmetic}
+	case BFloat16:
+		return element{2, &bfloat16Arithmetic}
+	case Int32:
+		return element{4, &int32Arithmetic}
+	case Int64:
+		return element{8, &int64Arithmetic}
+	case Int8, Uint8:
+		return element{bytes: 1}
+	}
+	return element{}
+}
+
+// ParseType returns the type of a name.
+func ParseType(name string) (Type, error) {
+	t := Type(name)
+	if name == "" || t.Bytes() == 0 {
+		return "", fmt.Errorf("unknown element type %q; the types are %s", name, JoinTypes(Types))
+	}
+	return t, nil
+}
+
+// JoinTypes lists types as a sentence does, "none" if there are none.
+func JoinTypes(types []Type) string {
+	if len(types) == 0 {
+		return "none"
+	}
+	words := make([]string, len(types))
+	for i, t := range types {
+		words[i] = string(t)
+	}
+	return strings.Join(words, ", ")
+}
+
+// String returns the name of the type.
+func (t Type) String() string {
+	if t == "" {
+		return string(Float32)
+	}
+	return string(t)
+}
+
+// Is32 reports whether t is Float32.
+func (t Type) Is32() bool { return t == "" || t == Float32 }
+
+// Bytes returns the size of an element in bytes, or 0 if t is unknown.
+func (t Type) Bytes() int { return t.of().bytes }
+
+// Arithmetic returns the sums of t, or nil if t is never summed.
+func (t Type) Arithmetic() *Arithmetic { return t.of().arithmetic }
+
+// Sums reports whether elements can be added.
+func (t Type) Sums() bool { return t.Arithmetic() != nil }
+
+// Averages reports whether sums can be divided. Integers have no average.
+func (t Type) Averages() bool { return t.Sums() && t.Arithmetic().Scale != nil }
+
+// Arithmetic sums elements that lie in words of 4 bytes, as Gradient.Values holds them. The slices of a call have
+// equal length. All SIMD levels give equal bits.
+type Arithmetic struct {
+	// Add does dst[i] += src[i].
+	Add func(dst, src []float32)
+	// AddBoth does x[i] = y[i] = (x[i]+y[i])*a. Integers ignore a, which is 1.
+	AddBoth func(a float32, x, y []float32)
+	// Scale does x[i] *= a. It is nil for integers.
+	Scale func(a float32, x []float32)
+	// Wide sums in float32; it is nil for types whose Add rounds no more than that.
+	Wide *Wide
+}
+
+// Wide sums 16-bit elements in float32, which holds two for each word.
+type Wide struct {
+	// Widen does sum[i] = src[i].
+	Widen func(sum, src []float32)
+	// Add does sum[i] += src[i].
+	Add func(sum, src []float32)
+	// Narrow does dst[i] = sum[i]*a and rounds once, to the nearest even.
+	Narrow func(dst []float32, a float32, sum []float32)
+}
