@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/measure/micro"
 	"github.com/psbench/psbench/core/plan/config/option"
@@ -32,10 +33,10 @@ const (
 
 // commFlags are the flags of psbench comm that are no options of a run.
 type commFlags struct {
-	sizes, least, most, transport, place, servers, expect, format string
-	factor                                                        int
-	fresh, warm, sparse, noLimits                                 bool
-	plan                                                          micro.Plan // flags that need no parsing
+	sizes, dtypes, least, most, transport, place, servers, expect, format string
+	factor                                                                int
+	fresh, warm, sparse, noLimits                                         bool
+	plan                                                                  micro.Plan // flags that need no parsing
 }
 
 func (a *app) commCommand() *cobra.Command {
@@ -52,6 +53,7 @@ server is given as well. Every fresh round is verified.`,
 		Example: lines(
 			"psbench comm",
 			"psbench comm pushpull --server average_batch --ntrainer 4 --sizes 1M,25M",
+			"psbench comm allreduce --dtype float32,bfloat16",
 			"psbench comm allreduce --transport shm,tcp --fresh --warm",
 			"psbench comm --registry mine.json --ddp-hook mine --server median",
 			"psbench comm --sparse --density 0.1 --json comm.json",
@@ -76,6 +78,8 @@ server is given as well. Every fresh round is verified.`,
 func (f *commFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.sizes, "sizes", "4K,64K,1M,4M,25M,64M", "`SIZE,...` of the buckets in bytes")
+	flags.StringVar(&f.dtypes, "dtype", string(tensor.Float32),
+		"element types of the buckets, as a `LIST` of "+tensor.JoinTypes(tensor.Types))
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
 	wholeVar(flags, &f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
@@ -101,6 +105,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")
 	for flag, choices := range map[string][]string{
+		"dtype":     texts(tensor.Types),
 		"transport": append(fabric.Names(), autoTransport), "place": texts(micro.Places),
 		"expect": texts(micro.Expects), serverPlaceFlag: placement.Policies,
 		"format": {"table", "bench"},
@@ -151,6 +156,9 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	}
 	for _, name := range operations {
 		p.Operations = append(p.Operations, bench.Find(name))
+	}
+	if p.Types, err = choose("element type", strings.Split(f.dtypes, ","), tensor.Types); err != nil {
+		return nil, err
 	}
 	if p.Fabrics, err = f.fabrics(); err != nil {
 		return nil, err
@@ -210,6 +218,8 @@ func defaultOperations(cmd *cobra.Command) []string {
 		return []string{bench.PushPull.Name, bench.Hook.Name}
 	case given("ddp-hook"):
 		return []string{bench.Hook.Name}
+	case cmd.Flag("dtype").Value.String() != string(tensor.Float32): // servers and hooks know float32 alone
+		return []string{bench.AllReduce.Name}
 	default:
 		return []string{bench.PushPull.Name, bench.AllReduce.Name}
 	}

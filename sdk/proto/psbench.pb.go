@@ -2064,6 +2064,7 @@ type Bucket struct {
 	TableRows     int64                  `protobuf:"varint,4,opt,name=table_rows,json=tableRows,proto3" json:"table_rows,omitempty"`
 	Width         int64                  `protobuf:"varint,5,opt,name=width,proto3" json:"width,omitempty"`
 	Capacity      int64                  `protobuf:"varint,6,opt,name=capacity,proto3" json:"capacity,omitempty"` // rows
+	Type          string                 `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`          // of the elements; empty is float32
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2138,6 +2139,13 @@ func (x *Bucket) GetCapacity() int64 {
 		return x.Capacity
 	}
 	return 0
+}
+
+func (x *Bucket) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
 }
 
 type Span struct {
@@ -6067,7 +6075,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x06tables\x18\x02 \x03(\v2\x11.psbench.v1.TableR\x06tables\"e\n" +
 	"\tPlanReply\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12*\n" +
-	"\x06inputs\x18\x02 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\"\xbf\x01\n" +
+	"\x06inputs\x18\x02 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\"\xd3\x01\n" +
 	"\x06Bucket\x120\n" +
 	"\n" +
 	"parameters\x18\x01 \x03(\v2\x10.psbench.v1.SpanR\n" +
@@ -6077,7 +6085,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"table_rows\x18\x04 \x01(\x03R\ttableRows\x12\x14\n" +
 	"\x05width\x18\x05 \x01(\x03R\x05width\x12\x1a\n" +
-	"\bcapacity\x18\x06 \x01(\x03R\bcapacity\"X\n" +
+	"\bcapacity\x18\x06 \x01(\x03R\bcapacity\x12\x12\n" +
+	"\x04type\x18\a \x01(\tR\x04type\"X\n" +
 	"\x04Span\x12\x1c\n" +
 	"\tparameter\x18\x01 \x01(\x05R\tparameter\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x1a\n" +

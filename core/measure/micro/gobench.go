@@ -53,6 +53,9 @@ func (r *Row) benchName() string {
 	if r.Sparse {
 		kind = "sparse"
 	}
+	if r.DType != "" {
+		kind += "/dtype=" + r.DType.String()
+	}
 	operation := r.Operation
 	if r.Hook != "" {
 		operation += "/hook=" + r.Hook

@@ -60,7 +60,8 @@ type Plan struct {
 	Fabrics    []*fabric.Fabric // if empty, the fastest that joins the hosts
 	Modes      []Mode
 	Places     []Place
-	Sizes      []int // bucket sizes in bytes
+	Sizes      []int         // bucket sizes in bytes
+	Types      []tensor.Type // element types; if empty, float32
 
 	// Sparse makes every bucket a table with rows of Width elements. Each rank pushes the share Density of the rows
 	// in a round.
@@ -138,11 +139,44 @@ func (p *Plan) Check() error {
 			return fmt.Errorf("%s has no form for --sparse: rows of a table are not scattered", o.Name)
 		}
 	}
+	if err := p.checkTypes(); err != nil {
+		return err
+	}
 	return p.checkSizes()
 }
 
+// types returns the element types that take turns.
+func (p *Plan) types() []tensor.Type {
+	if len(p.Types) == 0 {
+		return []tensor.Type{tensor.Float32}
+	}
+	return p.Types
+}
+
+func (p *Plan) checkTypes() error {
+	for _, t := range p.types() {
+		if p.Sparse && !t.Is32() {
+			return fmt.Errorf("--dtype is %s, but --sparse has no form for it: rows of a table are %s", t, tensor.Float32)
+		}
+		for _, o := range p.Operations {
+			if !o.Empty && !slices.Contains(o.Types, t) {
+				return fmt.Errorf("--dtype is %s, which %s does not carry: its types are %s", t, o.Name,
+					tensor.JoinTypes(o.Types))
+			}
+		}
+	}
+	return nil
+}
+
 func (p *Plan) checkSizes() error {
-	unit, what := 4, "the 4 bytes of an element"
+	unit := 4
+	for _, t := range p.Types {
+		unit = max(unit, t.Bytes())
+	}
+	what := fmt.Sprintf("the %d bytes of an element", unit)
+	if slices.ContainsFunc(p.Types, func(t tensor.Type) bool { return t.Bytes() < unit }) {
+		what = fmt.Sprintf("%d bytes, in which buckets of these types are laid out", unit)
+	}
 	if p.Sparse {
 		unit = 4 * p.Width
 		what = fmt.Sprintf("a row of --width %d, which is %d bytes", p.Width, unit)
@@ -174,17 +208,23 @@ func hooked(o *bench.Operation) bool     { return o.Hooked }
 func collective(o *bench.Operation) bool { return !o.Served && !o.Hooked }
 func moving(o *bench.Operation) bool     { return !o.Empty }
 
-// buckets returns the buckets of every rank, one per size; none if no operation moves a bucket.
+// buckets returns the buckets of every rank, one per type and size; none if no operation moves a bucket.
 func (p *Plan) buckets() []tensor.BucketSpec {
 	if !p.some(moving) {
 		return nil
 	}
-	specs := make([]tensor.BucketSpec, len(p.Sizes))
-	for i, size := range p.Sizes {
-		specs[i] = tensor.BucketSpec{Index: i, Elements: size / 4}
-		if p.Sparse {
-			rows := size / 4 / p.Width
-			specs[i].Sparse, specs[i].TableRows, specs[i].Width, specs[i].Capacity = true, rows, p.Width, rows
+	var specs []tensor.BucketSpec
+	for _, t := range p.types() {
+		for _, size := range p.Sizes {
+			spec := tensor.BucketSpec{Index: len(specs), Elements: size / t.Bytes()}
+			if !t.Is32() {
+				spec.Type = t
+			}
+			if p.Sparse {
+				rows := size / 4 / p.Width
+				spec.Sparse, spec.TableRows, spec.Width, spec.Capacity = true, rows, p.Width, rows
+			}
+			specs = append(specs, spec)
 		}
 	}
 	return specs
@@ -196,6 +236,7 @@ type cell struct {
 	mode      Mode
 	place     Place
 	bucket    int
+	dtype     tensor.Type
 	size      int // in bytes; 0 where no bucket moves
 }
 
@@ -209,8 +250,10 @@ func (p *Plan) cells() []cell {
 				continue
 			}
 			for _, place := range p.Places {
-				for i, size := range p.Sizes {
-					cells = append(cells, cell{operation, mode, place, i, size})
+				for i, t := range p.types() {
+					for k, size := range p.Sizes {
+						cells = append(cells, cell{operation, mode, place, i*len(p.Sizes) + k, t, size})
+					}
 				}
 			}
 		}
@@ -222,7 +265,11 @@ func (c cell) String() string {
 	if c.operation.Empty {
 		return fmt.Sprintf("%s, %s", c.operation.Name, c.mode)
 	}
-	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, bytesize.Format(c.size), c.mode, c.place)
+	size := bytesize.Format(c.size)
+	if !c.dtype.Is32() {
+		size += " of " + c.dtype.String()
+	}
+	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, size, c.mode, c.place)
 }
 
 // How psbench chooses the number of rounds if the user gives a time: a pilot, which is not recorded, shows how many

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/host/noise"
 	"github.com/psbench/psbench/core/host/placement"
 	"github.com/psbench/psbench/core/record/result"
@@ -94,6 +95,8 @@ type Row struct {
 	Sparse    bool   `json:"sparse"`
 	Bytes     int    `json:"bytes"`  // size of the bucket; 0 for a barrier
 	Rounds    int    `json:"rounds"` // timed rounds of each rank
+	// DType is the element type of the bucket; omitted if it is float32.
+	DType tensor.Type `json:"dtype,omitempty" jsonschema:"enum=float16,enum=bfloat16,enum=int32,enum=int64,enum=int8,enum=uint8"`
 
 	// Latencies of all ranks and rounds together.
 	P50US float64 `json:"p50_us"`
@@ -160,6 +163,9 @@ func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
 	}
 	if r.Sparse {
 		r.Width, r.Density = p.Width, p.Density
+	}
+	if !c.dtype.Is32() {
+		r.DType = c.dtype
 	}
 	if c.operation.Hooked {
 		r.Hook = p.Hook.Key

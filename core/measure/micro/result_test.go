@@ -71,7 +71,7 @@ func example(t *testing.T) *Result {
 }
 
 func TestRowSummary(t *testing.T) {
-	row := planOf(2, 1, bench.PushPull).newRow(cell{bench.PushPull, Fresh, InPlace, 0, 4096}, fabricsOf("shm")[0])
+	row := planOf(2, 1, bench.PushPull).newRow(cell{bench.PushPull, Fresh, InPlace, 0, "", 4096}, fabricsOf("shm")[0])
 	row.add(latencies(t, "", 1, 2, 3))
 	row.add(latencies(t, "", 4, 5, 6.5))
 	if row.Rounds != 6 || row.P50US != 3 || row.MinUS != 1 || row.P95US != 6.5 || row.Verified != EveryRound {

@@ -99,11 +99,14 @@ func background(w *screen.Page, r *micro.Result) error {
 
 // rowColumns are the columns of a row that the title does not give.
 var rowColumns = []screen.Column{
-	screen.Left("transport"), screen.Left("mode"), screen.Left("place"),
+	screen.Left("transport"), screen.Left("mode"), screen.Left("place"), screen.Left("type"),
 	screen.Right("size"), screen.Right("rounds").Yields(1),
 	screen.Right("p50 µs"), screen.Right("p95 µs").Yields(4), screen.Right("min µs").Yields(2),
 	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
+
+// typeColumn is the place of the element type, which tables of float32 alone leave out.
+const typeColumn = 3
 
 // operationsOf lists the operations that have rows, in their order.
 func operationsOf(r *micro.Result) []string {
@@ -121,6 +124,7 @@ func operationTable(w *screen.Page, r *micro.Result, operation string) error {
 	var cells [][]string
 	var void []*micro.Row
 	var verified []string
+	typed := false
 	for _, row := range r.Rows {
 		if row.Operation != operation {
 			continue
@@ -128,7 +132,7 @@ func operationTable(w *screen.Page, r *micro.Result, operation string) error {
 		if heading == "" {
 			heading = title(row)
 		}
-		cells = append(cells, cellsOf(row))
+		cells, typed = append(cells, cellsOf(row)), typed || row.DType != ""
 		if row.Void() {
 			void = append(void, row)
 		} else if text := verifiedText(row); row.Bytes > 0 && !slices.Contains(verified, text) {
@@ -137,7 +141,14 @@ func operationTable(w *screen.Page, r *micro.Result, operation string) error {
 	}
 	w.Line(0, "")
 	w.Line(2, heading)
-	if err := w.Grid(rowColumns, cells, false); err != nil {
+	columns := rowColumns
+	if !typed {
+		columns = slices.Delete(slices.Clone(columns), typeColumn, typeColumn+1)
+		for i := range cells {
+			cells[i] = slices.Delete(cells[i], typeColumn, typeColumn+1)
+		}
+	}
+	if err := w.Grid(columns, cells, false); err != nil {
 		return err
 	}
 	if verified != nil {
@@ -188,12 +199,13 @@ func title(r *micro.Row) string {
 }
 
 func cellsOf(r *micro.Row) []string {
-	cells := []string{r.Transport, string(r.Mode), string(r.Place), bytesize.Format(r.Bytes), strconv.Itoa(r.Rounds)}
+	cells := []string{r.Transport, string(r.Mode), string(r.Place), r.DType.String(), bytesize.Format(r.Bytes),
+		strconv.Itoa(r.Rounds)}
 	if r.Void() {
 		return append(cells, "VOID", "", "", "", "", "")
 	}
 	if r.Bytes == 0 {
-		cells[2], cells[3] = "-", "-"
+		cells[2], cells[3], cells[4] = "-", "-", "-"
 	}
 	for _, us := range []float64{r.P50US, r.P95US, r.MinUS} {
 		cells = append(cells, decimals(us))

@@ -55,6 +55,9 @@ func configOf(row *micro.Row) [][2]string {
 	if row.Aggregate != "" {
 		config = append(config, [2]string{"aggregate", row.Aggregate})
 	}
+	if row.DType != "" {
+		config = append(config, [2]string{"dtype", row.DType.String()})
+	}
 	if row.Sparse {
 		config = append(config, [2]string{"width", strconv.Itoa(row.Width)},
 			[2]string{"density", strconv.FormatFloat(row.Density, 'g', -1, 64)})

@@ -18,6 +18,8 @@ type Operation struct {
 	Hooked bool   // a hook takes part, by links of its own; what has neither is a collective among the trainers
 	Empty  bool   // it moves no bucket, and needs nothing below but Run
 	Dense  bool   // it has no form for sparse buckets
+	// Types are the element types that it can carry.
+	Types []tensor.Type
 
 	// Run carries a round out and waits for its end. It allocates nothing.
 	Run func(l Links, round int64, b *tensor.Bucket) error
@@ -32,6 +34,12 @@ type Operation struct {
 	// Moves says what it reads and writes in shared memory, as Volume counts it.
 	Moves string // "" where that is not known
 }
+
+// summed are the types that can be added, whole those whose operation knows float32 alone.
+var (
+	summed = []tensor.Type{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Int64}
+	whole  = []tensor.Type{tensor.Float32}
+)
 
 // Find is the operation of this name, or nil.
 func Find(name string) *Operation {
@@ -53,7 +61,7 @@ type Links struct {
 // Round is one that a rank has carried out.
 type Round struct {
 	Number   int64
-	Elements int   // of the bucket
+	Bucket   *tensor.BucketSpec
 	Rank     int   // its position among the trainers
 	Trainers int   // how many there are
 	Partners []int // ranks that push to the same server, in order
@@ -70,7 +78,7 @@ func (r Round) All() []int {
 }
 
 // whole is all of the gradient: the sum over some ranks.
-func (r Round) whole(ranks ...int) []Part { return []Part{{To: r.Elements, Ranks: ranks}} }
+func (r Round) whole(ranks ...int) []Part { return []Part{{To: r.Bucket.Elements, Ranks: ranks}} }
 
 // Part is the elements From to To of a gradient. They hold the sum of the elements that the ranks
 // wrote before the round, from element Source on.

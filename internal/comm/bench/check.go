@@ -14,17 +14,20 @@ import (
 // summand.
 func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, how string) {
 	g := &b.Gradient
-	if !b.Sparse && len(g.Values) != b.Elements {
-		return "the gradient", fmt.Sprintf("has %d elements instead of %d", len(g.Values), b.Elements)
+	if !b.Sparse && len(g.Values) != b.Words() {
+		return "the gradient", fmt.Sprintf("has %d words of 4 bytes instead of %d", len(g.Values), b.Words())
 	}
 	for _, p := range parts {
 		v.keys = v.keys[:0]
 		for _, rank := range p.Ranks {
 			v.keys = append(v.keys, keyOf(rank, round))
 		}
-		if b.Sparse {
+		switch {
+		case !b.Type.Is32():
+			where, how = v.findTyped(b, p)
+		case b.Sparse:
 			where, how = v.findSparse(b, v.find)
-		} else {
+		default:
 			where, how = v.find(g.Values[p.From:p.To], p.From, p.Source, v.keys)
 		}
 		if where != "" {

@@ -7,7 +7,7 @@ import (
 
 // AllReduce gives all trainers the sum over all of them.
 var AllReduce = &Operation{
-	Name: "allreduce",
+	Name: "allreduce", Types: summed,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Group.AllReduce(round, b).Wait()
 	},
@@ -38,12 +38,12 @@ var AllReduce = &Operation{
 
 // ReduceScatter leaves each trainer its shard of the sum over all of them.
 var ReduceScatter = &Operation{
-	Name: "reducescatter", Dense: true,
+	Name: "reducescatter", Dense: true, Types: summed,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Group.ReduceScatter(round, b).Wait()
 	},
 	Expect: func(r Round) []Part {
-		from, to := tensor.Shard(r.Elements, r.Trainers, r.Rank)
+		from, to := r.Bucket.Shard(r.Trainers, r.Rank)
 		return []Part{{From: from, To: to, Source: from, Ranks: r.All()}}
 	},
 	Volume: func(c Case) Volume {
@@ -55,14 +55,14 @@ var ReduceScatter = &Operation{
 
 // AllGather gives all trainers the shards of all of them.
 var AllGather = &Operation{
-	Name: "allgather", Dense: true,
+	Name: "allgather", Dense: true, Types: tensor.Types,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Group.AllGather(round, b).Wait()
 	},
 	Expect: func(r Round) []Part {
 		parts := make([]Part, r.Trainers)
 		for rank := range parts {
-			from, to := tensor.Shard(r.Elements, r.Trainers, rank)
+			from, to := r.Bucket.Shard(r.Trainers, rank)
 			parts[rank] = Part{From: from, To: to, Source: from, Ranks: []int{rank}}
 		}
 		return parts
@@ -76,19 +76,19 @@ var AllGather = &Operation{
 
 // AllToAll has each trainer give each other one a block of its own.
 var AllToAll = &Operation{
-	Name: "alltoall", Dense: true,
+	Name: "alltoall", Dense: true, Types: tensor.Types,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Group.AllToAll(round, b).Wait()
 	},
 	Expect: func(r Round) []Part {
 		parts := make([]Part, r.Trainers)
-		source, _ := tensor.Block(r.Elements, r.Trainers, r.Rank)
+		source, _ := r.Bucket.Block(r.Trainers, r.Rank)
 		for rank := range parts {
-			from, to := tensor.Block(r.Elements, r.Trainers, rank)
+			from, to := r.Bucket.Block(r.Trainers, rank)
 			parts[rank] = Part{From: from, To: to, Source: source, Ranks: []int{rank}}
 		}
-		_, end := tensor.Block(r.Elements, r.Trainers, r.Trainers-1)
-		return append(parts, Part{From: end, To: r.Elements, Source: end, Ranks: []int{r.Rank}})
+		_, end := r.Bucket.Block(r.Trainers, r.Trainers-1)
+		return append(parts, Part{From: end, To: r.Bucket.Elements, Source: end, Ranks: []int{r.Rank}})
 	},
 	Volume: func(c Case) Volume {
 		return c.scattered(2*(c.trainers()-1)*c.size(), c.trainers()/2) // pairs change places
@@ -100,7 +100,7 @@ var AllToAll = &Operation{
 // Broadcast gives all trainers what one of them has: the root, which moves on with each
 // round.
 var Broadcast = &Operation{
-	Name: "broadcast",
+	Name: "broadcast", Types: tensor.Types,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Group.Broadcast(round, b, root(round, l.Group.Size())).Wait()
 	},

@@ -13,7 +13,7 @@ type Reducer interface {
 // Hook has each trainer's hook reduce a bucket over the hook's own links. Only the hook knows its volume, so psbench
 // counts it as an all-reduce, for comparison.
 var Hook = &Operation{
-	Name: "hook", Hooked: true,
+	Name: "hook", Hooked: true, Types: whole,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Hook.Reduce(round, b).Wait()
 	},

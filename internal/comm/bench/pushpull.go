@@ -4,7 +4,7 @@ import "github.com/psbench/psbench/comm/tensor"
 
 // PushPull has each trainer push a gradient to its server and wait for the answer.
 var PushPull = &Operation{
-	Name: "pushpull", Served: true,
+	Name: "pushpull", Served: true, Types: whole,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Server.PushPull(round, b).Wait()
 	},

@@ -55,6 +55,7 @@ type Values struct {
 	Rounded bool
 
 	chance       uint64
+	shift        int // by which values are smaller, so that sums are exact
 	mean         bool
 	keys, having []uint64
 	sums         [512]int32  // of a run of elements
@@ -72,7 +73,11 @@ func NewValues(density float64, mean bool) *Values {
 // rows of a sparse one that hasRow chooses.
 func (v *Values) Fill(b *tensor.Bucket, rank int, round int64) error {
 	g, key := &b.Gradient, keyOf(rank, round)
-	if !b.Sparse {
+	switch {
+	case !b.Type.Is32():
+		v.fillTyped(b, key)
+		return nil
+	case !b.Sparse:
 		fillValues(g.Values, key, 0)
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/psbench/psbench/comm/tensor"
 )
 
 func requireVolume(t *testing.T, name string, got, want Volume) {
@@ -136,7 +138,7 @@ func TestExpectedPartsCoverTheBucket(t *testing.T) {
 			for _, elements := range []int{0, 1, 7, 4096} {
 				seen := make([]int, elements)
 				for rank := range 3 {
-					for _, p := range o.Expect(Round{Number: 5, Elements: elements, Rank: rank, Trainers: 3,
+					for _, p := range o.Expect(Round{Number: 5, Bucket: &tensor.BucketSpec{Elements: elements}, Rank: rank, Trainers: 3,
 						Partners: []int{0, 1, 2}, Reduced: []int{0, 1, 2}}) {
 						if p.Source < 0 || p.Source+p.To-p.From > elements || len(p.Ranks) == 0 {
 							t.Errorf("%s of %d elements expects %+v", o.Name, elements, p)

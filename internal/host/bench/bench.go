@@ -219,7 +219,7 @@ func (r *Role) prepare(req Request) (*work, error) {
 	if w.bucket, err = r.bucket(req.Bucket, req.Copy); err != nil {
 		return nil, err
 	}
-	w.round = bench.Round{Elements: w.bucket.Elements, Rank: r.Rank(), Trainers: r.sync.Size(), Partners: req.Partners}
+	w.round = bench.Round{Bucket: &w.bucket.BucketSpec, Rank: r.Rank(), Trainers: r.sync.Size(), Partners: req.Partners}
 	return w, w.expect(req)
 }
 

@@ -17,6 +17,9 @@ func (w *work) expect(req Request) error {
 	parted := w.operation.Served || w.operation.Hooked
 	w.values = bench.NewValues(req.Density, parted && req.Expect == Mean)
 	w.values.Rounded = req.Rounded
+	if w.bucket != nil {
+		w.values.Narrow(w.bucket.Type, w.sync.Size())
+	}
 	w.round.Reduced = w.round.All()
 	if w.operation.Hooked && w.hook.alone() {
 		w.round.Reduced = req.Partners

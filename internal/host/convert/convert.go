@@ -16,7 +16,7 @@ func BucketsToProto(specs []tensor.BucketSpec) []*proto.Bucket {
 	out := make([]*proto.Bucket, len(specs))
 	for i, s := range specs {
 		b := &proto.Bucket{
-			Elements: int64(s.Elements), Sparse: s.Sparse,
+			Elements: int64(s.Elements), Type: string(s.Type), Sparse: s.Sparse,
 			TableRows: int64(s.TableRows), Width: int64(s.Width), Capacity: int64(s.Capacity),
 		}
 		for _, p := range s.Parameters {
@@ -35,7 +35,7 @@ func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
 	out := make([]tensor.BucketSpec, len(buckets))
 	for i, b := range buckets {
 		s := tensor.BucketSpec{
-			Index: i, Elements: int(b.GetElements()), Sparse: b.GetSparse(),
+			Index: i, Elements: int(b.GetElements()), Type: tensor.Type(b.GetType()), Sparse: b.GetSparse(),
 			TableRows: int(b.GetTableRows()), Width: int(b.GetWidth()), Capacity: int(b.GetCapacity()),
 		}
 		for _, p := range b.GetParameters() {
