@@ -48,7 +48,7 @@ type plainRow Row
 // State implements folder.Result.
 func (r *Result) State() (complete bool, reason string) { return r.Complete, r.Error }
 
-// Columns are the latencies of r.
+// Columns returns the latencies of r as columns.
 func (r *Result) Columns() []npy.Column {
 	count := 0
 	for _, row := range r.Rows {
@@ -67,7 +67,7 @@ func (r *Result) Columns() []npy.Column {
 	}}}
 }
 
-// EncodeHead returns r as JSON, with these files in place of the latencies.
+// EncodeHead returns r as JSON. It refers to the given files instead of containing the latencies.
 func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	f := sampledFile{plainResult: plainResult(*r), Rows: []sampledRow{}, Samples: files}
 	f.Schema = FolderSchema
@@ -96,7 +96,7 @@ func ReadFolder(dir string) (*Result, error) {
 	return h.result, nil
 }
 
-// head is a Result whose rows have no latencies yet.
+// head is a Result without latencies.
 type head struct {
 	result *Result
 	files  []npy.File

@@ -35,8 +35,8 @@ type Data struct {
 	Targets []int64   `json:"targets"`
 }
 
-// DDPExpect is what the run must come to, per trainer: the loss of every
-// iteration, and what training changed in every parameter.
+// DDPExpect is the expected result of the run, for each trainer: the loss of every iteration and the change of every
+// parameter.
 type DDPExpect struct {
 	Loss   [][]float64   `json:"loss"`
 	Params [][]Parameter `json:"params"`
