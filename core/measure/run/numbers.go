@@ -17,7 +17,7 @@ import (
 // declarations.
 type declared map[metric.Head]string // the keys have no unit
 
-// add records a piece's declaration. Its error continues a sentence about the process.
+// add records a piece's declaration. The text of its error completes a sentence about the process.
 func (d declared) add(piece record.Piece) error {
 	switch p := piece.(type) {
 	case *record.Series:

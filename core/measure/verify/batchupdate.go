@@ -82,7 +82,7 @@ func (c *BatchUpdate) features() [][]float32 {
 	return rows
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *BatchUpdate) Layer() config.Layer {
 	features := c.features()
 	return c.layer(map[string]any{
@@ -96,7 +96,7 @@ func (c *BatchUpdate) Layer() config.Layer {
 	})
 }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *BatchUpdate) Expected() []Expected {
 	var ranks []Expected
 	for t, losses := range c.Expect.Loss {

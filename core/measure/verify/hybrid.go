@@ -83,7 +83,7 @@ func (b *HybridBatch) bags() [][]int64 {
 	return bags
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *Hybrid) Layer() config.Layer {
 	inputs, targets, sizes := [][]int64{}, []int64{}, []int{}
 	for _, b := range c.Batches {
@@ -103,7 +103,7 @@ func (c *Hybrid) Layer() config.Layer {
 	})
 }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *Hybrid) Expected() []Expected {
 	ranks := []Expected{{Rank: 0, Losses: c.Expect.Loss, Params: c.Expect.Params[c.NServer:]}}
 	for s := range c.NServer {

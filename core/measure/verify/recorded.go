@@ -49,10 +49,10 @@ func (c *Recorded) check(file string) error {
 	return nil
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *Recorded) Layer() config.Layer { return c.layer(maps.Clone(c.Config)) }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *Recorded) Expected() []Expected {
 	ranks := make([]Expected, len(c.Expect))
 	for i, r := range c.Expect {

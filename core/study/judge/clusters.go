@@ -40,8 +40,8 @@ func RunWarnings(runs []float64) []string {
 // runs with normal, lognormal or exponential noise exceed this threshold.
 func apart(runs int) float64 { return 3 + 20/float64(runs) }
 
-// evenly weighs the smaller cluster's share of the values: evenly times this share is added to the evidence for two
-// clusters. A noise distribution with a long tail puts only few runs into the smaller cluster, so it gains little.
+// evenly is the weight of the smaller cluster's share of the values in the evidence for two clusters. Noise with a long
+// tail puts few runs into the smaller cluster, so its evidence rises little.
 const evenly = 6
 
 // separate splits values in ascending order into two clusters; the second one begins at index at. Each cluster has at
@@ -77,9 +77,9 @@ func separate(sorted []float64) (at int, evidence float64) {
 	return at, evidence
 }
 
-// noiseLikelihood returns the largest log-likelihood of values, in ascending order, under several kinds of noise:
-// normal noise, exponential noise to either side, and uniform noise, as from a machine that drifts. If the values are
-// logarithms, noiseLikelihood also tries normal and exponential noise of the original values.
+// noiseLikelihood returns the largest log-likelihood of values, in ascending order, under several kinds of noise. It
+// tries normal noise, exponential noise to either side, and uniform noise, as from a machine that drifts. If the values
+// are logarithms, noiseLikelihood also tries normal and exponential noise of the original values.
 func noiseLikelihood(values []float64, logs bool) float64 {
 	n := float64(len(values))
 	low, high := values[0], values[len(values)-1]

@@ -132,8 +132,8 @@ func offLine(values []float64, slope, center float64) (off float64) {
 	return off
 }
 
-// pettitt returns the p-value of Pettitt's test for a step in values. The p-value is an approximation and never too
-// low.
+// pettitt returns the p-value of Pettitt's test for a step in values. The p-value is approximate; its error is on the
+// high side.
 func pettitt(values []float64) float64 {
 	largest, u := 0.0, 0.0
 	for _, v := range values {

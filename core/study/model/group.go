@@ -146,7 +146,7 @@ func (rec *recorded) id() string {
 }
 
 // axesOf returns the keys whose values differ between runs, grouped into axes. Keys that change together form one axis.
-// A key whose value follows from other keys, as a default does, forms none.
+// If the value of a key follows from other keys, as a default does, the key forms no axis.
 func axesOf(runs []recorded) [][]string {
 	var axes [][]string
 	var partitions []string // for each axis, which runs share a value

@@ -34,8 +34,8 @@ func (s *Study) WithinAt() int {
 	return slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == s.Within })
 }
 
-// Counterpart returns the cell that serves as cell's baseline if c is the baseline of the study: c itself, or its
-// counterpart at the size of cell. It returns nil if that counterpart was not measured.
+// Counterpart returns the cell to compare cell with if c is the baseline. This is c itself or, if sizes differ, the
+// counterpart of c at the size of cell. It returns nil if that counterpart was not measured.
 func (s *Study) Counterpart(cell, c *Cell) *Cell {
 	at := s.WithinAt()
 	if at < 0 {

@@ -18,7 +18,7 @@ type Difference struct {
 	Repeats, Baseline, Again, Hosts *Change
 }
 
-// Change is a value before and after.
+// Change is a value in the recorded plan and in the new plan.
 type Change struct {
 	Name     string   // a configuration key, a part or the name of a binary
 	Old, New string   // "" if absent

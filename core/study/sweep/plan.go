@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Plan describes, after all checks, everything that a sweep will run.
+// Plan is the checked description of everything that a sweep will run.
 type Plan struct {
 	// Identity is a hash of the effective configurations of all running cells and of their binaries. It does not depend on
 	// paths, comments or the order.

@@ -42,7 +42,7 @@ func planOf(t testing.TB) *Plan {
 func TestPlanIsReadAsItWasWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	p := planOf(t)
-	for range 2 { // the second replaces the first
+	for range 2 { // the second Write replaces the first plan
 		if err := p.Write(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -22,11 +22,11 @@ type Effects struct {
 // Effect is the effect of one axis.
 type Effect struct {
 	Axis int
-	// Share is the share of the variance between the cells, from 0 to 1, that the axis explains. It is the additional
-	// variance that the axis explains after the axes before it, averaged over several orders of the axes. All shares and
-	// Combined add up to 1. If cells are missing, the values of two axes may be correlated. Each of them is then credited
-	// with a part of what both explain. The method is the mean over orders by Lindeman, Merenda and Gold (1980) for
-	// relative importance in regression.
+	// Share is the share of the variance between the cells, from 0 to 1, that the axis explains. The fit adds one axis
+	// after the other. The share of an axis is the additional variance that it explains at its turn, averaged over several
+	// orders of the axes. All shares and Combined add up to 1. If cells are missing, the values of two axes may be
+	// correlated. Each of the two axes then gets a part of the variance that both explain. The method is the mean over
+	// orders by Lindeman, Merenda and Gold (1980) for relative importance in regression.
 	Share float64
 	// Low and High are the axis values with the smallest and the largest factor. Change is the relative change from Low to
 	// High.

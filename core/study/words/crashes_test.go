@@ -36,8 +36,8 @@ func crashing() *model.Study {
 	return s
 }
 
-// A cell whose runs mostly failed never wins, is not better than the baseline and is the best value of no axis. The
-// text states the failures of a winner.
+// If the runs of a cell mostly fail, the cell never wins, is not better than the baseline, and is never the best value
+// of an axis. The text states the failures of a winner.
 func TestCrashesCannotWin(t *testing.T) {
 	all := 1.0
 	for name, o := range map[string]struct {

@@ -116,7 +116,7 @@ func TestSecondPsbench(t *testing.T) {
 	_ = first.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	o := options()
-	o.Tell = func(n News) { cancel() } // it runs again
+	o.Tell = func(n News) { cancel() } // cancels when the run starts again
 	if err := Run(ctx, dir, p, o); !errors.Is(err, monitor.ErrInterrupted) {
 		t.Errorf("it said %v", err)
 	}

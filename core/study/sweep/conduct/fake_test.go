@@ -159,7 +159,7 @@ func conductor(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	return cmd
 }
 
-// killed reports whether a process died by a kill. It fails the test if the process failed in any other way.
+// killed reports whether a kill signal ended the process. It fails the test if the process failed in any other way.
 func killed(t *testing.T, output []byte, err error) bool {
 	t.Helper()
 	var exit *exec.ExitError

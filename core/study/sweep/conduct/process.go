@@ -135,8 +135,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the most useful line of the output: the last line with psbench's prefix, else the first line of a Go
-// crash, else the last line.
+// last returns the most useful line of the output. It prefers the last line with psbench's prefix, then the first line
+// of a Go crash, then the last line.
 func (t *tail) last() string {
 	const own = "psbench: "
 	var said, crash, last string
