@@ -1,5 +1,5 @@
-// Package check verifies a finished run. It recomputes the results of links and servers from the slices of payloads
-// that the processes kept.
+// Package check recomputes the results of links and servers from the slices of payloads that the processes of a run
+// kept.
 package check
 
 import (

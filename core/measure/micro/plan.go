@@ -1,5 +1,5 @@
-// Package micro measures the data plane without training, on real plugin processes. Like nccl-tests, it repeats one
-// operation on one bucket many times.
+// Package micro measures the data plane alone, on real plugin processes: one operation on one bucket, many times, in
+// the manner of nccl-tests.
 package micro
 
 import (

@@ -1,4 +1,4 @@
-// Package run executes one experiment. It assigns the parts to processes, starts and connects them, runs the warm-up
+// Package run carries out one experiment. It assigns the parts to processes, starts and connects them, runs the warm-up
 // and the measured pass, and collects the records. It never touches a tensor.
 package run
 

@@ -1,5 +1,5 @@
-// Package verify compares runs of psbench with reference cases. The results of these training runs come from another
-// implementation.
+// Package verify compares runs of psbench with reference cases: training runs whose results another implementation
+// computed.
 package verify
 
 import (

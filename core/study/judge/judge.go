@@ -1,6 +1,6 @@
-// Package judge decides which changes runs prove. Its unit is the run, which has one value, such as its throughput. All
-// functions are pure: they leave their arguments unchanged and draw random numbers only from a seed. docs/statistics.md
-// explains the method behind each number.
+// Package judge judges what runs prove. Its unit is the run, which has one value, such as its throughput. All functions
+// are pure: they leave their arguments unchanged and draw random numbers only from a seed. docs/statistics.md explains
+// the method behind each number.
 package judge
 
 import (

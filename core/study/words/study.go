@@ -1,4 +1,4 @@
-// Package words presents the data of package model and the results of package verdict as tables and sentences.
+// Package words writes the data of package model and the results of package verdict as tables and sentences.
 package words
 
 import (

@@ -1,4 +1,4 @@
-// Package conduct executes the runs of a sweep, each in its own process, and continues a sweep that was stopped.
+// Package conduct runs the runs of a sweep, each in a process of its own, and continues a sweep that was stopped.
 // docs/sweeps.md defines its behaviour. All its state is in the journals and the run folders.
 package conduct
 

@@ -1,4 +1,4 @@
-// Package share lets several psbenches on several hosts work on one sweep folder at the same time.
+// Package share lets several psbenches on several hosts work on one sweep folder at once.
 //
 // link(2) decides everything that may happen only once, because even on a network file system only one link to a name
 // succeeds. The package does not depend on flock, on synchronised clocks, or on fresh reads. A worker with an outdated
