@@ -20,12 +20,13 @@ type Run struct {
 	Names   []string // names of the trainers
 	// Servers lists the trainers of each server, by the server's rank.
 	Servers map[int][]int
-	// Answers is the answer that the servers declare. If it is the mean or the sum, check computes it and asks no server.
+	// Answers is the answer that the servers declare. If it is the mean or the sum, check computes it and asks no
+	// server.
 	Answers sdk.Answers
 	// HookAlone means that the hook reduces only through its server, i.e. among the trainers of that server.
 	HookAlone bool
-	// Combine asks a server for its answers to several lists of gradients, one answer per list. Each list holds gradients
-	// of the same elements. If Combine is nil, only means and sums are checked.
+	// Combine asks a server for its answers to several lists of gradients, one answer per list. Each list holds
+	// gradients of the same elements. If Combine is nil, only means and sums are checked.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
 	// Kept holds the exchanges of each trainer.
 	Kept [][]*record.Exchange

@@ -77,7 +77,8 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 				t.Fatalf("%s of what is right: %v", o, m)
 			}
 		case m == nil:
-			// A wrong element of a sparse gradient may be missed: only rows up to the end of every member's slice are compared.
+			// A wrong element of a sparse gradient may be missed: only rows up to the end of every member's slice are
+			// compared.
 			if !spec.Sparse {
 				t.Fatalf("%s: nothing is said of element %d", o, at)
 			}

@@ -62,8 +62,8 @@ type Plan struct {
 	Places     []Place
 	Sizes      []int // bucket sizes in bytes
 
-	// Sparse makes every bucket a table whose rows have Width elements. Each rank pushes the share Density of the rows in
-	// every round.
+	// Sparse makes every bucket a table whose rows have Width elements. Each rank pushes the share Density of the rows
+	// in every round.
 	Sparse  bool
 	Width   int
 	Density float64
@@ -80,8 +80,8 @@ type Plan struct {
 	HookExpect Expect
 	Seed       uint64
 
-	// Rounds is the number of rounds of a row; 0 means as many rounds as fit into Seconds. Repeat is the number of turns
-	// that share the rounds.
+	// Rounds is the number of rounds of a row; 0 means as many rounds as fit into Seconds. Repeat is the number of
+	// turns that share the rounds.
 	Rounds  int
 	Seconds float64
 	Repeat  int

@@ -28,8 +28,8 @@ type process struct {
 	rank   int
 	serves bool     // it is a server or holds a server's part; other processes measure
 	part   *process // the companion that holds its server or hook; nil if it has no such companion
-	// asked is a companion with a second copy of the server, which computes the expected answers. It is nil unless psbench
-	// asks the server.
+	// asked is a companion with a second copy of the server, which computes the expected answers. It is nil unless
+	// psbench asks the server.
 	asked *process
 	host  *process // the process that calls it; nil if it is not a companion
 }

@@ -121,8 +121,8 @@ type Row struct {
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
-	// Width is the number of elements in a row of a sparse bucket. Density is the share of the rows that ranks push. Only
-	// the result in a folder has them.
+	// Width is the number of elements in a row of a sparse bucket. Density is the share of the rows that ranks push.
+	// Only the result in a folder has them.
 	Width   int     `json:"-"`
 	Density float64 `json:"-"`
 	// Mapped means that the gradients lie in memory that ranks map. Only the result in a folder has it.

@@ -72,7 +72,8 @@ func (r *run) collect(ctx context.Context) error {
 			})
 		}
 	}
-	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // also in servers; trainers end it
+	// Servers are checked here too. A trainer with a non-finite value has already ended the pass.
+	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 {
 		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
 	}
 	return err

@@ -266,7 +266,7 @@ func TestTrainersAgreeOnTheEnd(t *testing.T) {
 				for i, p := range r.processes.trainers {
 					q := all[p.Name]
 					done[i] = q.point.Done()
-					if off := done[i] - c.want[i]; off < -1 || off > 1 { // a trainer may finish an iteration just as the core asks
+					if off := done[i] - c.want[i]; off < -1 || off > 1 { // one may end just as the core asks
 						t.Errorf("%s ran %d iterations, want %d", p.Name, done[i], c.want[i])
 					}
 					if !c.alone && done[i] != done[0] {

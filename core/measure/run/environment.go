@@ -46,9 +46,9 @@ func (r *run) environment(p *process) []string {
 		set("OMP_NUM_THREADS", share)
 	case p.kind == sdk.KindData:
 	case p.kind != sdk.KindServer:
-		// Go gets one more thread than the library. A reduction that no trainer waits for can then run while the library
-		// computes. Otherwise it would start only after the scheduler notices that its thread is in the library. With tables
-		// the buckets are small, and an extra thread would only compete with waiting threads.
+		// Go gets one more thread than the library. A reduction that no trainer waits for can then run while the
+		// library computes. Otherwise it would start only after the scheduler notices that its thread is in the
+		// library. With tables the buckets are small, and an extra thread would only compete with waiting threads.
 		goThreads := compute
 		if r.e.Service == sdk.ServiceGradients {
 			goThreads++

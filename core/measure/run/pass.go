@@ -72,8 +72,8 @@ func (r *run) train(ctx context.Context, pass record.Pass) error {
 
 // pass resets every process and trains once. It returns each trainer's work.
 func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error) {
-	// Companions are reset after their trainers. Resetting a trainer also initializes the model in its companion, and each
-	// process discards everything that it recorded before its own reset.
+	// Companions are reset after their trainers. Resetting a trainer also initializes the model in its companion, and
+	// each process discards everything that it recorded before its own reset.
 	ranks, companions := r.processes.parted()
 	for _, some := range [][]*process{ranks, companions} {
 		if err := cluster.Reset(ctx, r.cluster, some, pass); err != nil {

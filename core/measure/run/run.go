@@ -25,8 +25,8 @@ type Options struct {
 	Command []string
 	// StartedNS is when the core started, in ns of comm.Now.
 	StartedNS int64
-	// Environment holds variables for the processes. They are added to the core's environment and to the variables that a
-	// run sets.
+	// Environment holds variables for the processes. They are added to the core's environment and to the variables that
+	// a run sets.
 	Environment []string
 	// Summarize asks the processes for summaries of their parameters.
 	Summarize bool

@@ -23,10 +23,11 @@ type Case interface {
 	Head() *Header
 	// Layer returns the case as a layer of configuration values.
 	Layer() config.Layer
-	// Expected returns the expected results of the ranks. The caller must not change the lists, which belong to the case.
+	// Expected returns the expected results of the ranks. The caller must not change the lists, which belong to the
+	// case.
 	Expected() []Expected
-	// check returns an error for values that would make the comparison meaningless. All other values are checked like any
-	// configuration.
+	// check returns an error for values that would make the comparison meaningless. All other values are checked like
+	// any configuration.
 	check(file string) error
 }
 

@@ -59,8 +59,8 @@ type Change struct {
 	Low, High float64
 	// Difference is the change in the metric's unit. It is set only if a relative change means nothing; see Relative.
 	Difference *Difference
-	// Floor is the relative change that this comparison had to exceed: the machine's floor or, if higher, the floor of the
-	// comparison's own rounds.
+	// Floor is the relative change that this comparison had to exceed: the machine's floor or, if higher, the floor of
+	// the comparison's own rounds.
 	Floor float64
 	// FloorDifference is the floor in the metric's unit. Comparisons within rounds set it whenever they set Difference.
 	FloorDifference float64
@@ -70,9 +70,9 @@ type Change struct {
 	// together.
 	P, Adjusted float64
 	Verdict     Verdict
-	// Needed is the number of runs on each side that would prove a change of this size in 4 of 5 studies, if the change is
-	// real. A number above MostNeeded is out of reach. Needed is 0 if the change is proven, if more runs would not help,
-	// or if the runs allow no estimate.
+	// Needed is the number of runs on each side that would prove a change of this size in 4 of 5 studies, if the change
+	// is real. A number above MostNeeded is out of reach. Needed is 0 if the change is proven, if more runs would not
+	// help, or if the runs allow no estimate.
 	Needed int
 
 	exceeds bool    // the change is above the floor
@@ -158,8 +158,8 @@ func (p Pair) apart(ends leftOuts, floor Floor) Change {
 	old, new := p.Old.Values, p.New.Values
 	c := Change{Change: relative(numeral.Median(old), numeral.Median(new)), P: p.mannWhitney(), Floor: floor.Change}
 	c.Low, c.High = p.interval(ends)
-	// The interval covers the shift between the two sides. With few runs the change of the medians may lie outside it, so
-	// the interval is widened.
+	// The interval covers the shift between the two sides. With few runs the change of the medians may lie outside it,
+	// so the interval is widened.
 	if !math.IsNaN(c.Change) {
 		c.Low, c.High = min(c.Low, c.Change), max(c.High, c.Change)
 	}

@@ -112,8 +112,8 @@ func TestPIsExact(t *testing.T) {
 			t.Fatalf("p is %v but by counting %v", got, want)
 		}
 	})
-	// There are 220 ways to place three twos among twelve values. In 4 of them, all twos are among the four values of one
-	// side.
+	// There are 220 ways to place three twos among twelve values. In 4 of them, all twos are among the four values of
+	// one side.
 	ones := slices.Repeat([]float64{1}, 8)
 	for i, p := range []Pair{{Apart(ones), Apart([]float64{1, 2, 2, 2})}, {Apart([]float64{2, 1, 2, 2}), Apart(ones)}} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -198,8 +198,8 @@ func TestFewestRuns(t *testing.T) {
 			}
 		})
 	}
-	// Needed is at most the number of runs that a plan demands. If the baseline has twice the runs, the other cells need
-	// fewer runs.
+	// Needed is at most the number of runs that a plan demands. If the baseline has twice the runs, the other cells
+	// need fewer runs.
 	pair := func(old, new int) []Pair {
 		return slices.Repeat([]Pair{{Apart(ten(100)[:old]), Apart(ten(200)[:new])}}, 3)
 	}

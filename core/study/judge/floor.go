@@ -19,8 +19,8 @@ import (
 type Floor struct {
 	// Change is relative: 0.01 means an increase of 1 %, or a decrease by the same factor.
 	Change float64
-	// Runs is the number of runs on each side when the floor was measured. More runs would lower the floor. Runs is 0 if
-	// more runs do not lower the floor, as for the floor between sessions.
+	// Runs is the number of runs on each side when the floor was measured. More runs would lower the floor. Runs is 0
+	// if more runs do not lower the floor, as for the floor between sessions.
 	Runs int
 }
 

@@ -27,8 +27,8 @@ type Estimate struct {
 	Low, High float64
 	// Confidence is the confidence level of the interval: 0.95 or slightly more, or 0 if there is no interval.
 	Confidence float64
-	// Spread is the sample standard deviation of all runs divided by the median. It is 0 for fewer than two runs and for a
-	// median of 0.
+	// Spread is the sample standard deviation of all runs divided by the median. It is 0 for fewer than two runs and
+	// for a median of 0.
 	Spread float64
 	// Deviation is the sample standard deviation in the unit of the runs.
 	Deviation float64

@@ -122,8 +122,8 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestFloor(t *testing.T) {
-	// Four runs can be split into two pairs in three ways, which are equally likely. The medians are 100 and 102, 101 and
-	// 101, and again 100 and 102.
+	// Four runs can be split into two pairs in three ways, which are equally likely. The medians are 100 and 102, 101
+	// and 101, and again 100 and 102.
 	floor, err := FloorOf([]float64{103, 99, 101, 101}, 1)
 	if err != nil || floor.Runs != 2 || math.Abs(floor.Change-0.02) > 1e-12 {
 		t.Errorf("the floor is %+v, %v", floor, err)

@@ -16,7 +16,8 @@ const mostCounted = 60
 func (p Pair) mannWhitney() float64 {
 	old, new := p.Old.Values, p.New.Values
 	if len(old)+len(new) > mostCounted {
-		// If values are equal and the sides differ in size, the library may take the lower tail instead of the upper one.
+		// If values are equal and the sides differ in size, the library may take the lower tail instead of the upper
+		// one.
 		up := benchmath.AssumeNothing.Compare(sample(old), sample(new)).P
 		down := benchmath.AssumeNothing.Compare(sample(negated(old)), sample(negated(new))).P
 		return min(1, max(up, down))

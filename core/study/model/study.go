@@ -46,8 +46,8 @@ type Study struct {
 	// Title is the heading on a page. If the study was read from one path, the title is the path's last part.
 	Title string
 	Axes  []Axis
-	// Cells are in the order of the plan: the last axis changes fastest. They include cells that were skipped, failed or
-	// are still waiting.
+	// Cells are in the order of the plan: the last axis changes fastest. They include cells that were skipped, failed
+	// or are still waiting.
 	Cells []*Cell
 	// Baseline is the index in Cells of the cell to compare the others with.
 	Baseline int
@@ -66,8 +66,8 @@ type Study struct {
 	// MostFailed is a share from 0 to 1. A cell with a larger share of failed runs cannot win. nil means
 	// verdict.DefaultMostFailed.
 	MostFailed *float64
-	// InRounds is true if the runs were made in rounds, each with one run of each cell. Comparisons are then made within
-	// rounds.
+	// InRounds is true if the runs were made in rounds, each with one run of each cell. Comparisons are then made
+	// within rounds.
 	InRounds bool
 	// Folder is the folder of the sweep, or "" if the user gave the runs together.
 	Folder string
@@ -91,8 +91,8 @@ type Cell struct {
 	// Config is the effective configuration of the cell's runs, without seed, outputs and build. It holds only settings
 	// that distinguish experiments. It is nil if the cell has no runs.
 	Config map[string]string
-	// Same is the ID of an earlier cell with the same experiment, which holds the runs. It is "" if the cell has its own
-	// runs.
+	// Same is the ID of an earlier cell with the same experiment, which holds the runs. It is "" if the cell has its
+	// own runs.
 	Same string
 	// Skipped is the reason why the cell does not run, or "" if it runs.
 	Skipped string
@@ -119,8 +119,8 @@ type Run struct {
 	Iterations int
 	// Straggler is nil if no trainer waits for another.
 	Straggler *Straggler
-	// BoundMS is the largest error, in ms, of straggler waits and other times that compare the clocks of several hosts. It
-	// is 0 on one host.
+	// BoundMS is the largest error, in ms, of straggler waits and other times that compare the clocks of several hosts.
+	// It is 0 on one host.
 	BoundMS float64
 	Seen    Seen
 	// Silent is true if the trainers of the run exchanged no data.

@@ -23,8 +23,8 @@ const Most = 20_000
 
 // Maker turns specifications into plans.
 type Maker struct {
-	// Sources are the configuration layers that all cells share. The specification's base lies below the environment. The
-	// values of a cell lie above all layers.
+	// Sources are the configuration layers that all cells share. The specification's base lies below the environment.
+	// The values of a cell lie above all layers.
 	Sources config.Sources
 	// Registry returns the registry that a configuration selects.
 	Registry func(*config.Config) (*registry.Registry, error)

@@ -11,8 +11,8 @@ import (
 
 // Plan is the checked description of everything that a sweep will run.
 type Plan struct {
-	// Identity is a hash of the effective configurations of all running cells and of their binaries. It does not depend on
-	// paths, comments or the order.
+	// Identity is a hash of the effective configurations of all running cells and of their binaries. It does not depend
+	// on paths, comments or the order.
 	Identity string `json:"identity"`
 	Name     string `json:"name,omitempty"`
 	Axes     []Axis `json:"axes"`
@@ -59,8 +59,8 @@ type Cell struct {
 	Binary string `json:"binary,omitempty"`
 	// Plugins lists the paths of the other binaries that the cell uses.
 	Plugins []string `json:"plugins,omitempty"`
-	// Parts holds, for each kind, the key of the cell's part, even if the configuration uses another name. It also holds
-	// the arguments of plugins.
+	// Parts holds, for each kind, the key of the cell's part, even if the configuration uses another name. It also
+	// holds the arguments of plugins.
 	Parts map[string]string `json:"parts,omitempty"`
 	// Config is the configuration file of the cell's runs. Round r adds r to its seed.
 	Config map[string]any `json:"config,omitempty"`

@@ -14,8 +14,8 @@ import (
 type Effects struct {
 	Axes []Effect // axes that have several values, in descending order of share
 	// Combined is the share of the variance between the cells, from 0 to 1, that the factors do not explain. This share
-	// arises because the effect of a value depends on other axes, and from noise. Noise is the part of Combined due to the
-	// noise of the medians.
+	// arises because the effect of a value depends on other axes, and from noise. Noise is the part of Combined due to
+	// the noise of the medians.
 	Combined, Noise float64
 }
 
@@ -23,13 +23,13 @@ type Effects struct {
 type Effect struct {
 	Axis int
 	// Share is the share of the variance between the cells, from 0 to 1, that the axis explains. The fit adds one axis
-	// after the other. The share of an axis is the additional variance that it explains at its turn, averaged over several
-	// orders of the axes. All shares and Combined add up to 1. If cells are missing, the values of two axes may be
-	// correlated. Each of the two axes then gets a part of the variance that both explain. The method is the mean over
-	// orders by Lindeman, Merenda and Gold (1980) for relative importance in regression.
+	// after the other. The share of an axis is the additional variance that it explains at its turn, averaged over
+	// several orders of the axes. All shares and Combined add up to 1. If cells are missing, the values of two axes may
+	// be correlated. Each of the two axes then gets a part of the variance that both explain. The method is the mean
+	// over orders by Lindeman, Merenda and Gold (1980) for relative importance in regression.
 	Share float64
-	// Low and High are the axis values with the smallest and the largest factor. Change is the relative change from Low to
-	// High.
+	// Low and High are the axis values with the smallest and the largest factor. Change is the relative change from Low
+	// to High.
 	Low, High string
 	Change    float64
 }

@@ -14,7 +14,8 @@ type Question struct {
 	Old, New []string
 	Axis     string
 	Metric   string // "" means the metric of the sweeps
-	// SessionNoise is the relative change that different sessions alone may cause between runs that were measured apart.
+	// SessionNoise is the relative change that different sessions alone may cause between runs that were measured
+	// apart.
 	SessionNoise float64
 	// NoiseFile is the path of the file that psbench noise wrote, or "" to ignore the file. It replaces SessionNoise if
 	// the file exists and all runs are from the file's machine.

@@ -15,7 +15,8 @@ type Table struct {
 	Rows []Row
 	// Again compares the A/A cell with the baseline. It is nil without an A/A cell.
 	Again *Row
-	// Floor is the noise floor from the runs of the baseline and its A/A cell. NoFloor is the reason if there is no floor.
+	// Floor is the noise floor from the runs of the baseline and its A/A cell. NoFloor is the reason if there is no
+	// floor.
 	Floor   judge.Floor
 	FloorOf int // number of runs behind the floor, or of rounds if the study has rounds
 	NoFloor error

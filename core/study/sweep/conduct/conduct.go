@@ -20,8 +20,8 @@ import (
 
 // Options configure how Run executes a sweep.
 type Options struct {
-	// Environ is the environment of the runs. It must not set variables of psbench's options, because these would override
-	// the plan.
+	// Environ is the environment of the runs. It must not set variables of psbench's options, because these would
+	// override the plan.
 	Environ []string
 	// Spec is the text of the specification. The sweep folder stores it next to the plan, for people to read.
 	Spec []byte

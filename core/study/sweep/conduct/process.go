@@ -58,8 +58,8 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, lat
 	defer beats.close()
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The kernel sends the parent-death signal when the forking thread ends, so this thread must live as long as the
-		// process.
+		// The kernel sends the parent-death signal when the forking thread ends, so this thread must live as long as
+		// the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()

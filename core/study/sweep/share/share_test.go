@@ -196,7 +196,8 @@ func TestOneResultCounts(t *testing.T) {
 			count++
 		}
 	}
-	// A worker may find that another worker has already moved the first result. Then neither worker moved its own result.
+	// A worker may find that another worker has already moved the first result. Then neither worker moved its own
+	// result.
 	if count > 1 || by(t, dir, run) == "" {
 		t.Errorf("%d results are the first", count)
 	}
