@@ -82,7 +82,8 @@ func Speak(nc *net.UnixConn, stream []byte) {
 	reader.Wait()
 }
 
-// InTime fails the process if what is watched hangs.
+// InTime panics if the caller does not call done within Patience. The panic
+// ends a test process that hangs.
 func InTime(what string) (done func()) {
 	timer := time.AfterFunc(Patience, func() { panic(what + " hangs") })
 	return func() { timer.Stop() }
