@@ -36,9 +36,9 @@ type DeviceEnd interface {
 	// Sum replaces every part of a bucket by the sum of the parts, added in their order. All ranks,
 	// this one included, have handed their part over. mean divides the sum by the number of parts.
 	Sum(bucket int, parts [][]float32, mean bool) error
-	// SumRows sums the rows of all gradients into union, which lists every row
-	// of the gradients. After all ranks have called SumRows, TakeRows copies
-	// the sum to sum, which has room for the rows.
+	// SumRows sums all gradients, row by row for the rows in union, which
+	// contains every row of the gradients. After all ranks have called SumRows,
+	// TakeRows copies the result to sum, which has room for the rows.
 	SumRows(bucket int, gradients []*tensor.Gradient, union []int32, mean bool) error
 	TakeRows(bucket int, sum []float32) error
 	// Close waits for the end's work on the device and closes its imports. Closing again does nothing.

@@ -45,21 +45,23 @@ func (p *ports[P]) Close() error {
 	return err
 }
 
-// port is a comm.Port made of two. Pushes of this host's trainers stay in their memory. They come in
-// chunks if pushes from other hosts do, so the server reduces a chunk as soon as the wire has brought it.
+// port is a comm.Port of two ports. Pushes from this host stay in the trainer's
+// memory. If pushes from other hosts come in chunks, so do pushes from this
+// host: the server can then reduce a chunk as soon as it has arrived from the
+// other hosts.
 type port struct {
 	ports[comm.Port]
-	here []bool // by trainer: it is of this host
-}
-
-// by trainer: the trainer is on this host
-func (p *port) Serve(handle func(*comm.Arrival) error) error {
-	return p.serve(func(one comm.Port) error { return one.Serve(handle) })
+	here []bool // by trainer: the trainer is on this host
 }
 
 // Serve implements comm.Port. For trainers of this host, handle runs on the
 // calling goroutine. Each trainer of another host has a goroutine that calls
 // handle.
+func (p *port) Serve(handle func(*comm.Arrival) error) error {
+	return p.serve(func(one comm.Port) error { return one.Serve(handle) })
+}
+
+// Stores implements comm.Port.
 func (p *port) Stores(trainer int) []*comm.Store {
 	if p.here[trainer] {
 		return p.within.Stores(trainer)
@@ -67,14 +69,15 @@ func (p *port) Stores(trainer int) []*comm.Store {
 	return p.between.Stores(trainer)
 }
 
-// tablePort is a comm.TablePort of two. Calls are handled one at a time, whichever brings them.
+// tablePort is a comm.TablePort of two ports. The server handles one call at a
+// time, over both ports.
 type tablePort struct {
 	ports[comm.TablePort]
 	handling sync.Mutex
-	failed   error // tablePort is a comm.TablePort of two ports. The server handles one call at a time, over both ports.
+	failed   error // error of a call; after it, no more calls are handled
 }
 
-// error of a call; after it, no more calls are handled
+// Serve implements comm.TablePort.
 func (p *tablePort) Serve(handle func(*comm.TableCall) error) error {
 	one := func(c *comm.TableCall) error {
 		p.handling.Lock()
