@@ -31,11 +31,11 @@ type Arrival struct {
 	// on both at once saves a pass over memory.
 	More bool
 
-	// Answer sends g to the trainer, and g replaces the trainer's gradient. g
-	// may be Gradient: in shared memory this costs nothing. g must not change
-	// until Answer returns. The server answers each arrival once, from any
-	// goroutine. If the trainer does not take the answer by its deadline, the
-	// error ends Serve as well.
+	// Answer sends g to the trainer, and g replaces the trainer's gradient. In
+	// shared memory an answer with Gradient itself costs nothing. The caller
+	// must not change g until Answer returns. The server answers each arrival
+	// once, from any goroutine. If the trainer does not accept the answer by
+	// its deadline, the error ends Serve as well.
 	//
 	// A trainer may push the bucket again as soon as it has the answer, even
 	// before Answer returns. The Arrival may then already describe the next

@@ -24,7 +24,8 @@ type Device interface {
 // DeviceEnd is a rank's end of a link whose buckets lie in a device's memory. It numbers buckets by
 // their places among the specs. One goroutine at a time calls Sum, SumRows and TakeRows.
 type DeviceEnd interface {
-	// Offer returns the engine's handle of the lent buckets, for Import of the peers.
+	// Offer returns the engine's handle of the lent buckets. Peers pass it to
+	// Import.
 	Offer() []byte
 	// Import opens the offer of the peer at a position and returns the values
 	// of the peer's buckets, each with the capacity of its spec. It returns nil

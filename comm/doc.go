@@ -16,7 +16,7 @@
 //
 //   - wire has connections, frames, listeners and networks; wire/grpc is a
 //     network over gRPC
-//   - internal/op has the life of a pending operation
+//   - internal/op tracks pending operations
 //   - stream builds links that exchange frames; shared builds links on memory
 //     that ranks map
 //   - fabric lists both by name and holds everything that a process opens

@@ -59,9 +59,9 @@ type Follower interface {
 	Follows(Ender)
 }
 
-// Then notifies e when the operation ends without error, or at once if the
-// operation already has. e replaces the previous Ender; a Follower also passes
-// the notification on to that Ender.
+// Then notifies e when the operation ends without error. If the operation
+// already has, Then notifies e at once. Then replaces the previous Ender; if e
+// is a Follower, it passes the notification on to that Ender.
 func (f *Future) Then(e Ender) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,9 +118,9 @@ func (f *Future) EndNS() int64 {
 // Promise is the side of a future that ends the operation.
 type Promise struct{ future Future }
 
-// NewPromise returns a promise whose future is done. drive, if not nil, carries
-// the operation out on a waiter's goroutine, until the operation is over or
-// another goroutine takes over.
+// NewPromise returns a promise whose future is done. If drive is not nil, it
+// carries the operation out on a waiter's goroutine. drive returns when the
+// operation is over or another goroutine takes over.
 func NewPromise(drive func()) *Promise {
 	p := &Promise{Future{drive: drive}}
 	p.future.done.L = &p.future.mu

@@ -109,7 +109,7 @@ func (e *WaitError) Error() string {
 type PeerError struct {
 	Waiter string
 	Peer   string
-	What   string // purpose of the link
+	What   string // what this rank was waiting for or sending
 	Err    error
 }
 

@@ -78,9 +78,9 @@ func (r Round) All() []int {
 // ranks.
 func (r Round) whole(ranks ...int) []Part { return []Part{{To: r.Elements, Ranks: ranks}} }
 
-// Part is a range of a gradient, from element From to element To. It holds the
-// sum over some ranks of what they wrote before the round, from element Source
-// on.
+// Part is a range of a gradient, from element From to element To. Before the
+// round, some ranks wrote values into their gradients. After it, Part holds the
+// sum of these values over the ranks, from element Source on.
 type Part struct {
 	From, To, Source int
 	Ranks            []int

@@ -70,9 +70,9 @@ func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first
 // find compares values with the reduction over the values of these keys, from
 // element source on. values[0] is element first of the bucket.
 //
-// find compares bits, because 0 and -0 differ. A mean may be a division or a
-// multiplication by the rounded reciprocal. If Rounded is set, a mean may also
-// be a sum of divided values.
+// find compares bits, because 0 and -0 differ. A mean may be computed by
+// division, or by multiplication with the rounded reciprocal. If Rounded is
+// set, a mean may also be a sum of divided values.
 func (v *Values) find(values []float32, first, source int, keys []uint64) (where, how string) {
 	scale := float32(1)
 	if v.mean {

@@ -179,7 +179,8 @@ func TestRowsAreNoticed(t *testing.T) {
 	}
 }
 
-// Values from another round or another place are wrong nearly everywhere.
+// If a rank keeps values of another round or place, nearly all of them are
+// wrong.
 func TestValuesDiffer(t *testing.T) {
 	const n = 10000
 	at := func(key uint64, i int) int32 { return valueOf(key, uint64(i)*stride) }

@@ -70,8 +70,8 @@ func TestVolumes(t *testing.T) {
 }
 
 func TestSparseVolumes(t *testing.T) {
-	// The table has 8 rows of 128 elements and a row number; a rank pushes half
-	// of the rows.
+	// Each of the table's 8 rows has 128 elements and a row number. A rank
+	// pushes half of the rows.
 	const pushed = 4 * 129 * 4.0
 	for name, c := range map[string]struct {
 		operation *Operation

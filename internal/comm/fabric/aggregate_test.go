@@ -150,8 +150,8 @@ func TestAggregatesPushOneSum(t *testing.T) {
 	}
 }
 
-// If a trainer or the server is late, at least one rank that waits for it
-// directly names it.
+// If a trainer or the server is late, at least one of the ranks that wait
+// directly for it names it in an error.
 func TestAggregatesNameWhoIsLate(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements)}
 	for late := range 4 { // 3: the server

@@ -84,9 +84,9 @@ func TestGroupsAcrossHostsRefuseTooManyRows(t *testing.T) {
 	}
 }
 
-// If a member is late, on any host, at least one member that waits for it
-// directly names it. The other members learn of that error, or name the member
-// that they wait for.
+// If a member is late, on any host, at least one of the members that wait
+// directly for it names it in an error. The other members learn of that error,
+// or name the member that they wait for.
 func TestGroupsAcrossHostsNameWhoIsLate(t *testing.T) {
 	start := map[string]func(l comm.GroupLink, b *tensor.Bucket) error{
 		"all-reduce":     func(l comm.GroupLink, b *tensor.Bucket) error { return l.AllReduce(3, b).Wait() },
@@ -141,8 +141,8 @@ func (g *group) errors(without int, do func(l comm.GroupLink, b *tensor.Bucket) 
 	return errs
 }
 
-// A member's departure ends the waits of all other members, with an orderly end
-// or without. The member may be on any host, with or without a rail.
+// If a member leaves, in order or not, the waits of all other members end. The
+// member may be on any host, with or without a rail.
 func TestGroupsAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	for _, hosts := range [][]int{{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 1, 2}} {
 		for gone := range hosts {

@@ -105,7 +105,7 @@ func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 	offsets, indices := []int64{0, 2, 2, 5, 6}, []int64{4, 1, 0, 0, 3, 4}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		tables := linktest.NewLoopTables(spec)
-		var got [2]comm.TableCall // compared even if the race detector is off
+		var got [2]comm.TableCall // the race detector reports concurrent calls here
 		l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience,
 			func(s int) func(*comm.TableCall) error {
 				return func(call *comm.TableCall) error {

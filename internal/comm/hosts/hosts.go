@@ -6,11 +6,11 @@ import "slices"
 
 // Layout is the placement of a group's members on hosts, as one member sees it.
 //
-// All members of one host are connected to each other. Connections between
-// hosts form rings called rails: the first Rails members of each host are each
-// connected to the member at the same place on the host before and on the host
-// after. Rails is the number of members on the smallest host. Each rail carries
-// a part of the exchange between hosts, over its own connections.
+// All members of one host are connected to each other. Rings called rails
+// connect the hosts. On each host, the first Rails members are on one rail
+// each. A rail connects the members that have the same place on their hosts.
+// Rails is the number of members on the smallest host. Each rail carries a part
+// of the exchange between hosts, over its own connections.
 type Layout struct {
 	Size    int     // number of members on all hosts
 	Members [][]int // positions by host, in ascending order; hosts are ordered by their first member

@@ -166,7 +166,7 @@ func fill(b []byte, v byte) {
 }
 
 // gate is a barrier for threads. Waiting threads spin, because a sleep would
-// lower the cores' clock and take longer than a small copy.
+// idle the cores and take longer than a small copy.
 type gate struct {
 	size    int32
 	waiting atomic.Int32

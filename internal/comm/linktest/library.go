@@ -30,7 +30,7 @@ type tables interface {
 
 func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
 
-// Over joins all trainers over the same network.
+// Over puts all trainers on the same network.
 func Over(n *wire.Network) func(trainer int) *wire.Network {
 	return func(int) *wire.Network { return n }
 }

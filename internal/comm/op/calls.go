@@ -29,8 +29,8 @@ func (k CallKind) Name(batch int64) string {
 	return fmt.Sprintf("the %s of batch %d", k, batch)
 }
 
-// Calls is the life of a link to a table's server. The link has at most one
-// call in flight.
+// Calls tracks the calls of a link to a table's server. The link has at most
+// one call in flight.
 type Calls struct {
 	Life
 	Peer         string
@@ -42,8 +42,9 @@ type Calls struct {
 	Looked int64 // Asked of the last lookup; -1 once an update has followed
 }
 
-// Init sets up the link over conn to a table's server. drive(kind) returns the
-// function by which a waiter carries calls of this kind out; drive may be nil.
+// Init sets up the link over conn to a table's server. drive(kind) returns a
+// function that carries out a call of this kind on a waiter's goroutine; drive
+// may be nil.
 func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
 	drive func(CallKind) func()) {
 	c.Self, c.Peer, c.Link, c.Timeout = conn.Self(), conn.Peer(), "the link to "+conn.Peer(), timeout

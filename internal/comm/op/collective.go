@@ -11,7 +11,7 @@ import (
 // place of the batch.
 const BarrierIndex = -1
 
-// Collective is the life of a group: the operations of its buckets and its
+// Collective tracks the operations of a group: those of its buckets, and its
 // barrier.
 type Collective struct {
 	Buckets

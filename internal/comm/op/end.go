@@ -113,16 +113,16 @@ func (l *Life) Awaited() string {
 	return l.Idle
 }
 
-// Late returns the error of a wait that reached its deadline: this rank waited
-// for what from peers.
+// Late returns the error of a wait that reached its deadline. what names the
+// awaited message, and peers are the late ranks.
 func (l *Life) Late(what string, peers ...string) error {
 	return &comm.WaitError{Waiter: l.Self, For: peers, What: what, Seconds: l.Timeout.Seconds()}
 }
 
-// Watch waits for the end of a connection whose link works by bells. Such a
-// connection carries nothing but the peer's last frame. Watch returns nil if
-// the peer left in order. The error contains during(), the current use of the
-// link, and the timeout.
+// Watch waits for the end of the connection of a link that signals by bells.
+// Such a connection carries nothing but the peer's last frame. Watch returns
+// nil if the peer left in order. Otherwise its error contains the timeout and
+// during(), which describes the link's current use.
 func Watch(c *wire.Conn, during func() string, timeout time.Duration) error {
 	var h wire.Header
 	switch err := c.NextHeader(&h); {

@@ -40,8 +40,8 @@ type Lent interface {
 	Return()
 }
 
-// NewOperation returns an operation. drive is the function by which a waiter
-// carries the operation out. drive and lent may be nil.
+// NewOperation returns an operation. drive carries the operation out on a
+// waiter's goroutine. drive and lent may be nil.
 func NewOperation(name Namer, drive func(), lent Lent) Operation {
 	return Operation{Promise: comm.NewPromise(drive), name: name, lent: lent}
 }
@@ -155,15 +155,15 @@ func (b bucketName) Name(batch int64) string {
 	return fmt.Sprintf("batch %d, bucket %d", batch, int(b))
 }
 
-// Buckets is the life of a link that carries buckets. Each bucket has one
-// operation at a time.
+// Buckets tracks the operations of a link that carries buckets. Each bucket has
+// one operation at a time.
 type Buckets struct {
 	Life
 	reductions []*Reduction // by bucket index
 }
 
-// Init gives the link a reduction for each spec. drive(r) returns the function
-// by which a waiter carries reduction r out; drive may be nil.
+// Init gives the link a reduction for each spec. drive(r) returns a function
+// that carries out reduction r on a waiter's goroutine; drive may be nil.
 func (b *Buckets) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration,
 	drive func(*Reduction) func()) {
 	b.Self, b.Link, b.Timeout = self, link, timeout

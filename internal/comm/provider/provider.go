@@ -66,10 +66,10 @@ type Provider interface {
 // Aggregator is a Provider that can join a host's trainers to a server on
 // another host as one trainer.
 type Aggregator interface {
-	// NewAggregate joins one of these trainers. position is its place among
-	// them, and here are its connections to the others. The trainer at position
-	// 0 also has a connection to the server; for the others server is nil. For
-	// the costs, see mixed.Provider.NewAggregate.
+	// NewAggregate joins one of a host's trainers. position is the trainer's
+	// place among them, and here are its connections to the others. The trainer
+	// at position 0 also has a connection to the server; for the others server
+	// is nil. For the costs, see mixed.Provider.NewAggregate.
 	NewAggregate(here wire.Links, position int, server *wire.Conn, store *comm.Store) (comm.ServerLink, error)
 }
 

@@ -42,10 +42,10 @@ const (
 // cost is useless wake-ups.
 type Bell struct{ generation, sleepers *atomic.Uint32 }
 
-// NewBell returns the bell in the first BellSize bytes of at. at must begin at
-// a multiple of BellSize and be zero before the first use of the bell. Every
-// process that maps the bytes may make its own Bell, which is valid as long as
-// they are mapped.
+// NewBell returns the bell in the first BellSize bytes of the slice at. The
+// slice must begin at a multiple of BellSize and be zero before the first use
+// of the bell. Every process that maps the bytes may make its own Bell, which
+// is valid as long as they are mapped.
 func NewBell(at []byte) Bell {
 	line := (*[BellSize / 4]atomic.Uint32)(unsafe.Pointer((*[BellSize]byte)(at)))
 	return Bell{generation: &line[0], sleepers: &line[1]}

@@ -17,7 +17,8 @@
 //     back by another word. A process touches a payload only in its turn.
 //   - Only one process writes a word, unless all use operations that combine
 //     (Add, CompareAndSwap). Words of different writers lie in different cache
-//     lines (64 bytes); otherwise the line would travel at every store.
+//     lines (64 bytes); otherwise every store would move the line between
+//     cores.
 //
 // Go's atomics are sequentially consistent. This also holds between processes,
 // because the operations are single instructions on the same physical memory. A

@@ -10,7 +10,7 @@ import (
 )
 
 // circle carries operations round a ring, one at a time. A ring's own goroutine
-// or, for a Relay, a host's group starts them.
+// starts the operations; for a Relay, the host's group starts them.
 type circle struct {
 	self           string
 	timeout        time.Duration

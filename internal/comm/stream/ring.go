@@ -131,8 +131,8 @@ func (r *ring) enqueue(o *op.Reduction, kind wire.Op, root int) *comm.Future {
 }
 
 // enter queues a task. If the ring is idle, the caller's goroutine sends the
-// task's first frames. Sending them takes no longer than waking the ring's
-// goroutine, which would then wake the sender.
+// task's first frames itself. Waking the ring's goroutine, which would then
+// wake the sender, takes as long as sending some of these frames.
 func (r *ring) enter(t *task) {
 	r.entering.Lock()
 	defer r.entering.Unlock()

@@ -89,9 +89,9 @@ func (r *circle) drain() {
 	r.handed, r.broken = false, nil
 }
 
-// outcome waits until all frames of an operation are sent; received is the
-// error of its receives. outcome returns the error of the side that failed
-// first.
+// outcome waits until all frames of an operation are sent. The argument
+// received is the error of the operation's receives. outcome returns the error
+// of the side that failed first.
 func (r *circle) outcome(o *op.Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())

@@ -204,8 +204,9 @@ func (c *Conn) Fill(buf []byte) error {
 	return err
 }
 
-// Explain turns a connection error during what into a *WaitError or a
-// *PeerError. It returns every other error unchanged.
+// Explain turns an error of the connection into a *WaitError or a *PeerError,
+// in which what names the failed activity. It returns every other error
+// unchanged.
 func (c *Conn) Explain(err error, what string, waitedNS int64) error {
 	if err == nil || !broken(err) {
 		return err
@@ -221,7 +222,7 @@ func (c *Conn) Explain(err error, what string, waitedNS int64) error {
 	return &comm.PeerError{Waiter: c.self, Peer: c.peer, What: what, Err: err}
 }
 
-// ExplainSend is Explain for an error while sending what.
+// ExplainSend is Explain for sends. what names the message.
 func (c *Conn) ExplainSend(err error, what string, waitedNS int64) error {
 	err = c.Explain(err, what, waitedNS)
 	if wait, ok := errors.AsType[*comm.WaitError](err); ok {

@@ -26,7 +26,7 @@ import (
 // effect on a running call within slice.
 type direct struct {
 	look
-	early   []byte // bytes that were read earlier
+	early   []byte // bytes read before Direct took the socket
 	fd      int
 	using   sync.RWMutex // held for reading while the descriptor is used
 	closed  atomic.Bool

@@ -230,8 +230,8 @@ func (c *Conn) raise(by Raise, deadline time.Time) error {
 	return err
 }
 
-// resumed is a socket whose reader in may have buffered bytes beyond the
-// greeting.
+// resumed is a socket with a reader, in, that may have buffered bytes beyond
+// the greeting.
 type resumed struct {
 	net.Conn
 	in *bufio.Reader

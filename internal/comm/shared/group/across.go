@@ -52,10 +52,10 @@ const relayGrace = 250 * time.Millisecond
 //
 // With n members per host, H hosts and a bucket of S bytes, each host reads and
 // writes n*S in memory, as sumSlices does, and sends 2(H-1)/H*S in 2(H-1)
-// steps. One flat ring would send as much between hosts, but in 2(T-1) steps,
-// and as much again within hosts. The order of additions depends on the group's
-// hosts, so the last bits of a sum differ from a sum on one host. All members
-// get equal bits.
+// steps. One flat ring would send as much between hosts, but in 2(T-1) steps.
+// It would also send as much from member to member within each host. The order
+// of additions depends on the group's hosts, so the last bits of a sum differ
+// from a sum on one host. All members get equal bits.
 //
 // The other operations work in the same way. The comment of stream.Relay has
 // their costs between hosts. Within a host they cost as much as in a group on

@@ -27,8 +27,8 @@ func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member
 	return newGroupsOn(t, size, timeout, specs, func(int, *comm.Store) comm.Device { return nil })
 }
 
-// newGroupsOn is newGroups with buckets on a device. on moves a member's store
-// to the device.
+// newGroupsOn is newGroups with buckets on a device. The function on moves a
+// member's store to the device.
 func newGroupsOn(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec,
 	on func(member int, s *comm.Store) comm.Device) []*group {
 	t.Helper()

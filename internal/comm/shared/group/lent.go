@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// join makes the group's end of a device. A Spanner must provide an end;
-// otherwise join fails. For any other device the group then stages its buckets.
+// join makes the group's end of a device. If a Spanner provides no end, join
+// fails. If any other device provides none, the group stages its buckets.
 func (g *group) join(device comm.Device, specs []tensor.BucketSpec, buckets []*tensor.Bucket) (err error) {
 	across, spans := device.(comm.Spanner)
 	if !spans {
@@ -32,9 +32,9 @@ func (g *group) join(device comm.Device, specs []tensor.BucketSpec, buckets []*t
 }
 
 // lend decides whether the members' buckets stay in device memory, which
-// requires all members. If all members lend, they exchange offers, and then the
-// results of importing the others' offers. All members thus reach the same
-// decision. With a Spanner, its library then joins the members.
+// requires all members. If all members lend, they exchange offers and import
+// them; then they exchange the results of the imports. All members thus reach
+// the same decision. With a Spanner, its library then joins the members.
 func (g *group) lend(specs []tensor.BucketSpec) error {
 	if err := g.settle(specs); err != nil || g.lent.Spans == nil {
 		return err

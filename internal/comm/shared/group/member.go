@@ -19,9 +19,9 @@ type member struct {
 	stores  [2]*comm.Store   // by the gradient's place
 	lent    []*tensor.Bucket // buckets on a device, in the order of the specs; nil if not shared
 	bell    shm.Bell
-	// Counters of operations that the member has begun, half done and ended,
-	// and, in filled, of turns in which it has filled a slot. Only the member
-	// itself sets them.
+	// begun, halved and ended count the operations that the member has begun,
+	// half done and ended. filled counts the turns in which it has filled a
+	// slot. Only the member itself sets these counters.
 	begun, halved, ended *layout.WordLine
 	filled               *layout.WordLine
 	lines                []layout.StepLine // operation n uses line n modulo their number, a power of two
@@ -42,7 +42,7 @@ const memberLines = 4
 // operation uses once comes first. The slots come last, because their pages are
 // only allocated if a sum uses them.
 type groupLayout struct {
-	lines, eager, reduced, slots, size int // the last three: offsets of the first bytes
+	lines, eager, reduced, slots, size int // eager, reduced and slots are offsets of first bytes
 	reducedElements, members           int
 }
 

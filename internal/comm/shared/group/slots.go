@@ -13,12 +13,12 @@ import (
 // cache, and there are few waits.
 const slotElements = 64 << 10
 
-// slots is a member's shared memory for a gradient that lies outside it. The
-// gradient reaches the other members through slots, and the sum comes back
-// through them. A slot has a chunk for each member's slice of the gradient, in
-// the order of positions; the member that sums a slice works in its chunk. Two
-// slots alternate: a member empties and fills one while others still use the
-// other.
+// slots is a member's shared memory for a gradient that lies in ordinary
+// memory. The gradient reaches the other members through slots, and the sum
+// comes back through them. A slot has a chunk for each member's slice of the
+// gradient, in the order of positions; the member that sums a slice works in
+// its chunk. The two slots alternate: a member empties and fills one while
+// others still use the other.
 type slots [2][]float32
 
 // chunkElements is the length of a chunk in a group of this many members.

@@ -39,9 +39,9 @@ func (g *group) sumEagerly(s *step) error {
 
 // sumSlices is an all-reduce in two steps, like the reduce-scatter and
 // all-gather of a ring but without the ring. Once all have posted, each member
-// sums its T-th of every bucket, in the order of positions, and writes the sum
-// to all members. Then it waits until all have done so. A member reads S and
-// writes S bytes; all members together read and write T*S each.
+// sums its T-th of all members' buckets, in the order of positions, and writes
+// the sum to all members. Then it waits until all have done so. A member reads
+// S and writes S bytes; all members together read and write T*S each.
 func (g *group) sumSlices(s *step) error {
 	shown := s.Place == layout.InProcess
 	if shown {

@@ -55,7 +55,7 @@ type PieceLine struct {
 // writes its terms before it sends its doorbell, the trainer before it sends
 // the segment. Fields unknown to an older side stay 0.
 type TermsLine struct {
-	_           uint32        // older servers write their offer of pieces here, in the other order
+	_           uint32        // older servers write their offer here, for pieces in the other order
 	Lends       atomic.Uint32 // 1: the trainer's buckets lie in device memory
 	Borrows     atomic.Uint32 // 1: the server imports the buckets
 	Returned    atomic.Uint32 // 1: the server has closed its imports

@@ -18,13 +18,13 @@ import (
 // sequentially consistent, as the bells require: a side stores a sequence
 // before it checks the bell.
 
-// PushLine is the slot of one trainer and bucket. The trainer owns it and the
-// gradient while Pushed == Answered, the server otherwise.
+// PushLine is the slot of one trainer and bucket. The trainer owns the slot and
+// the gradient while Pushed == Answered; otherwise the server owns them.
 type PushLine struct {
 	Pushed   atomic.Uint32 // number of pushes; set by the trainer
 	Answered atomic.Uint32 // number of answers; set by the server
 	Place    int32         // place of the gradient: InStore, InCopies or InPieces
-	Rows     int32         // rows of a sparse gradient, in the push or the answer
+	Rows     int32         // number of rows of a sparse gradient, in the push or the answer
 	Batch    int64
 	PushedNS int64
 	AnswerNS int64

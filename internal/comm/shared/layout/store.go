@@ -33,7 +33,7 @@ const (
 	LineBytes = 64
 )
 
-// RoundUp is the smallest multiple of to that is at least n.
+// RoundUp rounds n up to a multiple of to.
 func RoundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // bucketBytes is the size of one bucket; its values start at byte from.

@@ -8,9 +8,9 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// chunk is a chunk of a dense push in shared memory. Such pushes are handed
-// over in chunks if the pushes of other hosts are. All chunks arrive at once,
-// and the push is answered when all of them are answered.
+// chunk is a chunk of a dense push through shared memory. The port hands these
+// pushes over in chunks if it does so for pushes from other hosts. All chunks
+// arrive at once, and the push is answered when all of its chunks are.
 type chunk struct {
 	comm.Arrival
 	of         *arrival

@@ -57,7 +57,8 @@ type client struct {
 }
 
 // open makes a control segment of this size in bytes. It sends the control
-// segment and the others to the server and receives the server's doorbell.
+// segment and the segments in others to the server, and receives the server's
+// doorbell.
 func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	if err := c.conn.Bound(c.Timeout); err != nil {
 		return err

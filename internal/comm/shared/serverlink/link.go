@@ -145,7 +145,7 @@ func (p *push) show(b *tensor.Bucket) error {
 // post notifies the server of the push.
 func (p *push) post(batch int64, rows int) {
 	l := p.link
-	l.Mu.Lock() // pushes appear in their order
+	l.Mu.Lock() // pushes must appear in the order of their numbers
 	defer l.Mu.Unlock()
 	p.posted = true
 	p.line.Order = l.pushed
@@ -165,9 +165,9 @@ func (p *push) answered() bool {
 type progress struct{ p *push }
 
 // Met checks for pieces before it checks for the answer. While another waiter
-// takes the last piece, the piece can first be moved and then the push is
-// answered. In the other order Met could miss both states, and the bell would
-// not ring again.
+// takes the last piece, two states follow each other: the piece can be moved,
+// and then the push is answered. With the checks in the other order Met could
+// miss both states, and the bell would not ring again.
 func (w progress) Met() bool { return w.p.link.mover.canMove() || w.p.link.Ended() || w.p.answered() }
 
 // reap completes the push if its answer has arrived, with the server's time

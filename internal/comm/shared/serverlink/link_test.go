@@ -39,8 +39,8 @@ func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout t
 		handle)
 }
 
-// newStarOn makes a star whose buckets and server may be on a device. on moves
-// a trainer's store to the device.
+// newStarOn makes a star whose buckets and server may be on a device. The
+// function on moves a trainer's store to the device.
 func newStarOn(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool,
 	device comm.Device, on func(trainer int, s *comm.Store) comm.Device, handle func(*comm.Arrival) error) *star {
 	t.Helper()

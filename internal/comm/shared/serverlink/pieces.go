@@ -79,8 +79,8 @@ func (p *push) piece(k int) (here, slot []float32) {
 }
 
 // canMove reports whether an answer has arrived or a free slot can be filled.
-// Its result stays true until that is done, because passOn raises due, and send
-// lowers room, last.
+// Its result stays true until that is done, because passOn raises due only at
+// its end, and send lowers room only at its end.
 func (w *passing) canMove() bool {
 	return w.underway.Load() && (w.room.Load() || w.isAnswered())
 }

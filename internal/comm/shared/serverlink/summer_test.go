@@ -40,7 +40,7 @@ func (s *summer) handle(a *comm.Arrival) error {
 	return nil
 }
 
-// sum adds up the elements from to to.
+// sum adds up the elements in [from, to).
 func (s *summer) sum(all []*comm.Arrival, parts [][]float32, from, to int) (err error) {
 	total := make([]float32, to-from)
 	for t, a := range all {

@@ -150,8 +150,8 @@ func (e *CardEnd) Close() error {
 	return nil
 }
 
-// CardElsewhere makes a second Card with one end that offers buckets. An end of
-// another Card can then appear to import from it.
+// CardElsewhere makes a Card whose end 0 already offers buckets. An offer from
+// an end of another Card then seems to be valid on it.
 func CardElsewhere() *Card {
 	c := &Card{}
 	c.Ends = []*CardEnd{{Card: c, lent: comm.NewStore(LentSpecs).Buckets}}
