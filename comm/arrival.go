@@ -2,8 +2,9 @@ package comm
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// Arrival is a received push, or a chunk of one. It is valid until it is answered: the port
-// reuses it for the trainer's next push of the bucket.
+// Arrival is a received push, or a chunk of one. An Arrival is valid until the
+// server answers it: the port reuses it for the trainer's next push of the
+// bucket.
 type Arrival struct {
 	Batch   int64
 	Bucket  int

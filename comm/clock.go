@@ -16,8 +16,8 @@ var clockStart, clockBase = tieClocks()
 // that reading is wrong by a time slice.
 const clockReadings = 16
 
-// tieClocks reads both clocks together several times. It takes the shortest
-// reading, whose length bounds the error.
+// tieClocks reads both clocks together several times. tieClocks takes the
+// shortest reading, whose length bounds the error.
 func tieClocks() (start time.Time, baseNS int64) {
 	shortest := time.Duration(math.MaxInt64)
 	for range clockReadings {

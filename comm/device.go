@@ -21,16 +21,17 @@ type Device interface {
 	Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (DeviceEnd, error)
 }
 
-// DeviceEnd is a rank's end of a link whose buckets lie in a device's memory. It numbers buckets by
-// their places among the specs. One goroutine at a time calls Sum, SumRows and TakeRows.
+// DeviceEnd is a rank's end of a link whose buckets lie in a device's memory.
+// DeviceEnd numbers buckets by their places among the specs. One goroutine at a
+// time calls Sum, SumRows and TakeRows.
 type DeviceEnd interface {
 	// Offer returns the engine's handle of the lent buckets. Peers pass it to
 	// Import.
 	Offer() []byte
 	// Import opens the offer of the peer at a position and returns the values
-	// of the peer's buckets, each with the capacity of its spec. It returns nil
-	// if the peer lends none. The error says why the two cannot share; its text
-	// continues a sentence that begins with the peer's name.
+	// of the peer's buckets, each with the capacity of its spec. Import returns
+	// nil if the peer lends none. The error says why the two cannot share; its
+	// text continues a sentence that begins with the peer's name.
 	Import(position int, offer []byte) ([][]float32, error)
 	// Give puts the mark that hands over this rank's bucket.
 	Give(bucket int) error

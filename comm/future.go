@@ -3,7 +3,7 @@ package comm
 import "sync"
 
 // Observer gets each finished operation: its key (a, b), start and end in ns of
-// Now. It must not block.
+// Now. Observer must not block.
 type Observer interface {
 	Observe(a, b, startNS, endNS int64)
 }
@@ -25,9 +25,9 @@ type Future struct {
 	a, b     int64
 	startNS  int64
 	ender    Ender
-	// drive, if not nil, carries the operation out on a waiter's goroutine. It
-	// returns once the operation has completed, its link has failed, or another
-	// goroutine takes over.
+	// drive, if not nil, carries the operation out on a waiter's goroutine.
+	// drive returns once the operation has completed, its link has failed, or
+	// another goroutine takes over.
 	drive func()
 	// explain, if not nil, rewords an error for waiters.
 	explain func(error) error
@@ -130,8 +130,8 @@ func NewPromise(drive func()) *Promise {
 // Future returns the side of the promise that callers wait on.
 func (p *Promise) Future() *Future { return &p.future }
 
-// Begin marks the future as pending. It returns false, and changes nothing, if
-// the last operation is still pending.
+// Begin marks the future as pending. Begin returns false, and changes nothing,
+// if the last operation is still pending.
 func (p *Promise) Begin() bool {
 	f := &p.future
 	f.mu.Lock()

@@ -30,9 +30,10 @@ type ServerLink interface {
 // Port is a server's end of the links of its trainers.
 type Port interface {
 	// Serve takes pushes until every trainer has closed its link in order,
-	// Close is called or an error ends all links. It returns the first error.
+	// Close is called or an error ends all links. Serve returns the first
+	// error.
 	//
-	// Serve calls handle with each push or chunk. It may call handle from
+	// Serve calls handle with each push or chunk. Serve may call handle from
 	// several goroutines at once, but never twice at once for the same trainer.
 	// handle must not wait for another push. An error of handle ends Serve.
 	// There is no timeout between pushes. Call Serve once.
@@ -65,8 +66,9 @@ type Group interface {
 	// members: element by element when dense, over the union of rows when
 	// sparse. All members get equal bits.
 	AllReduce(batch int64, b *tensor.Bucket) *Future
-	// Average is AllReduce with each sum divided by the number of members. It
-	// divides while the sum is in the cache, so it moves the same bytes.
+	// Average is AllReduce with each sum divided by the number of members.
+	// Average divides while the sum is in the cache, so it moves the same
+	// bytes.
 	Average(batch int64, b *tensor.Bucket) *Future
 	// Broadcast replaces b.Gradient on every member by the gradient of the member
 	// at position root.

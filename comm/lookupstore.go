@@ -25,8 +25,8 @@ func (t *TableSpec) Check() error {
 	return nil
 }
 
-// bytes is the size of one trainer's memory in bytes: values and gradients, offsets
-// and indices. It is exact up to 2^53.
+// bytes is the size of one trainer's memory in bytes: values and gradients,
+// offsets and indices. bytes is exact up to 2^53.
 func (s *LookupSpec) bytes() float64 {
 	columns := 0.0
 	for i := range s.Tables {
@@ -84,8 +84,8 @@ func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trai
 	return shm.ReserveTogether(what, bytes)
 }
 
-// NewLookupStore allocates the memory of a trainer's lookups on the heap. It
-// returns an error if less memory is available.
+// NewLookupStore allocates the memory of a trainer's lookups on the heap.
+// NewLookupStore returns an error if less memory is available.
 func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
@@ -101,7 +101,7 @@ func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 }
 
 // Ask sets the bags of the next calls: bag i is
-// indices[offsets[i]:offsets[i+1]]. Ask copies both slices. It returns an
+// indices[offsets[i]:offsets[i+1]]. Ask copies both slices. Ask returns an
 // error, and changes nothing, if a call is in flight, if the bags or indices
 // exceed the spec, or if the offsets are not valid for the indices.
 func (s *LookupStore) Ask(offsets, indices []int64) error {

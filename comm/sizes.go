@@ -30,7 +30,7 @@ func PieceOf(elements, k int) (from, to int) {
 // the first addition to the last copy.
 const BlockElements = 2 << 10
 
-// EagerBytes is the largest bucket that a group in shared memory reduces
-// eagerly, from copies of all inputs. Eager reduction needs one wait instead of
-// two, but T trainers read T times as much.
+// EagerBytes is the size of the largest bucket that a group in shared memory
+// reduces eagerly, from copies of all inputs. Eager reduction needs one wait
+// instead of two, but T trainers read T times as much.
 const EagerBytes = 16 << 10

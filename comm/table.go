@@ -39,10 +39,12 @@ func (s *LookupSpec) FirstColumn(table int) int {
 type LookupStore struct {
 	LookupSpec
 	// Values holds the joined columns of the bags in the last lookup, [bags,
-	// Columns()]. Gradients holds their gradient. Both have room for Bags bags.
+	// Columns()]. Gradients holds their gradient. Values and Gradients have
+	// room for Bags bags.
 	Values, Gradients []float32
 	// BagOffsets and BagIndices are the bags of the last Ask. Links read them;
-	// only Ask sets them. They have room for the largest batch.
+	// only Ask sets them. BagOffsets and BagIndices have room for the largest
+	// batch.
 	BagOffsets, BagIndices []int64
 
 	Owner   string       // the trainer's name, for errors
@@ -109,9 +111,9 @@ func (c *TableCall) Columns(i int) []float32 {
 // TablePort is a table server's end of the links of all trainers.
 type TablePort interface {
 	// Serve takes calls until every trainer has closed its link in order, Close
-	// is called or an error ends all links. It returns the first error. Serve
-	// passes one call at a time to handle and answers the call when handle
-	// returns. An error of handle ends Serve. Call Serve once.
+	// is called or an error ends all links. Serve returns the first error.
+	// Serve passes one call at a time to handle and answers the call when
+	// handle returns. An error of handle ends Serve. Call Serve once.
 	Serve(handle func(*TableCall) error) error
 	// Close ends all links and waits for Serve, so handle must not call it.
 	io.Closer

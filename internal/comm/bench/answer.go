@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Answer computes a server's answer in sum. It combines the gradients in
+// Answer computes a server's answer in sum. Answer combines the gradients in
 // others, which cover the same elements, with sum.
 type Answer func(sum []float32, others [][]float32)
 
@@ -64,9 +64,10 @@ func (v *Values) findAnswer(answer Answer, values []float32, first int, keys []u
 }
 
 // Difference compares the rows and values of a gradient with an expected
-// answer. It allows for the slack of an answer. If the caller passes the input
-// gradients in of, Difference also allows for a different rounding of their sum
-// or mean. It describes the first difference as Mismatch does.
+// answer. Difference allows for the slack of an answer. If the caller passes
+// the input gradients in of, Difference also allows for a different rounding of
+// their sum or mean. Difference describes the first difference as Mismatch
+// does.
 func Difference(got, want *tensor.Gradient, of ...*tensor.Gradient) (where, how string) {
 	for i, row := range want.Rows {
 		switch {
@@ -99,8 +100,8 @@ func Difference(got, want *tensor.Gradient, of ...*tensor.Gradient) (where, how 
 const leastNormal = 0x1p-126
 
 // rounded reports whether got may stand for value i of want, which was computed
-// from the gradients in of. Each addition and division rounds a number no
-// larger than the sum of the magnitudes.
+// from the gradients in of. Each addition or division rounds a number that is
+// at most the sum of the magnitudes.
 func rounded(got, x float32, want *tensor.Gradient, i int, of []*tensor.Gradient) bool {
 	if len(of) == 0 {
 		return false

@@ -20,7 +20,7 @@ type Operation struct {
 	Empty  bool   // it moves no bucket and needs only Run of the fields below
 	Dense  bool   // it supports only dense buckets
 
-	// Run performs one round and waits for its end. It allocates nothing.
+	// Run performs one round and waits for its end. Run allocates nothing.
 	Run func(l Links, round int64, b *tensor.Bucket) error
 	// Expect returns what the gradient must hold after a round. Elements
 	// outside the parts may hold anything. A sparse gradient has one part that
@@ -35,7 +35,7 @@ type Operation struct {
 	Bandwidths [2]string
 	// Moves describes what the operation reads and writes in shared memory, as
 	// Volume counts it.
-	Moves string // "" where that is not known
+	Moves string // "" if unknown
 }
 
 // Find returns the operation with this name, or nil.

@@ -9,9 +9,9 @@ import (
 )
 
 // Mismatch compares the parts of b's gradient with the expected result of a
-// round, element by element and bit by bit. It describes the position and
-// values of the first difference, or returns "" if there is none. It costs one
-// hash per element and summand.
+// round, element by element and bit by bit. Mismatch describes the position and
+// values of the first difference, or returns "" if there is none. Mismatch
+// costs one hash per element and summand.
 func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, how string) {
 	g := &b.Gradient
 	if !b.Sparse && len(g.Values) != b.Elements {
@@ -34,8 +34,8 @@ func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, h
 	return "", ""
 }
 
-// findSparse expects exactly the rows that at least one key has. It passes
-// their values to check, which works as find does.
+// findSparse expects exactly the rows that at least one key has. findSparse
+// passes their values to check, which works as find does.
 func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first, source int,
 	keys []uint64) (where, how string)) (where, how string) {
 	g := &b.Gradient

@@ -11,7 +11,8 @@ type Reducer interface {
 }
 
 // Hook lets each trainer's hook reduce a bucket over the hook's own links. Only
-// the hook knows its volume, so psbench counts an all-reduce for comparison.
+// the hook knows its volume, so psbench reports the volume of an all-reduce,
+// for comparison.
 var Hook = &Operation{
 	Name: "hook", Hooked: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {

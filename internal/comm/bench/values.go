@@ -2,10 +2,10 @@ package bench
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// The values of a fresh round are a hash of rank, index and round. They are
-// whole numbers from -1024 to 1023, so a float32 holds the sum over 16384 ranks
-// exactly, in any order of addition. Every process can compute the values of
-// all ranks, and so the expected result.
+// The values of a fresh round are a hash of rank, index and round. The values
+// are whole numbers from -1024 to 1023, so a float32 holds the sum over 16384
+// ranks exactly, in any order of addition. Every process can compute the values
+// of all ranks, and so the expected result.
 
 // keyOf is the common part of the hashes of a rank's values in a round.
 func keyOf(rank int, round int64) uint64 {
@@ -70,7 +70,7 @@ func NewValues(density float64, mean bool) *Values {
 	return &Values{chance: rowChance(density), mean: mean}
 }
 
-// Fill overwrites b's gradient with the values of a rank in a round. It fills
+// Fill overwrites b's gradient with the values of a rank in a round. Fill fills
 // all of a dense gradient, or the rows of a sparse gradient that hasRow
 // chooses.
 func (v *Values) Fill(b *tensor.Bucket, rank int, round int64) error {

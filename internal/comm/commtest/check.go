@@ -12,8 +12,8 @@ import (
 const raceChecks = "30"
 
 // Rounds returns the number of rounds for a test that waits for a rare event.
-// It returns n, or fewer under the race detector, which detects the event in
-// any round.
+// Rounds returns n, or fewer under the race detector, which detects the event
+// in any round.
 func Rounds(n int) int {
 	if raceDetector {
 		return n / 4
@@ -21,7 +21,7 @@ func Rounds(n int) int {
 	return n
 }
 
-// Check is rapid.Check for a law whose draws take long. It makes fewer draws
+// Check is rapid.Check for a law whose draws take long. Check makes fewer draws
 // under the race detector, unless the command line sets their number. No other
 // test may run in parallel.
 func Check(t *testing.T, law func(*rapid.T)) {

@@ -9,8 +9,8 @@ import (
 // test executables of another processor, such as "qemu-aarch64".
 const emulator = "PSBENCH_TEST_EMULATOR"
 
-// Emulator is the command prefix that starts a test executable. It is empty if
-// the executable runs on this processor.
+// Emulator is the command prefix that starts a test executable. Emulator is
+// empty if the executable runs on this processor.
 func Emulator() []string { return strings.Fields(os.Getenv(emulator)) }
 
 // NeedsKernel skips a test that needs a kernel feature which a user-mode

@@ -108,8 +108,8 @@ func (f *Fabric) by(p provider.Provider) *Fabric {
 }
 
 // InSegments returns the fabric with all stores in shared-memory segments,
-// which a process without a link can map as well. It returns f itself unless
-// f's provider is a provider.Placer.
+// which a process without a link can map as well. InSegments returns f itself
+// unless f's provider is a provider.Placer.
 func (f *Fabric) InSegments() *Fabric {
 	p, ok := f.Provider.(provider.Placer)
 	if !ok {
@@ -126,7 +126,7 @@ func (f *Fabric) Insecure() *Fabric {
 }
 
 // On returns the fabric with links that leave bucket values in the memory of
-// device d, if both ends share the device. It returns f itself unless f's
+// device d, if both ends share the device. On returns f itself unless f's
 // provider is a provider.Lender. With a nil device, no values stay in device
 // memory.
 func (f *Fabric) On(d comm.Device) *Fabric {
@@ -138,7 +138,8 @@ func (f *Fabric) On(d comm.Device) *Fabric {
 }
 
 // Companions returns the fabric between processes that always share a host,
-// such as a trainer and its companions. It returns f itself if f maps memory.
+// such as a trainer and its companions. Companions returns f itself if f maps
+// memory.
 func (f *Fabric) Companions() *Fabric {
 	if f.Maps() {
 		return f

@@ -13,8 +13,8 @@ import (
 // Bandwidth measures the total rate at which several cores copy memory, in
 // GB/s. Each core copies its share of the footprint, which is the size of
 // source and destination together. Unlike in Copy, the cores do not wait for
-// each other, so Bandwidth ends in time even on a busy machine. It takes the
-// given time, plus the time for first touching the memory.
+// each other, so Bandwidth ends in time even on a busy machine. Bandwidth takes
+// the given time, plus the time for first touching the memory.
 func Bandwidth(cores, footprint int, during time.Duration) (gbps float64, err error) {
 	share := footprint / 2 / max(1, cores) / lineBytes * lineBytes
 	if cores < 1 || share == 0 {

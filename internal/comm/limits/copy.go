@@ -20,7 +20,7 @@ type Copying struct {
 	// footprint; see func Cores.
 	Cores int
 	// Dirty makes another core rewrite the source before each copy, as happens
-	// to a gradient that was just computed. It needs two cores.
+	// to a gradient that was just computed. Dirty needs two cores.
 	Dirty bool
 }
 
@@ -34,7 +34,7 @@ const blockBytes = 256 << 10
 const least = 5
 
 // Copy measures memory copies for about the given time, and at least five
-// copies. It returns the median rate of copied bytes in GB/s. Memory traffic,
+// copies. Copy returns the median rate of copied bytes in GB/s. Memory traffic,
 // reads plus writes, is twice that rate. The time of a copy runs from the start
 // of the first core to the end of the last core.
 //
@@ -59,8 +59,8 @@ func Copy(c Copying, during time.Duration) (gbps float64, err error) {
 	return newCopiers(c, share, memory).run(during), nil
 }
 
-// copiers are the threads of one measurement. They go through the rounds in
-// lockstep; thread 0 decides whether another round follows.
+// copiers are the threads of one measurement. The threads go through the rounds
+// in lockstep; thread 0 decides whether another round follows.
 type copiers struct {
 	Copying
 	share        int
@@ -137,7 +137,7 @@ func (k *copiers) copy(core, round int) {
 	}
 }
 
-// note records the rate of a round that all threads have ended. It skips the
+// note records the rate of a round that all threads have ended. note skips the
 // first round, which touches the memory for the first time.
 func (k *copiers) note(round int) {
 	if round == 0 {

@@ -16,8 +16,8 @@ import (
 // Link holds the measured limits of a link between two hosts.
 type Link struct {
 	// OutGBps is the rate from the measuring end to the other end; BackGBps is
-	// the rate in the opposite direction. They are measured one after the
-	// other.
+	// the rate in the opposite direction. The two directions are measured one
+	// after the other.
 	OutGBps  float64 `json:"out_gbps"`
 	BackGBps float64 `json:"back_gbps"`
 	// RoundTripUS is the median round-trip time of a few bytes on an idle link.
@@ -46,8 +46,8 @@ const (
 )
 
 // MeasureLink measures the link between two hosts over connections whose other
-// ends run ServeLink. It times round trips on the first connection, then
-// transfers on all connections together, first out and then back. Each
+// ends run ServeLink. MeasureLink times round trips on the first connection,
+// then transfers on all connections together, first out and then back. Each
 // measurement takes a third of the time. The connections carry only reads and
 // writes. If a connection stalls for 5 s, MeasureLink returns an error; close
 // the connections to stop earlier.
@@ -74,8 +74,8 @@ func MeasureLink(connections []net.Conn, during time.Duration) (l Link, err erro
 }
 
 // ServeLink serves one connection of MeasureLink and returns when MeasureLink
-// is done. It drops received bytes and sends only zeros. The caller must have
-// authenticated the peer.
+// is done. ServeLink drops received bytes and sends only zeros. The caller must
+// have authenticated the peer.
 func ServeLink(c net.Conn) error {
 	for {
 		var asked [1]byte
@@ -192,8 +192,8 @@ func sendBlocks(c net.Conn, during time.Duration) error {
 	}
 }
 
-// receiveBlocks receives blocks up to the last. It returns the bytes after the
-// first block and the time that they took.
+// receiveBlocks receives blocks up to the last. receiveBlocks returns the bytes
+// after the first block and the time that they took.
 func receiveBlocks(c net.Conn) (bytes, ns int64, err error) {
 	block := make([]byte, linkBytes)
 	begun := int64(0)
@@ -213,7 +213,8 @@ func receiveBlocks(c net.Conn) (bytes, ns int64, err error) {
 	}
 }
 
-// read fills a buffer and write writes one. Both fail if the connection stalls.
+// read fills a buffer and write writes one. read and write fail if the
+// connection stalls.
 func read(c net.Conn, data []byte) error { return readWithin(c, data, stall) }
 
 func readWithin(c net.Conn, data []byte, limit time.Duration) error {

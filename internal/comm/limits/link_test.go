@@ -197,8 +197,8 @@ func measureBetween(t *testing.T) {
 	}
 }
 
-// dialed returns two connections to the other namespace. It retries, because
-// the server there may not listen yet.
+// dialed returns two connections to the other namespace. dialed retries,
+// because the server there may not listen yet.
 func dialed(t *testing.T) (list []net.Conn) {
 	for deadline := time.Now().Add(20 * time.Second); len(list) < 2; {
 		c, err := (&net.Dialer{Timeout: time.Second}).Dial("tcp", there+":9")

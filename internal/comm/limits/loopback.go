@@ -20,9 +20,9 @@ const loopbackBytes = 512 << 10
 const stall = 5 * time.Second
 
 // Loopback measures TCP connections over the loopback device for the given
-// time. It returns the sum of received bytes per second in GB/s, one way or,
-// with both set, in both directions at once. Each direction has a writing and a
-// reading thread, which only write and read.
+// time. Loopback returns the sum of received bytes per second in GB/s, one way
+// or, with both set, in both directions at once. Each direction has a writing
+// and a reading thread, which only write and read.
 func Loopback(connections int, both bool, during time.Duration) (gbps float64, err error) {
 	var ways [][2]int
 	for range connections {
@@ -146,7 +146,8 @@ func send(fd int, until int64) error {
 	return unix.Shutdown(fd, unix.SHUT_WR)
 }
 
-// receive reads to the end and returns the rate from its first byte on.
+// receive reads to the end and returns the rate, measured from the first byte
+// on.
 func receive(fd int) (gbps float64, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

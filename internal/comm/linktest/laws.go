@@ -18,8 +18,8 @@ import (
 // several batches with one bucket per spec. filled(rank, k) returns a rank's
 // bucket k with new contents.
 
-// RequireMeans has trainers push to an averaging server. It requires that all
-// trainers get the mean, with equal bits.
+// RequireMeans has trainers push to an averaging server. RequireMeans requires
+// that all trainers get the mean, with equal bits.
 func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.BucketSpec, batches int64,
 	filled func(trainer, k int) *tensor.Bucket) {
 	t.Helper()
@@ -42,8 +42,8 @@ func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.Bu
 }
 
 // RequireSums has members start the all-reduce, or the average, of all buckets
-// in some order. It requires that all members get the sum or the mean, with
-// equal bits.
+// in some order. RequireSums requires that all members get the sum or the mean,
+// with equal bits.
 func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64,
 	filled func(member, k int) *tensor.Bucket) {
 	t.Helper()

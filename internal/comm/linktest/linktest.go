@@ -74,8 +74,8 @@ func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
 	}
 }
 
-// HostIP is an address of this host that other hosts can reach. It skips the
-// test if there is none.
+// HostIP is an address of this host that other hosts can reach. HostIP skips
+// the test if there is none.
 func HostIP(t testing.TB) string {
 	t.Helper()
 	ip, err := hostIP()

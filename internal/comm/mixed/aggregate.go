@@ -23,8 +23,8 @@ type aggregate struct{ group comm.GroupLink }
 //
 // The algorithm is the all-reduce of a group on several hosts (group.Relay),
 // with a push in place of the ring. The first trainer sums a chunk in all
-// trainers' memory and sends it while it sums the next chunk. It writes each
-// chunk of the answer to all trainers.
+// trainers' memory and sends it while it sums the next chunk. The first trainer
+// also writes each chunk of the answer to all trainers.
 //
 // With n trainers on the host, a bucket of S bytes costs n*S bytes read and n*S
 // bytes written in memory. S bytes leave the host and S bytes arrive, in one

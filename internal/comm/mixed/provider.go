@@ -30,7 +30,7 @@ func (p Provider) Placing(allocate provider.Allocate) provider.Provider {
 	return p
 }
 
-// Maps implements provider.Provider. It describes the ranks of one host.
+// Maps implements provider.Provider. Maps describes the ranks of one host.
 func (p Provider) Maps() bool { return p.within.Maps() }
 
 // NewStore allocates a store that the other ranks of the host can map.

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Caller is the state that a table's port keeps per trainer. It copies a
+// Caller is the state that a table's port keeps per trainer. Caller copies a
 // trainer's call and then checks the copy, so the server uses exactly the
 // checked bytes.
 type Caller struct {

@@ -72,9 +72,9 @@ func (c *Calls) InFlight() (*Operation, CallKind) {
 	return nil, 0
 }
 
-// Begin makes a call pending. It returns an error, and changes nothing, if the
-// link has ended, if a call is in flight, or if an update does not match the
-// last lookup. The caller holds Mu.
+// Begin makes a call pending. Begin returns an error, and changes nothing, if
+// the link has ended, if a call is in flight, or if an update does not match
+// the last lookup. The caller holds Mu.
 func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	last, _ := c.InFlight()
 	switch {

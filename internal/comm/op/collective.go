@@ -26,7 +26,7 @@ func (g *Collective) Init(self, link string, specs []tensor.BucketSpec, timeout 
 	g.BarrierOp = g.reduction(tensor.BucketSpec{Index: BarrierIndex}, drive)
 }
 
-// BeginBarrier makes the barrier pending. It fails like Begin.
+// BeginBarrier makes the barrier pending. BeginBarrier fails like Begin.
 func (g *Collective) BeginBarrier() error {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
@@ -58,8 +58,8 @@ type Span struct {
 }
 
 // Stage is the work that a ring's member does for the other members of its
-// host. It works in their memory while the previous and next frames are in
-// transit.
+// host. A Stage works in those members' memory while the previous and next
+// frames are in transit.
 type Stage interface {
 	// Prepare is called with each span before the ring reads the span's values.
 	// Prepare must bring the host's values into the member's own gradient.

@@ -34,8 +34,8 @@ func (l *Life) Fail(err error) bool {
 	return first
 }
 
-// Retire ends the link for its owner. It returns true if the link had not ended
-// and nothing was pending; then nothing uses the link's memory any more.
+// Retire ends the link for its owner. Retire returns true if the link had not
+// ended and nothing was pending; then nothing uses the link's memory any more.
 func (l *Life) Retire() (orderly bool) {
 	l.Mu.Lock()
 	first := l.err == nil

@@ -1,6 +1,6 @@
 // Package op tracks the pending operations of links and ports, over any
-// transport. It handles deadlines, the error that ends a link, the death of a
-// peer, and waits for peers.
+// transport. Package op handles deadlines, the error that ends a link, the
+// death of a peer, and waits for peers.
 package op
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 // Operation is an operation that a link repeats in every batch: the reduction
-// of a bucket, a barrier, or a call to a table. It can be pending only once at
-// a time.
+// of a bucket, a barrier, or a call to a table. Operation can be pending only
+// once at a time.
 type Operation struct {
 	*comm.Promise
 	name Namer
@@ -76,7 +76,7 @@ func (s *State) end() {
 // slow peer may still write into its memory.
 type Life struct {
 	Self    string        // the rank at this end
-	Link    string        // what the link is, in errors: "the link to server2"
+	Link    string        // the link's name in errors: "the link to server2"
 	Timeout time.Duration // maximum time from an operation's start to its end
 	// Awaits is the first part of a wait's name in errors: "the answer to ".
 	// Idle is the name of the wait while nothing is pending.
@@ -94,8 +94,8 @@ func (l *Life) Add(o *Operation) { l.operations = append(l.operations, o) }
 // Err returns the error that ended the link, or nil. The caller holds Mu.
 func (l *Life) Err() error { return l.err }
 
-// Start makes o pending. It returns false if o already is. The caller holds Mu
-// and has checked Err.
+// Start makes o pending. Start returns false if o already is. The caller holds
+// Mu and has checked Err.
 func (l *Life) Start(o *Operation, batch int64) bool {
 	if !o.Begin() {
 		return false
@@ -194,15 +194,15 @@ func (b *Buckets) reduction(spec tensor.BucketSpec, drive func(*Reduction) func(
 // have sent the index.
 func (b *Buckets) Of(index int) *Reduction { return At(b.reductions, index) }
 
-// Begin makes the reduction of a bucket pending. It returns an error, and
+// Begin makes the reduction of a bucket pending. Begin returns an error, and
 // changes nothing, if the link has ended, does not carry the bucket, or has the
 // bucket in flight.
 func (b *Buckets) Begin(batch int64, bucket *tensor.Bucket) (*Reduction, error) {
 	return b.begin(batch, bucket.Index, &bucket.Gradient, time.Now().Add(b.Timeout))
 }
 
-// BeginFor is Begin on behalf of another link's pending reduction o. It uses
-// o's bucket, batch and deadline, but the gradient g.
+// BeginFor is Begin on behalf of another link's pending reduction o. BeginFor
+// uses o's bucket, batch and deadline, but the gradient g.
 func (b *Buckets) BeginFor(o *Reduction, g *tensor.Gradient) (*Reduction, error) {
 	return b.begin(o.Batch, o.Spec.Index, g, o.Deadline)
 }

@@ -36,7 +36,7 @@ func (p *Port) Err() error {
 	return p.err
 }
 
-// Fail records the first error and ends all links. It does not record errors
+// Fail records the first error and ends all links. Fail does not record errors
 // after Close.
 func (p *Port) Fail(err error) {
 	p.mu.Lock()

@@ -32,8 +32,8 @@ type Provider interface {
 	// allocates a store like this one.
 	SendStore(conn *wire.Conn, store *comm.Store) error
 	ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error)
-	// NewLookupStore allocates the memory of a trainer's lookups. It returns an
-	// error if less memory is available.
+	// NewLookupStore allocates the memory of a trainer's lookups.
+	// NewLookupStore returns an error if less memory is available.
 	NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error)
 
 	// NewServerLink starts a trainer's link to its server, which carries the

@@ -9,8 +9,8 @@
 // gradients.
 //
 // In a group, each member sums its share of all members' buckets and writes the
-// sum into all of them. It does so in place, or chunk by chunk through slots if
-// a gradient lies outside the store. The servers of tables write a trainer's
+// sum into all of them. Members sum in place, or chunk by chunk through slots
+// if a gradient lies outside the store. The servers of tables write a trainer's
 // columns into its LookupStore.
 //
 // If both ends share a device's memory (comm.Device), bucket values may stay
@@ -34,16 +34,16 @@
 //   - The ringer stores the sequence before it checks the bell. The sleeper
 //     announces itself before it checks the sequences for the last time. Go's
 //     atomics are sequentially consistent, so one of the two sees the other.
-//   - A rank trusts nothing that a peer writes. It reads places and counts
-//     once. It copies rows and bags, checks the copy, and uses only the copy in
-//     sums, answers, optimizers and tables. If a peer changes values while a
-//     rank reads them, the sum is wrong, but no access is invalid.
+//   - A rank trusts nothing that a peer writes. A rank reads places and counts
+//     once. A rank copies rows and bags, checks the copy, and uses only the
+//     copy in sums, answers, optimizers and tables. If a peer changes values
+//     while a rank reads them, the sum is wrong, but no access is invalid.
 //   - A deadline or a dead peer ends a link for good. Afterwards the link reads
 //     and writes no slot and unmaps nothing, because a slow peer may still
 //     write.
 //
-// The race detector only knows the addresses of one process. It finds two
-// goroutines that misuse a store, and it sees the locks and atomics here. It
-// cannot see another process, and it cannot see that two mappings are the same
+// The race detector only knows the addresses of one process. The detector finds
+// two goroutines that misuse a store, and it sees the locks and atomics here.
+// The detector cannot see another process, or that two mappings are the same
 // memory.
 package shared

@@ -31,7 +31,8 @@ func (p Provider) On(d comm.Device) provider.Provider {
 func (Provider) Maps() bool { return true }
 
 // NewStore allocates a store in a shared-memory segment, which the rank's peers
-// will map. It touches all pages, so no page fault happens in an iteration.
+// will map. NewStore touches all pages, so no page fault happens in an
+// iteration.
 func (Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
 	return layout.NewStore(owner+" buckets", specs, true)
 }

@@ -27,8 +27,8 @@ const (
 	futexWake = 1
 )
 
-// Bell is where a process sleeps until a peer has news for it. It lies in the
-// sleeper's segment. Word 0 is the generation, on which the sleepers sleep
+// Bell is where a process sleeps until a peer has news for it. A bell lies in
+// the sleeper's segment. Word 0 is the generation, on which the sleepers sleep
 // (futex); word 1 counts the sleepers.
 //
 // No wake-up is lost. The ringer stores its news and then loads the count. The
@@ -79,19 +79,19 @@ func (b Bell) Shake() {
 
 // Condition is the condition that a waiter at a bell waits for.
 type Condition interface {
-	// Met reports whether the waiter may go on. It must use atomic operations,
+	// Met reports whether the waiter may go on. Met must use atomic operations,
 	// be cheap, and stay true once it is true.
 	Met() bool
 }
 
 // Wait returns true once the condition is met, or false if the deadline has
 // passed. The zero time means no deadline. Wait polls for about Spin, whatever
-// the deadline, and then sleeps. It allocates nothing.
+// the deadline, and then sleeps. Wait allocates nothing.
 func (b Bell) Wait(until Condition, deadline time.Time) bool {
 	return spin(until) || b.sleep(until, deadline)
 }
 
-// spin polls for about Spin. It yields the core between polls, since the peer
+// spin polls for about Spin. spin yields the core between polls, since the peer
 // may need this core. On an oversubscribed core a yield takes milliseconds, so
 // spin reads the clock after each yield: a sleeping thread wakes sooner than a
 // yielding thread gets its turn.

@@ -3,9 +3,10 @@
 //
 // # Who may write what, and when
 //
-// A segment has one owner. Its peers map it too, either to read or to read and
-// write. A payload (values, rows, samples) has one writer at a time. Each
-// payload has a word, such as a sequence number, that says whose turn it is.
+// A segment has one owner. The owner's peers map the segment too, either to
+// read or to read and write. A payload (values, rows, samples) has one writer
+// at a time. Each payload has a word, such as a sequence number, that says
+// whose turn it is.
 //
 //   - The writer fills the payload with plain stores and then stores the word
 //     with a sync/atomic operation. This is the release: a reader that sees the
@@ -20,12 +21,12 @@
 //     lines (64 bytes); otherwise every store would move the line between
 //     cores.
 //
-// Go's atomics are sequentially consistent. This also holds between processes,
-// because the operations are single instructions on the same physical memory. A
-// [Bell] needs sequential consistency. In a build with the race detector,
-// stores to a segment only release. Suppose each side stores a word and then
-// loads the other's word, and one of them must see the other. In such a build
-// this only works through a Bell, or with Add and Swap.
+// Go's atomics are sequentially consistent. Sequential consistency also holds
+// between processes, because the operations are single instructions on the same
+// physical memory. A [Bell] needs sequential consistency. In a build with the
+// race detector, stores to a segment only release. Suppose each side stores a
+// word and then loads the other's word, and one of them must see the other. In
+// such a build this only works through a Bell, or with Add and Swap.
 //
 // Data from a peer are untrusted input. A count, an offset or a row number in a
 // segment may be anything, and may change between two loads. So load it once,
@@ -33,21 +34,21 @@
 //
 // # What the race detector sees
 //
-// The detector follows Go's own memory and the threads of one process. It does
-// not see other processes, and it ignores segments even within one process. It
-// reports no race on a segment's bytes, and an atomic operation on a segment's
-// word orders nothing for the detector. This leads to two rules. First,
-// protocols are also tested on memory of the Go heap, which the detector sees.
-// Second, heap memory that several goroutines share must be guarded by heap
-// words, mutexes or channels, never only by a word in a segment. Otherwise the
-// detector reports a race where there is none.
+// The detector follows Go's own memory and the threads of one process. The
+// detector does not see other processes, and it ignores segments even within
+// one process. The detector reports no race on a segment's bytes, and an atomic
+// operation on a segment's word orders nothing for the detector. This leads to
+// two rules. First, protocols are also tested on memory of the Go heap, which
+// the detector sees. Second, heap memory that several goroutines share must be
+// guarded by heap words, mutexes or channels, never only by a word in a
+// segment. Otherwise the detector reports a race where there is none.
 //
 // # Life of a segment
 //
-// A segment is a memfd. It has no name in any file system, so it leaves nothing
-// behind, however its processes end; the kernel frees it with its last
-// descriptor and mapping. Its size is sealed: no peer can shrink it, which
-// would kill a reader by SIGBUS. Reading bytes of a closed segment also kills
-// the process. So close a segment only when nothing can use it any more, which
-// is usually at the end of the process.
+// A segment is a memfd. A segment has no name in any file system, so it leaves
+// nothing behind, however its processes end. The kernel frees a segment with
+// its last descriptor and mapping. The size of a segment is sealed: no peer can
+// shrink it, which would kill a reader by SIGBUS. Reading bytes of a closed
+// segment also kills the process. So close a segment only when nothing can use
+// it any more, which is usually at the end of the process.
 package shm

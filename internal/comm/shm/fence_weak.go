@@ -7,7 +7,7 @@ package shm
 // only release. On memory that the detector does not follow, such as a segment,
 // nothing else orders them.
 //
-// qemu-user does not order them either when it runs arm64 on amd64. It puts a
-// fence before a release and a fence after an acquire, so there is none between
-// the two. The build tag emulated is for tests that run in qemu-user.
+// qemu-user does not order them either when it runs arm64 on amd64. qemu-user
+// puts a fence before a release and a fence after an acquire, so there is none
+// between the two. The build tag emulated is for tests that run in qemu-user.
 const weakStores = true

@@ -109,8 +109,8 @@ func TestMemoryCgroup(t *testing.T) {
 }
 
 // limitedCgroup makes a memory cgroup with a limit, below the outermost visible
-// cgroup of each hierarchy, or skips the test. It returns the cgroup's folder
-// and psbench's name for the limit.
+// cgroup of each hierarchy, or skips the test. limitedCgroup returns the
+// cgroup's folder and psbench's name for the limit.
 func limitedCgroup(t *testing.T, bytes int) (dir, limit string) {
 	t.Helper()
 	err := fmt.Errorf("no hierarchy is mounted")

@@ -43,10 +43,10 @@ func SendFDs(c Sender, payload []byte, fds ...int) error {
 
 // ReceiveFDs fills payload from a message of SendFDs and returns the want
 // descriptors that came with it, with close-on-exec set. The caller owns them.
-// It returns an error if the number of descriptors differs, descriptors are
-// lost, or the message ends early; it then closes all received descriptors. No
-// code may have read ahead from c. ReceiveFDs obeys the read deadline of c and
-// wraps errors of the connection.
+// ReceiveFDs returns an error if the number of descriptors differs, descriptors
+// are lost, or the message ends early; it then closes all received descriptors.
+// No code may have read ahead from c. ReceiveFDs obeys the read deadline of c
+// and wraps errors of the connection.
 func ReceiveFDs(c *net.UnixConn, payload []byte, want int) ([]int, error) {
 	if len(payload) == 0 || want < 0 || want > MaxFDs {
 		return nil, fmt.Errorf(

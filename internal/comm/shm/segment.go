@@ -54,10 +54,11 @@ func New(name string, size int, touch bool) (*Segment, error) {
 }
 
 // Open maps the segment of size bytes behind fd and owns fd afterwards: it
-// closes fd with the segment, or at once after an error. It refuses memory that
-// is not sealed against shrinking and growing, and memory of any other size.
-// With readOnly set, writing to the segment's bytes kills the process. With
-// prefault set, Open maps all pages now, so that no page fault happens later.
+// closes fd with the segment, or at once after an error. Open refuses memory
+// that is not sealed against shrinking and growing, and memory of any other
+// size. With readOnly set, writing to the segment's bytes kills the process.
+// With prefault set, Open maps all pages now, so that no page fault happens
+// later.
 func Open(fd int, size int, readOnly, prefault bool) (*Segment, error) {
 	name := nameOf(fd)
 	length, err := wholePages(name, size)
@@ -92,7 +93,7 @@ func (s *Segment) FD() int { return s.fd }
 
 // SealWriting forbids writing to the segment for good, except through existing
 // mappings. The owner calls it after writing the data for its peers and before
-// passing the descriptor on. It needs Linux 5.1 or later.
+// passing the descriptor on. SealWriting needs Linux 5.1 or later.
 func (s *Segment) SealWriting() error {
 	if _, err := unix.FcntlInt(uintptr(s.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err != nil {
 		return fmt.Errorf("segment %q cannot be sealed against writing: %w", s.name, err)
@@ -238,8 +239,8 @@ func nameOf(fd int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(target, "/memfd:"), " (deleted)")
 }
 
-// mappingLimit returns a suffix for the error of a failed mapping. It names the
-// limit that is the likely cause.
+// mappingLimit returns a suffix for the error of a failed mapping. The suffix
+// names the limit that is the likely cause.
 func mappingLimit(err error) string {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.ENOMEM) || unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil ||
@@ -250,7 +251,7 @@ func mappingLimit(err error) string {
 }
 
 // descriptorLimit returns a suffix for the error of a descriptor that could not
-// be opened. It names the limit that is the likely cause.
+// be opened. The suffix names the limit that is the likely cause.
 func descriptorLimit(err error) string {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

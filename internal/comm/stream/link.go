@@ -186,8 +186,8 @@ func readAnswers(conn *wire.Conn, life *op.Life, read func(*wire.Header) error) 
 func (l *link) receive() {
 	defer close(l.done)
 	readAnswers(l.conn, &l.Life, l.readAnswer)
-	// The sender may still be reading a gradient. It must end before the
-	// gradients' owners learn that they own them again.
+	// The sender may still be reading a gradient. The sender must end before
+	// the gradients' owners learn that they own them again.
 	l.stop()
 	_ = l.conn.Close()
 	<-l.senderDone
@@ -220,8 +220,8 @@ func (l *link) readAnswer(h *wire.Header) error {
 	return nil
 }
 
-// claim marks the chunk that h announces as answered. It returns false if the
-// chunk was not sent or already has an answer.
+// claim marks the chunk that h announces as answered. claim returns false if
+// the chunk was not sent or already has an answer.
 func (l *link) claim(p *push, h *wire.Header) bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

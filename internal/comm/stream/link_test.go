@@ -89,7 +89,7 @@ func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, f
 	commtest.Must(t, <-s.served)
 }
 
-// Pushes come chunk by chunk. They come whole if the server's host has more
+// Pushes come chunk by chunk. Pushes come whole if the server's host has more
 // trainers than its cores can serve at once.
 func TestPushesComeWhole(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {

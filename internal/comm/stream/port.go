@@ -62,7 +62,7 @@ func newPort(trainers wire.Links, stores []*comm.Store, specs []tensor.BucketSpe
 	return p
 }
 
-// prepare makes the arrivals of a slot. Its pushes arrive in g.
+// prepare makes the arrivals of a slot whose pushes arrive in g.
 func (p *port) prepare(slot *pushSlot, trainer int, g *tensor.Gradient, chunked bool) {
 	n := 1
 	if chunked {

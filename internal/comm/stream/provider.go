@@ -83,9 +83,9 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 }
 
 // crowded reports whether all connections are to ranks of this host and keep
-// all its cores copying, with one core at each end of a connection. Then
-// nothing is gained by sending answers while other chunks arrive: the cores
-// would only alternate between both directions.
+// all its cores copying, with one core at each end of a connection. In that
+// case it does not help to send answers while other chunks arrive: the cores
+// would only alternate between the two directions.
 func crowded(conns []*wire.Conn, cores int) bool {
 	return 2*len(conns) > cores &&
 		!slices.ContainsFunc(conns, func(c *wire.Conn) bool { return c == nil || !c.OnHost() })

@@ -9,11 +9,11 @@ import (
 )
 
 // PushRelay joins the trainers of one host, as one trainer, to a server on
-// another host. It pushes their sum and receives the answer. The goroutine that
-// carries out the group's operation calls it, one operation at a time. The
-// stage computes each chunk of the sum just before the chunk is sent. It
-// spreads each chunk of the answer as soon as it arrives, while other chunks
-// are in transit.
+// another host. PushRelay pushes their sum and receives the answer. The
+// goroutine that carries out the group's operation calls it, one operation at a
+// time. The stage computes each chunk of the sum just before the chunk is sent.
+// The stage also spreads each chunk of the answer as soon as it arrives, while
+// other chunks are in transit.
 type PushRelay struct{ link *link }
 
 // NewPushRelay makes a PushRelay from a connection to the server.

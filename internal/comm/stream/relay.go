@@ -16,8 +16,8 @@ import (
 // 2(H-1)/H*S/R for an all-reduce, in 2(H-1) steps. For a reduce-scatter or an
 // all-gather it sends half of that, in half of the steps, if the shards are
 // spread evenly. Sparse buckets, broadcasts, barriers and all-to-alls use only
-// the first rail. They cost as much as in a ring of H members in which each
-// host receives and sends the volume of all its members.
+// the first rail. These operations cost as much as in a ring of H members in
+// which each host receives and sends the volume of all its members.
 type Relay struct {
 	circle
 	layout       hosts.Layout

@@ -33,7 +33,7 @@ import (
 // average, so a member sends (T-1)/2 of the bucket.
 //
 // A barrier is an all-gather without data. In T-1 steps a member tells the next
-// that one more member has arrived. It sends T-1 frames of HeaderSize.
+// that one more member has arrived. A member sends T-1 frames of HeaderSize.
 type ring struct {
 	op.Collective
 	circle

@@ -41,8 +41,8 @@ func (r *circle) allToAll(t *task) error {
 	return nil
 }
 
-// exchanged is the block that member i exchanges with member j. This circle
-// member represents member i.
+// exchanged is the block that member i exchanges with member j. The circle
+// member of this process represents member i.
 func (r *circle) exchanged(t *task, i, j int) []float32 {
 	values := t.stage.Values(i)
 	from, to := tensor.Block(len(values), r.total, j)

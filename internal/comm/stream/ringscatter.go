@@ -7,16 +7,16 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// ReduceScatter implements comm.Group, with the errors of AllReduce. It is the
-// first half of AllReduce: T-1 steps, in which a member sends (T-1)/T of the
-// bucket.
+// ReduceScatter implements comm.Group, with the errors of AllReduce.
+// ReduceScatter is the first half of AllReduce: T-1 steps, in which a member
+// sends (T-1)/T of the bucket.
 func (r *ring) ReduceScatter(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.startDense(wire.OpReduceScatter, "a reduce-scatter", batch, b)
 }
 
-// AllGather implements comm.Group, with the errors of AllReduce. It is the
-// second half of AllReduce: T-1 steps, in which a member sends (T-1)/T of the
-// bucket.
+// AllGather implements comm.Group, with the errors of AllReduce. AllGather is
+// the second half of AllReduce: T-1 steps, in which a member sends (T-1)/T of
+// the bucket.
 func (r *ring) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.startDense(wire.OpAllGather, "an all-gather", batch, b)
 }

@@ -33,12 +33,13 @@ func (e endpoint) place() string {
 // onHost reports whether only this host can reach the endpoint.
 func (e endpoint) onHost() bool { return !e.network.OnIP() || e.host.Addr().Unmap().IsLoopback() }
 
-// keys prove that a rank knows the run's secret. They depend on the endpoint.
+// keys prove that a rank knows the run's secret. The keys depend on the
+// endpoint.
 type keys struct {
 	tls *identity.Identity // nil if TLS is not used
-	// hello is the proof in a hello. It is the secret itself unless the network
-	// could read it. Otherwise hello is a derived key that reveals nothing else
-	// that the secret protects.
+	// hello is the proof in a hello. hello is the secret itself unless the
+	// network could read it. Otherwise hello is a derived key that reveals
+	// nothing else that the secret protects.
 	hello [SecretSize]byte
 }
 

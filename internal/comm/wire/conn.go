@@ -1,5 +1,6 @@
-// Package wire connects ranks. It has networks, listeners and the greeting of
-// callers, connections that carry frames, and the passing of segments.
+// Package wire connects ranks. Package wire has networks, listeners and the
+// greeting of callers, connections that carry frames, and the passing of
+// segments.
 package wire
 
 import (
@@ -112,8 +113,8 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return c.nc.SetWriteDeadline(t)
 }
 
-// Send writes one frame: the header h, then the parts of the payload. It sets
-// h.Payload. It uses one system call if the peer keeps up. The error is a
+// Send writes one frame: the header h, then the parts of the payload. Send sets
+// h.Payload. Send uses one system call if the peer keeps up. The error is a
 // *WaitError at the write deadline and a *PeerError if the connection broke.
 func (c *Conn) Send(h *Header, payload ...[]byte) error {
 	return c.ExplainSend(c.Post(h, payload...), "a frame", c.writeWait.Load())
@@ -205,7 +206,7 @@ func (c *Conn) Fill(buf []byte) error {
 }
 
 // Explain turns an error of the connection into a *WaitError or a *PeerError,
-// in which what names the failed activity. It returns every other error
+// in which what names the failed activity. Explain returns every other error
 // unchanged.
 func (c *Conn) Explain(err error, what string, waitedNS int64) error {
 	if err == nil || !broken(err) {

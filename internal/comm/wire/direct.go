@@ -151,8 +151,8 @@ func (d *direct) awaitRoom(err error) error {
 	return err
 }
 
-// sleep waits for an event, which the peer or Close causes. It waits until the
-// deadline and at most for a slice.
+// sleep waits for an event, which the peer or Close causes. sleep waits until
+// the deadline and at most for a slice.
 func (d *direct) sleep(event int16, by *atomic.Int64) error {
 	limit := slice
 	if deadline := by.Load(); deadline != 0 {
@@ -211,9 +211,9 @@ func (d *direct) failed(what string, err error) error {
 	return &net.OpError{Op: what, Net: "unix", Source: d.local, Addr: d.remote, Err: err}
 }
 
-// Close implements net.Conn. It closes the descriptor only when no call uses
-// it. Its number may be reused at once, and a late read would read from the new
-// file.
+// Close implements net.Conn. Close closes the descriptor only when no call uses
+// it. The descriptor's number may be reused at once, and a late read would read
+// from the new file.
 func (d *direct) Close() error {
 	if d.closed.Swap(true) {
 		return net.ErrClosed

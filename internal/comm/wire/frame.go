@@ -85,8 +85,8 @@ func (h *Header) Encode(buf *[HeaderSize]byte) {
 	le.PutUint64(buf[56:], h.Link)
 }
 
-// Decode reads h from buf. It returns an error, and leaves h unchanged, for a
-// wrong magic number or version, an unknown operation, or a payload over
+// Decode reads h from buf. Decode returns an error, and leaves h unchanged, for
+// a wrong magic number or version, an unknown operation, or a payload over
 // MaxPayload.
 func (h *Header) Decode(buf *[HeaderSize]byte) error {
 	le := binary.LittleEndian

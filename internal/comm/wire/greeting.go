@@ -68,7 +68,7 @@ func (l *Listener) greet(socket net.Conn, known func()) {
 	}
 }
 
-// admit reads and acknowledges the hello of c, which runs over socket. It
+// admit reads and acknowledges the hello of c, which runs over socket. admit
 // returns the link's entry.
 func (l *Listener) admit(c *Conn, socket net.Conn, known func()) (*expectedLink, error) {
 	m, err := l.readHello(c)

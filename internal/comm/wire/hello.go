@@ -22,8 +22,8 @@ const (
 	maxReason = 1 << 10
 )
 
-// hello is the first frame of a connection. It names the caller, the callee and
-// the purpose.
+// hello is the first frame of a connection. hello names the caller, the callee
+// and the purpose.
 type hello struct {
 	secret            [SecretSize]byte
 	purpose, from, to string
@@ -79,7 +79,7 @@ type Call struct {
 	Timeout           time.Duration
 }
 
-// Dial links the caller to the rank whose Listener has the given address. It
+// Dial links the caller to the rank whose Listener has the given address. Dial
 // waits until that rank has accepted the hello. The error is a *WaitError if no
 // answer came in time. If the rank refused the link, the error contains the
 // rank's name and its reason.
@@ -194,8 +194,8 @@ func awaitedAck(purpose string) string { return "the acknowledgement of its " + 
 // greet sends the hello and reads the listener's answer.
 func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout time.Duration) error {
 	what := awaitedAck(purpose)
-	// A listener that refuses may close before it has read everything. Its
-	// answer then says more than the error of the send.
+	// A listener that refuses may close before it has read everything. The
+	// listener's answer then says more than the error of the send.
 	_ = c.PostBy(deadline, &Header{Op: OpHello}, body)
 	if err := c.SetReadDeadline(deadline); err != nil {
 		return c.Explain(err, what, 0)

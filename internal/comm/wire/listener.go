@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Listener accepts the links that other ranks dial. It keeps each link until
-// its rank asks for the link. It belongs to one rank.
+// Listener accepts the links that other ranks dial. Listener keeps each link
+// until its rank asks for the link. Listener belongs to one rank.
 type Listener struct {
 	self   string
 	secret [SecretSize]byte
@@ -31,8 +31,8 @@ type Listener struct {
 
 type linkKey struct{ purpose, from string }
 
-// expectedLink is the entry of one link. It is made when its rank asks for the
-// link or when the link arrives, whichever is first.
+// expectedLink is the entry of one link. An entry is made when its rank asks
+// for the link or when the link arrives, whichever is first.
 type expectedLink struct {
 	came  bool
 	ready chan *Conn // an arrived link that nobody has asked for yet; capacity 1

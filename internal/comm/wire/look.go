@@ -15,9 +15,10 @@ import (
 // look is a waiter's polling before it sleeps. Polling only pays on an idle
 // core. So the waiter yields the core between polls, and stops once a yield has
 // let another thread run: a sleeping thread wakes sooner than a yielding thread
-// gets its turn. The next waits then sleep at once. Their number doubles each
-// time, until a look succeeds. A yield does not let other goroutines of this
-// process run, so at least one of the runtime's processors stays free for them.
+// gets its turn. The next waits then sleep at once. The number of such waits
+// doubles each time, until a look succeeds. A yield does not let other
+// goroutines of this process run, so at least one of the runtime's processors
+// stays free for them.
 type look struct {
 	most    time.Duration
 	blind   int // number of further waits that sleep at once

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// After a yield has let another thread run, the next waits sleep at once. Their
-// number doubles each time, up to a limit, until a look succeeds.
+// After a yield has let another thread run, the next waits sleep at once. The
+// number of such waits doubles each time, up to a limit, until a look succeeds.
 func TestLookingIsForIdleCores(t *testing.T) {
 	allowLooking(t, 1)
 	l := look{most: time.Millisecond}

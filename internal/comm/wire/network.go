@@ -25,7 +25,8 @@ type Network struct {
 
 // Raise puts a protocol on top of a connection, below the frames. The ranks
 // have already greeted, so a stranger cannot make it use resources. Raise owns
-// the connection and closes it after an error. It must return by the deadline.
+// the connection and closes it after an error. Raise must return by the
+// deadline.
 type Raise func(nc net.Conn, deadline time.Time) (net.Conn, error)
 
 // Unix uses sockets in the file system; its connections can pass descriptors.
@@ -45,7 +46,7 @@ func (n *Network) Over(name string, dialed, accepted Raise) *Network {
 }
 
 // forPsbench returns r, with the library's goroutines marked as psbench's,
-// whichever part starts them. It returns nil for a nil r.
+// whichever part starts them. forPsbench returns nil for a nil r.
 func (r Raise) forPsbench() Raise {
 	if r == nil {
 		return nil

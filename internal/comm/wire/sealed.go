@@ -67,9 +67,9 @@ func (s *sealed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteVector implements vectorWriter. It writes all parts in full records,
-// except for the last record, with one system call per batch of records. Only
-// one goroutine may call it.
+// WriteVector implements vectorWriter. WriteVector writes all parts in full
+// records, except for the last record, with one system call per batch of
+// records. Only one goroutine may call it.
 func (s *sealed) WriteVector(parts [][]byte) error {
 	s.under.hold()
 	record := s.record[:0]
@@ -137,7 +137,8 @@ func (r *records) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. It may return a socket error of an earlier call.
+// Write implements net.Conn. Write may return a socket error of an earlier
+// call.
 func (r *records) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

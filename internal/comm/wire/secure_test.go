@@ -24,7 +24,7 @@ const (
 	recordData      = 0x17
 )
 
-// tap is an attacker on the network between two hosts. It reads all bytes and
+// tap is an attacker on the network between two hosts. tap reads all bytes and
 // can change them.
 type tap struct {
 	t     *testing.T

@@ -53,8 +53,8 @@ func (c *Conn) SendSegments(all ...*shm.Segment) error {
 }
 
 // PostSegment writes a frame without a payload, whose bytes carry the
-// descriptor of a segment. It returns errors as Post does. The peer must read
-// all its frames in a way that does not lose descriptors.
+// descriptor of a segment. PostSegment returns errors as Post does. The peer
+// must read all its frames in a way that does not lose descriptors.
 func (c *Conn) PostSegment(h *Header, s *shm.Segment) error {
 	nc, ok := c.nc.(shm.Sender)
 	if !ok {
@@ -69,9 +69,9 @@ func (c *Conn) PostSegment(h *Header, s *shm.Segment) error {
 }
 
 // ReceiveSegment receives a segment of size bytes from the peer and maps it,
-// read-only if readOnly is set. It refuses a segment that has another size or
-// can be shrunk. With readOnly it also refuses a segment that can still be
-// mapped for writing.
+// read-only if readOnly is set. ReceiveSegment refuses a segment that has
+// another size or can be shrunk. With readOnly it also refuses a segment that
+// can still be mapped for writing.
 func (c *Conn) ReceiveSegment(size int, readOnly bool) (*shm.Segment, error) {
 	all, err := c.ReceiveSegments(readOnly, WantedSegment{Size: size, Prefault: true})
 	if err != nil {
@@ -88,8 +88,8 @@ type WantedSegment struct {
 	Prefault bool
 }
 
-// ReceiveSegments receives several segments, which the peer sends together. It
-// returns all of them or an error.
+// ReceiveSegments receives several segments, which the peer sends together.
+// ReceiveSegments returns all of them or an error.
 func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.Segment, error) {
 	nc, err := c.unix()
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *Conn) Bound(timeout time.Duration) error {
 	return c.SetWriteDeadline(deadline)
 }
 
-// Ended reports whether the peer, on this host, has ended the connection. It
+// Ended reports whether the peer, on this host, has ended the connection. Ended
 // reads nothing from the connection.
 func (c *Conn) Ended() bool {
 	nc, err := c.unix()

@@ -34,7 +34,7 @@ func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
 
 // tune sizes the buffers of a socket, except for TCP between hosts. There the
 // kernel fits the buffers to the path's bandwidth and delay, as long as no size
-// is set. It is not an error if the kernel grants less. Go has already set
+// is set. tune reports no error if the kernel grants less. Go has already set
 // TCP_NODELAY.
 func tune(nc net.Conn) {
 	switch socket := nc.(type) {

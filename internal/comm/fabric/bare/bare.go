@@ -1,7 +1,7 @@
-// Package bare is a baseline transport for measurements. It does only what a
-// link must do, over plain sockets or over crypto/tls. It has no frames,
+// Package bare is a baseline transport for measurements, over plain sockets or
+// over crypto/tls. A bare link does only what a link must do. It has no frames,
 // deadlines or checks, and its server answers with the pushed values. psbench
-// comm alternates between bare and another transport, so both run in the same
+// comm alternates between bare and another transport. Both thus run in the same
 // processes, with the same rounds and the same memory for gradients.
 package bare
 

@@ -22,8 +22,8 @@ type port struct {
 
 	// answering is held while a chunk is written. All answers are written from
 	// the first trainer's memory, and the first trainer may push again before
-	// the others have their answers. Its next push would overwrite that memory,
-	// so the push waits for this lock.
+	// the others have their answers. The first trainer's next push would
+	// overwrite that memory, so the push waits for this lock.
 	answering sync.Mutex
 }
 
@@ -48,7 +48,7 @@ func (p sockets) NewPort(links wire.Links, specs []tensor.BucketSpec, _ bool) (c
 // Stores implements comm.Port.
 func (p *port) Stores(trainer int) []*comm.Store { return []*comm.Store{p.trainers[trainer].store} }
 
-// Serve implements comm.Port. It never calls its handler.
+// Serve implements comm.Port. Serve never calls its handler.
 func (p *port) Serve(func(*comm.Arrival) error) error {
 	errs := make([]error, len(p.trainers))
 	var readers sync.WaitGroup

@@ -35,27 +35,28 @@ type Relay interface {
 }
 
 // relayGrace is the extra time that a member gives members of its host, because
-// they may in turn wait for other hosts. Those members can name the late rank.
+// those members may in turn wait for other hosts. Members that wait for other
+// hosts can name the late rank.
 const relayGrace = 250 * time.Millisecond
 
 // An all-reduce over several hosts is hierarchical, as in MPI implementations
 // and in Horovod (Sergeev and Del Balso, "Horovod", 2018,
-// HOROVOD_HIERARCHICAL_ALLREDUCE). It has three phases: a sum within each host,
-// rings among hosts, and copies of the sums within each host. As in NCCL, there
-// are several rings: one per member of the smallest host (R). Each ring carries
-// a part of the bucket over its own connections. A member without a ring only
-// waits.
+// HOROVOD_HIERARCHICAL_ALLREDUCE). The all-reduce has three phases: a sum
+// within each host, rings among hosts, and copies of the sums within each host.
+// As in NCCL, there are several rings: one per member of the smallest host (R).
+// Each ring carries a part of the bucket over its own connections. A member
+// without a ring only waits.
 //
 // The three phases overlap, frame by frame. A rail's member sums the next part
-// in all members' memory while the previous part is in transit. It writes
-// finished parts to all members while the next part arrives.
+// in all members' memory while the previous part is in transit. The rail's
+// member also writes finished parts to all members while the next part arrives.
 //
 // With n members per host, H hosts and a bucket of S bytes, each host reads and
 // writes n*S in memory, as sumSlices does, and sends 2(H-1)/H*S in 2(H-1)
 // steps. One flat ring would send as much between hosts, but in 2(T-1) steps.
-// It would also send as much from member to member within each host. The order
-// of additions depends on the group's hosts, so the last bits of a sum differ
-// from a sum on one host. All members get equal bits.
+// The flat ring would also send as much from member to member within each host.
+// The order of additions depends on the group's hosts, so the last bits of a
+// sum differ from a sum on one host. All members get equal bits.
 //
 // The other operations work in the same way. The comment of stream.Relay has
 // their costs between hosts. Within a host they cost as much as in a group on

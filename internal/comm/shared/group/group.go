@@ -207,8 +207,8 @@ func (g *group) watch(m *member, conn *wire.Conn) {
 	g.own.bell.Shake()
 }
 
-// abort fails the group and all its pending operations. Its memory stays
-// mapped, because slow members may still use it.
+// abort fails the group and all its pending operations. The group's memory
+// stays mapped, because slow members may still use it.
 func (g *group) abort(err error) {
 	g.poison(err)
 	g.failPending()

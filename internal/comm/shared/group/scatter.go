@@ -53,8 +53,8 @@ func (g *group) reduceScatter(s *step) error {
 
 // allGather is one step. Each member copies the others' shards, reading and
 // writing (T-1)/T*S bytes, and waits until no other member reads its own shard.
-// It begins with the next member's shard, so that not all members read from the
-// same member at once.
+// A member begins with the next member's shard, so that not all members read
+// from the same member at once.
 func (g *group) allGather(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err

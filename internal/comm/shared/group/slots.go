@@ -45,7 +45,7 @@ func (s *slots) chunk(turn uint32, i, members, n int) []float32 {
 }
 
 // sumChunks is sumSlices for the case that some member's gradient lies in
-// ordinary memory of its process. It works in turns:
+// ordinary memory of its process. sumChunks works in turns:
 //
 //   - A member copies a chunk of every slice except its own into a slot and
 //     waits until all members have done so.
@@ -127,8 +127,8 @@ func (g *group) takeOut(values []float32, c int) {
 }
 
 // eachOther calls do with each piece of values that another member sums in
-// chunk c, and with the piece's place in this member's slot of that turn. It
-// begins with the next member.
+// chunk c, and with the piece's place in this member's slot of that turn.
+// eachOther begins with the next member.
 func (g *group) eachOther(values []float32, c int, turn uint32, do func(piece, chunk []float32)) {
 	size := len(g.members)
 	for k := 1; k < size; k++ {

@@ -19,8 +19,8 @@ import (
 )
 
 // Sums and means have exactly the bits of additions in the order of positions.
-// This holds wherever the gradients lie (in batch 0 all in the stores), for any
-// last chunk and for any order of arrival.
+// The gradients may lie anywhere (in batch 0 all lie in the stores), the last
+// chunk may have any size, and members may arrive in any order.
 func TestSharedSumsHaveTheBitsOfTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "members")

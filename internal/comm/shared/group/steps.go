@@ -110,7 +110,8 @@ func (g *group) drive(last *op.Reduction) {
 			return
 		}
 		// Another goroutine may have posted an operation after the last check
-		// but before the lock was released. It then relied on this driver.
+		// but before the lock was released. That goroutine then relied on this
+		// driver.
 	}
 }
 

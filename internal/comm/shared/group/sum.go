@@ -12,7 +12,7 @@ import (
 
 // sumEagerly is an all-reduce in one step. Each member publishes a copy of its
 // gradient, waits for the other T-1 copies and sums all T in the order of
-// positions. It reads (T+1)*S and writes 2*S bytes.
+// positions. A member reads (T+1)*S and writes 2*S bytes.
 //
 // Inputs alternate between two buffers, so no member has to wait until all have
 // read its copy. Before a member reuses a buffer, all members have begun the
@@ -40,8 +40,9 @@ func (g *group) sumEagerly(s *step) error {
 // sumSlices is an all-reduce in two steps, like the reduce-scatter and
 // all-gather of a ring but without the ring. Once all have posted, each member
 // sums its T-th of all members' buckets, in the order of positions, and writes
-// the sum to all members. Then it waits until all have done so. A member reads
-// S and writes S bytes; all members together read and write T*S each.
+// the sum to all members. Then the member waits until all have done so. A
+// member reads S and writes S bytes; all members together read and write T*S
+// each.
 func (g *group) sumSlices(s *step) error {
 	shown := s.Place == layout.InProcess
 	if shown {
@@ -204,8 +205,8 @@ func (g *group) broadcast(s *step) error {
 	return g.endTogether(s)
 }
 
-// Barrier implements comm.Group. It takes one step and moves no data. Its
-// errors are those of AllReduce.
+// Barrier implements comm.Group. Barrier takes one step and moves no data.
+// Barrier has the errors of AllReduce.
 func (g *group) Barrier() error {
 	if g.Size() == 1 {
 		return nil

@@ -26,12 +26,12 @@ import (
 // copied whole.
 
 // PieceSlots is the maximum number of pieces of a push in transit. The server
-// wakes the trainer once per half of them (RingsAt) and works on the other half
-// meanwhile.
+// wakes the trainer once per half of the slots (RingsAt) and works on the other
+// half meanwhile.
 const PieceSlots = 8
 
 // FirstPieces is the number of pieces that a push must send before it is
-// posted. It is also the minimum number of slots.
+// posted. FirstPieces is also the minimum number of slots.
 const FirstPieces = 2
 
 // PiecesFrom is the size of the smallest dense bucket, in elements, that is
@@ -74,14 +74,15 @@ func SlotsSaid(said uint32) (slots int, ok bool) {
 }
 
 // RingsAt reports whether the server rings the trainer's bell after giving this
-// many pieces of a push. It rings at each half of the slots and at the end.
+// many pieces of a push. The server rings at each half of the slots and at the
+// end.
 //
-// This is often enough. Suppose the server waits for a piece that the trainer
-// has not sent. Then the server has given all earlier pieces. The trainer
-// sleeps only if it had no free slot for that piece and saw no answer. Since
-// that check the server has given as many pieces as there are slots. One of
-// these consecutive pieces ends a half of the slots, so the server rang for it.
-// With FirstPieces slots the server rings for every piece.
+// This rings often enough. Suppose the server waits for a piece that the
+// trainer has not sent. Then the server has given all earlier pieces. The
+// trainer sleeps only if it had no free slot for that piece and saw no answer.
+// Since that check the server has given as many pieces as there are slots. One
+// of these consecutive pieces ends a half of the slots, so the server rang for
+// it. With FirstPieces slots the server rings for every piece.
 func RingsAt(given, all, slots int) bool { return given%(slots/2) == 0 || given == all }
 
 // Slot is the memory of piece k in the bucket's copies, for this number of

@@ -96,8 +96,8 @@ func (w *Window) Show(owner string, g *tensor.Gradient) error {
 	return nil
 }
 
-// Fetch updates g to the current result. It copies values only from the copies;
-// elsewhere the values are already in place.
+// Fetch updates g to the current result. Fetch copies values only from the
+// copies; elsewhere the values are already in place.
 func (w *Window) Fetch(g *tensor.Gradient) error {
 	switch w.Place {
 	case InCopies:

@@ -24,7 +24,7 @@ type End struct {
 	Device  comm.DeviceEnd   // nil unless this side can share
 	Spans   comm.SpanningEnd // Device in a group across devices; otherwise nil
 	Library string           // library that spans the devices
-	Staged  string           // why values are not left on the device; "" if they are
+	Staged  string           // why values leave the device; "" if they stay there
 
 	mu   sync.Mutex // guards gone, and the segments while Look's f uses them
 	gone bool       // the segments may be unmapped
@@ -79,7 +79,7 @@ func (l *End) Over() {
 	l.gone = true
 }
 
-// Look calls f, which may read or write words of segments. It returns false,
+// Look calls f, which may read or write words of segments. Look returns false,
 // without calling f, if the segments may be unmapped already.
 func (l *End) Look(f func()) (there bool) {
 	l.mu.Lock()

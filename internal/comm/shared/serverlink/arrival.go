@@ -58,9 +58,9 @@ func (p *port) dispatch(handle func(*comm.Arrival) error) (pushes int, err error
 }
 
 // dispatchFrom hands over a trainer's pushes in the order in which the trainer
-// made them. It checks the slots in turn until a whole round finds nothing new.
-// If it sees a push before an earlier one, it checks all slots once more; by
-// then the earlier push has arrived.
+// made them. dispatchFrom checks the slots in turn until a whole round finds
+// nothing new. If it sees a push before an earlier one, it checks all slots
+// once more; by then the earlier push has arrived.
 func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pushes int, err error) {
 	looks := len(t.slots)
 	for early := false; looks > 0; looks-- {

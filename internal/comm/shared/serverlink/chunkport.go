@@ -59,8 +59,8 @@ func (a *arrival) handOver(handle func(*comm.Arrival) error) error {
 	return nil
 }
 
-// answer implements Arrival.Answer for a chunk. It copies g unless g already
-// lies in the chunk.
+// answer implements Arrival.Answer for a chunk. answer copies g unless g
+// already lies in the chunk.
 func (c *chunk) answer(g *tensor.Gradient) error {
 	a, p := c.of, c.of.port
 	if p.Ended() {

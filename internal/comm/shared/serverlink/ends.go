@@ -56,7 +56,7 @@ type client struct {
 	closing  sync.Once
 }
 
-// open makes a control segment of this size in bytes. It sends the control
+// open makes a control segment of this size in bytes. open sends the control
 // segment and the segments in others to the server, and receives the server's
 // doorbell.
 func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
@@ -103,8 +103,8 @@ func (c *client) start() {
 }
 
 // await waits for the answer to o, unless another waiter has already seen it.
-// It calls reap whenever the condition is met: a part or all of the answer has
-// arrived, or the link has ended.
+// await calls reap whenever the condition is met: a part or all of the answer
+// has arrived, or the link has ended.
 func (c *client) await(o *op.Operation, until shm.Condition) {
 	for deadline, pending := c.Due(o); pending && !c.Ended(); {
 		inTime := c.bell.Wait(until, deadline)
@@ -120,8 +120,8 @@ func (c *client) await(o *op.Operation, until shm.Condition) {
 	}
 }
 
-// abort fails the link and its pending operations. Its memory stays mapped,
-// because a slow server may still write an answer.
+// abort fails the link and its pending operations. The link's memory stays
+// mapped, because a slow server may still write an answer.
 func (c *client) abort(err error) {
 	c.link.reap()
 	if c.Fail(err) {
@@ -186,7 +186,7 @@ type slots interface {
 type server struct {
 	op.Port
 	slots    slots
-	awaits   string       // what comes over the links, e.g. "a push"
+	awaits   string       // what the server waits for, e.g. "a push"
 	doorbell *shm.Segment // segment with the bell
 	bell     shm.Bell
 	left     []atomic.Bool // trainers that have closed their link in order
@@ -284,7 +284,7 @@ func (s *server) watch(i int, conn *wire.Conn) {
 	s.bell.Shake()
 }
 
-// shut ends all links and waits for serve. It returns true if the caller may
+// shut ends all links and waits for serve. shut returns true if the caller may
 // free the memory: only on the first call, and only if all trainers had left.
 // Otherwise the memory stays mapped until the process ends, because a plugin
 // may still use it.

@@ -11,11 +11,11 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// show implements negotiator. It announces whether the link lends its buckets
+// show implements negotiator. show announces whether the link lends its buckets
 // on a device.
 func (l *link) show() { l.lent.Show(&layout.PushTerms(l.client.control).Lends) }
 
-// agree implements negotiator. It offers the trainer's buckets to the server
+// agree implements negotiator. agree offers the trainer's buckets to the server
 // and imports the server's offer.
 func (l *link) agree() error {
 	conn, end := l.client.conn, &l.lent

@@ -40,8 +40,8 @@ type push struct {
 	posted bool          // the push in flight is in its slot
 	seq    atomic.Uint32 // sequence of the last push
 	pieces *passing      // nil if the bucket never goes in pieces
-	// ordinal is the bucket's index among the specs. It is set for a bucket
-	// that may stay on a device.
+	// ordinal is the bucket's index among the specs. ordinal is set for a
+	// bucket that may stay on a device.
 	ordinal int
 }
 

@@ -116,7 +116,7 @@ func TestSharedPushIsInPlace(t *testing.T) {
 }
 
 // A future without a waiter ends at the time of the server's answer, not at the
-// time of a later check. It does not block the bucket's next push.
+// time of a later check. Such a future does not block the bucket's next push.
 func TestSharedAnswerKeepsItsTime(t *testing.T) {
 	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
 		func(a *comm.Arrival) error { return a.Answer(a.Gradient) })

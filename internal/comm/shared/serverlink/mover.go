@@ -34,7 +34,7 @@ func (m *mover) start(l *link) {
 	}
 }
 
-// take adds a push. It wakes the waiters for other pushes, so that they fill
+// take adds a push. take wakes the waiters for other pushes, so that they fill
 // the push's slots. Otherwise the server may have too few pieces to ring, and
 // the pushing trainer may never wait.
 func (m *mover) take(p *push) {

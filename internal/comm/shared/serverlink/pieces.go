@@ -79,8 +79,8 @@ func (p *push) piece(k int) (here, slot []float32) {
 }
 
 // canMove reports whether an answer has arrived or a free slot can be filled.
-// Its result stays true until that is done, because passOn raises due only at
-// its end, and send lowers room only at its end.
+// The result stays true until the piece has moved, because passOn raises due
+// only at its end, and send lowers room only at its end.
 func (w *passing) canMove() bool {
 	return w.underway.Load() && (w.room.Load() || w.isAnswered())
 }
@@ -91,7 +91,7 @@ func (w *passing) isAnswered() bool {
 }
 
 // passOn copies the next answer into the gradient and sends the next piece, if
-// there is one. It returns true after the last answer. If no answer has
+// there is one. passOn returns true after the last answer. If no answer has
 // arrived, it fills a free slot.
 func (p *push) passOn() (over bool) {
 	w, pieces := p.pieces, comm.PieceCount(p.op.Spec.Elements)

@@ -99,8 +99,8 @@ func (h *star) pushAll(i, trainers int, batch int64, pushes, waits []int, copied
 	return nil
 }
 
-// Only the expected pushes come in pieces. They use no shared memory other than
-// the slots.
+// Only the expected pushes come in pieces. Pushes in pieces use no shared
+// memory other than the slots.
 func TestSharedPushGoesInPieces(t *testing.T) {
 	for _, inPieces := range []bool{true, false} {
 		t.Run(fmt.Sprint(inPieces), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // port is the server's side of its trainers' push/pull links through shared
-// memory. It hands over pushes in the trainers' own memory.
+// memory. port hands over pushes in the trainers' own memory.
 type port struct {
 	server
 	trainers []*trainer
@@ -38,9 +38,9 @@ type Chunking struct {
 	InChunks bool // all dense gradients, chunk by chunk
 }
 
-// NewPort makes a port for the trainers that have a connection. It hands over
-// gradients in the memory where they lie, including device memory if both sides
-// share the device. The port owns the connections, also after an error.
+// NewPort makes a port for the trainers that have a connection. NewPort hands
+// over gradients in the memory where they lie, including device memory if both
+// sides share the device. The port owns the connections, also after an error.
 func NewPort(trainers wire.Links, specs []tensor.BucketSpec, by Chunking, device comm.Device) (comm.Port, error) {
 	return newPort(trainers, specs, by.InPieces, by.InChunks, device)
 }
@@ -63,7 +63,7 @@ func newPort(
 	return p, nil
 }
 
-// admit implements slots. It receives a trainer's segments and sets up its
+// admit implements slots. admit receives a trainer's segments and sets up its
 // slots.
 func (p *port) admit(i int, conn *wire.Conn) (err error) {
 	t, specs := p.trainers[i], p.specs

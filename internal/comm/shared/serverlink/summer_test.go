@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// summer is a test server. It answers all trainers with the sum of a push:
+// summer is a test server. summer answers all trainers with the sum of a push:
 // piece by piece if a push comes in pieces, otherwise whole.
 type summer struct {
 	trainers int

@@ -48,7 +48,7 @@ func newTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (*tableP
 	return p, nil
 }
 
-// admit implements slots. It receives a trainer's segments.
+// admit implements slots. admit receives a trainer's segments.
 func (p *tablePort) admit(i int, conn *wire.Conn) (err error) {
 	c := &tableCaller{Caller: op.NewCaller(p.Self, conn, i, &p.spec, p.table)}
 	p.callers = append(p.callers, c)

@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// Card is a fake device. Its memory is Go memory, and all work on it is done at
-// once. Its lock replaces the order of marks.
+// Card is a fake device. A card's memory is Go memory, and all work on a card
+// is done at once. The card's lock replaces the order of marks.
 type Card struct {
 	Mu     sync.Mutex
 	Ends   []*CardEnd
@@ -130,8 +130,8 @@ func (e *CardEnd) SumRows(_ int, gradients []*tensor.Gradient, union []int32, me
 	return nil
 }
 
-// TakeRows copies Total to sum. It fails if another end has not computed its
-// sum yet.
+// TakeRows copies Total to sum. TakeRows fails if another end has not computed
+// its sum yet.
 func (e *CardEnd) TakeRows(_ int, sum []float32) error {
 	e.Card.Mu.Lock()
 	defer e.Card.Mu.Unlock()

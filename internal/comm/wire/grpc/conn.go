@@ -30,7 +30,7 @@ const (
 )
 
 // conn turns a gRPC call into a net.Conn. The call is a bidirectional stream of
-// messages. Their bytes are the frames, split at any point.
+// messages. The messages' bytes are the frames, split at any point.
 //
 // A link over gRPC is a baseline for comparisons. In addition to the cost of a
 // socket, gRPC copies every byte once on each side and splits messages into

@@ -71,7 +71,8 @@ func dial(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	stream, err := client.NewStream(ctx, &frames, "/"+service+"/"+method)
 	if err == nil {
 		// Until the server has answered, gRPC keeps written data for a retry.
-		// It then does not reliably report that it no longer uses them.
+		// Until then, gRPC does not reliably report that it no longer uses the
+		// data.
 		_, err = stream.Header()
 	}
 	late := !timer.Stop()
