@@ -16,8 +16,8 @@ import (
 type Copying struct {
 	// Footprint is the size of source and destination together, in bytes.
 	Footprint int
-	// Cores is the number of cores that copy at once, each its share of the
-	// footprint; see func Cores.
+	// Cores is the number of cores that copy at once. Each core copies its
+	// share of the footprint. See func Cores.
 	Cores int
 	// Dirty makes another core rewrite the source before each copy, as happens
 	// to a gradient that was just computed. Dirty needs two cores.
@@ -30,7 +30,8 @@ const lineBytes = 64
 // blockBytes is the size of small copies.
 const blockBytes = 256 << 10
 
-// least is the minimum number of copies, of each kind, for a median.
+// least is the minimum number of copies that a median needs, for each kind of
+// copy.
 const least = 5
 
 // Copy measures memory copies for about the given time, and at least five

@@ -1,6 +1,7 @@
 package wire
 
-// Exports for tests that use networks of packages which import package wire.
+// Exports for tests of package wire that use networks from other packages,
+// which import wire.
 
 // Limits of greetings.
 const (

@@ -109,8 +109,8 @@ type records struct {
 
 	// mu guards held and out. The sending goroutine writes; the reading
 	// goroutine may write too, namely the alert when it fails. TLS hands over
-	// records in order, and this order is kept: out is empty unless records are
-	// held.
+	// records in order. The order is kept, because out is empty unless records
+	// are held.
 	mu   sync.Mutex
 	held bool // records wait until the batch is full or released
 	out  []byte

@@ -13,7 +13,8 @@ import (
 )
 
 // unixBuffer is the number of bytes that a Unix socket can buffer for a peer
-// that does not read yet. The kernel's default is 208 KiB, less than a chunk.
+// that does not read yet. By default the kernel grants 208 KiB, which is less
+// than a chunk.
 const unixBuffer = 4 << 20
 
 // loopbackBuffer is the number of bytes that a TCP socket can buffer on

@@ -209,7 +209,8 @@ func blocks(values []float32) (list [][]float32) {
 	return list
 }
 
-// take reads a block into place, or adds it if add is set.
+// take reads a block from the previous member. With add set, take adds the
+// values to the block; otherwise take overwrites the block.
 func (g *group) take(block []float32, add bool) error {
 	into := block
 	if add {

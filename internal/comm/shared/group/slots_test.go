@@ -121,7 +121,8 @@ func TestSharedSumGoesThroughSlots(t *testing.T) {
 	}
 }
 
-// If a member dies in any phase of a sum, the others' futures end and name it.
+// If a member dies in any phase of a sum, the others' futures end with an error
+// that names it.
 func TestSharedSumThroughSlotsNoticesADeadMember(t *testing.T) {
 	for phase, die := range map[string]func(g *group){
 		"before it posts": func(g *group) { g.hangUp() },

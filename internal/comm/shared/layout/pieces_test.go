@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// A trainer that sleeps with all slots in use is rung for at least one of their
-// pieces.
+// If a trainer sleeps because all slots are in use, the server rings for at
+// least one of their pieces.
 func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
 	for slots := FirstPieces; slots <= PieceSlots; slots++ {
 		for all := 1; all <= 5*PieceSlots; all++ {

@@ -30,8 +30,8 @@ type End struct {
 	gone bool       // the segments may be unmapped
 }
 
-// Join makes the end on the device, if device is not nil. buckets are the lent
-// buckets; a server lends none.
+// Join makes this side's end on the device, if device is not nil. buckets are
+// the lent buckets; a server lends none.
 func (l *End) Join(device comm.Device, specs []tensor.BucketSpec, buckets []*tensor.Bucket) {
 	if device == nil {
 		l.Staged = "its own memory is not shared"
