@@ -16,7 +16,7 @@ var Operations = []*Operation{PushPull, AllReduce, ReduceScatter, AllGather, All
 type Operation struct {
 	Name   string // name on the command line
 	Served bool   // a server takes part
-	Hooked bool   // a hook takes part, over its own links; without Served and Hooked it is a collective among the trainers
+	Hooked bool   // a hook takes part, over its own links; if neither is set, it is a collective
 	Empty  bool   // it moves no bucket and needs only Run of the fields below
 	Dense  bool   // it supports only dense buckets
 

@@ -1,6 +1,5 @@
-// Package wire connects ranks. Package wire has networks, listeners and the
-// greeting of callers, connections that carry frames, and the passing of
-// segments.
+// Package wire connects ranks: networks, listeners, the greeting of callers,
+// connections that carry frames, and the passing of segments.
 package wire
 
 import (

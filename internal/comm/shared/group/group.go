@@ -1,6 +1,6 @@
-// Package group makes groups of ranks that map each other's buckets. A group
-// runs all-reduce and the other collectives among members of one host. A Relay
-// or Summer connects it to other hosts.
+// Package group runs all-reduce and the other collectives among ranks of one
+// host that map each other's buckets. A Relay or Summer connects a group to
+// other hosts.
 package group
 
 import (

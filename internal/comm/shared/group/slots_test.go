@@ -178,7 +178,7 @@ func TestSharedSumThroughSlotsEndsInTime(t *testing.T) {
 			var wait *comm.WaitError
 			var peer *comm.PeerError
 			switch {
-			case closes && err != nil && (!errors.As(err, &peer) || peer.Peer != "trainer1"): // or the sum had ended before
+			case closes && err != nil && (!errors.As(err, &peer) || peer.Peer != "trainer1"): // or the sum ended before
 				t.Errorf("a member that closed gave %v", err)
 			case !closes && (!errors.As(err, &wait) || len(wait.For) != 1 || wait.For[0] != "trainer1"):
 				t.Errorf("a member that fills no slot gave %v", err)

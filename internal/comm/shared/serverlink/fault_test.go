@@ -175,7 +175,7 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, c.seals)
 		commtest.Must(t, err)
 		nc, _ := near.Hijack()
-		commtest.Must(t, shm.SendFDs(nc.(*net.UnixConn), make([]byte, 8), fd)) // the segment's size, sent with the descriptor
+		commtest.Must(t, shm.SendFDs(nc.(*net.UnixConn), make([]byte, 8), fd)) // the segment's size goes with it
 		commtest.Must(t, unix.Close(fd))
 		err = <-failed
 		if err == nil || !strings.Contains(err.Error(), "server9 refuses the segment from trainer0") ||
