@@ -3,23 +3,17 @@
 //
 // A link joins a fixed set of processes once, before the first iteration, and
 // then carries one operation per bucket and batch. There are three kinds of
-// link:
+// link. ServerLink and Port carry push/pull with a server. GroupLink carries
+// collectives among trainers. TableLink and TablePort carry lookups in an
+// embedding table on a server, one call at a time. All links are interfaces, so
+// a hook or a server works over any transport.
 //
-//   - push/pull with a server: ServerLink and Port
-//   - a collective among trainers: GroupLink
-//   - lookups in an embedding table on a server, one call at a time: TableLink
-//     and TablePort
-//
-// All links are interfaces, so a hook or a server works over any transport.
-//
-// Package tensor defines the gradients. These packages carry them:
-//
-//   - wire has connections, frames, listeners and networks; wire/grpc is a
-//     network over gRPC
-//   - internal/op tracks pending operations
-//   - stream builds links that exchange frames; shared builds links on memory
-//     that ranks map
-//   - fabric lists both by name and holds everything that a process opens
+// Package tensor defines the gradients. Other packages carry them. Package wire
+// has connections, frames, listeners and networks; package wire/grpc is a
+// network over gRPC. Package internal/op tracks pending operations. Package
+// stream builds links that exchange frames, and package shared builds links on
+// memory that ranks map. Package fabric lists both by name and holds everything
+// that a process opens.
 //
 // Package comm imports neither sdk, core nor plugins.
 package comm

@@ -27,7 +27,7 @@ type ServerLink interface {
 	io.Closer
 }
 
-// Port is a server's end of the links of its trainers.
+// Port is a server's end of its links to trainers.
 type Port interface {
 	// Serve takes pushes until every trainer has closed its link in order,
 	// Close is called or an error ends all links. Serve returns the first

@@ -99,7 +99,7 @@ type TableCall struct {
 // Bags is the number of bags.
 func (c *TableCall) Bags() int { return len(c.Offsets) - 1 }
 
-// Bag is the rows of bag i.
+// Bag returns the rows of bag i.
 func (c *TableCall) Bag(i int) []int64 { return c.Indices[c.Offsets[i]:c.Offsets[i+1]] }
 
 // Columns is the table's columns of bag i. A lookup writes them; in an update
@@ -108,7 +108,7 @@ func (c *TableCall) Columns(i int) []float32 {
 	return c.Values[i*c.Stride : i*c.Stride+c.Width : i*c.Stride+c.Width]
 }
 
-// TablePort is a table server's end of the links of all trainers.
+// TablePort is a table server's end of its links to trainers.
 type TablePort interface {
 	// Serve takes calls until every trainer has closed its link in order, Close
 	// is called or an error ends all links. Serve returns the first error.

@@ -39,7 +39,7 @@ type Calls struct {
 
 	calls  [CallKinds]Operation
 	last   CallKind
-	Looked int64 // Asked of the last lookup; -1 once an update has followed
+	Looked int64 // value of Asked at the last lookup; -1 once an update has followed
 }
 
 // Init sets up the link over conn to a table's server. drive(kind) returns a

@@ -1,8 +1,8 @@
 // Package provider is the contract between a fabric and the code that makes its
 // links. Every transport implements Provider, and each optional ability has its
 // own interface. If a provider wraps another provider, it embeds the interface,
-// not the other's type. Otherwise it would inherit abilities whose results
-// bypass the wrapper.
+// not the other's type. A wrapper that embeds the type would inherit abilities
+// whose results bypass the wrapper.
 package provider
 
 import (

@@ -72,8 +72,8 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 
 // NewPortBeside makes a port for the trainers with a connection here; another
 // port serves the other trainers. With chunked set, it hands over gradients in
-// chunks, because the other port does so too. Otherwise it hands over gradients
-// as NewPort does.
+// chunks, because the other port does so too. Without chunked, the port hands
+// over gradients as NewPort's port does.
 func (Provider) NewPortBeside(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	return serverlink.NewPort(trainers, specs, serverlink.Chunking{InChunks: chunked}, nil)
 }

@@ -143,8 +143,8 @@ func (r *ring) enter(t *task) {
 	r.queue <- *t // never blocks: each operation is queued at most once
 }
 
-// rest records whether the ring is idle. The ring calls it with true after a
-// task, and with false when it ends.
+// rest records whether the ring is idle. The ring calls rest with true after a
+// task, and with false when the ring ends.
 func (r *ring) rest(idle bool) {
 	r.entering.Lock()
 	defer r.entering.Unlock()

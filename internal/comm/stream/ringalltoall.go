@@ -9,7 +9,7 @@ import (
 // allToAll runs an all-to-all. Member p first sends its blocks for all other
 // members, ordered so that the blocks for the next member come first. In each
 // step it takes the blocks for itself, which arrive first, and sends the rest
-// on in the next step. After step s it has the blocks of member p-s-1.
+// on in the next step. After step s member p has the blocks of member p-s-1.
 func (r *circle) allToAll(t *task) error {
 	p, size, n := r.position, r.size, len(t.gradient.Values)/r.total
 	rooms := [2][]float32{r.transit(0, n), r.transit(1, n)}

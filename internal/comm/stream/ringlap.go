@@ -34,7 +34,7 @@ func newCut(elements, members int) *cut {
 	return &c
 }
 
-// give splits the span to into blocks and adds them to the spans of member i.
+// give splits a span, to, into blocks and adds them to the spans of member i.
 func (c cut) give(i int, to op.Span) {
 	for k := range blocks(to.To - to.From) {
 		from := to.From + k*ringBlock

@@ -23,8 +23,8 @@ const (
 	OpBroadcast                   // a piece of a broadcast
 	OpBarrier                     // one more member has reached the barrier
 	OpSegment                     // a request for a segment
-	OpLookup                      // the bags of a lookup; as an answer, their sums' columns
-	OpUpdate                      // the gradient of those sums; as an answer, confirms the update
+	OpLookup                      // the bags of a lookup; in the answer, the columns of their sums
+	OpUpdate                      // the gradient of a lookup's sums; in the answer, a confirmation
 	OpReduceScatter               // a chunk of a reduce-scatter on its own
 	OpAllGather                   // a chunk of an all-gather on its own
 	OpAllToAll                    // blocks of an all-to-all

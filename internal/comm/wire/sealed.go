@@ -16,8 +16,8 @@ const (
 	// would cost a fifth of the rate.
 	batchBytes = 4 * (recordBytes + 64)
 	// handshakeBytes is the maximum number of bytes that a stranger may send
-	// before it has proved that it knows the secret. A handshake needs several
-	// times less.
+	// before it has proved that it knows the secret. A handshake needs only a
+	// fraction of that.
 	handshakeBytes = 16 << 10
 )
 

@@ -45,14 +45,12 @@ func (s *slots) chunk(turn uint32, i, members, n int) []float32 {
 }
 
 // sumChunks is sumSlices for the case that some member's gradient lies in
-// ordinary memory of its process. sumChunks works in turns:
-//
-//   - A member copies a chunk of every slice except its own into a slot and
-//     waits until all members have done so.
-//   - It adds up its own slice's chunks, from its gradient and the others'
-//     slots, and writes the sums back to the same places.
-//   - It copies the sums that the others made in the previous turn out of its
-//     other slot.
+// ordinary memory of its process. sumChunks works in turns. First, a member
+// copies a chunk of every slice except its own into a slot and waits until all
+// members have done so. Second, the member adds up its own slice's chunks, from
+// its gradient and the others' slots, and writes the sums back to the same
+// places. Third, the member copies the sums that the others made in the
+// previous turn out of its other slot.
 //
 // There is one more turn than chunks. A member copies (T-1)/T*S bytes into
 // slots, reads and writes S as in place, and copies (T-1)/T*S out of slots.

@@ -119,11 +119,11 @@ func (s *step) finish(sums []float32) {
 }
 
 // sumRows is an all-reduce of rows in three steps. First, every member merges
-// all lists of rows. Second, it sums a T-th of the union, row by row in the
-// order of positions, into its own memory. Third, it waits for the others'
-// parts and copies all of them into its gradient. With U rows in the union and
-// R rows in all gradients together, a member reads R/T + U rows and writes U/T
-// + U.
+// all lists of rows. Second, every member sums a T-th of the union, row by row
+// in the order of positions, into its own memory. Third, every member waits for
+// the others' parts and copies all of them into its gradient. With U rows in
+// the union and R rows in all gradients together, a member reads R/T + U rows
+// and writes U/T + U.
 func (g *group) sumRows(s *step) error {
 	if err := g.mergeParts(s); err != nil {
 		return err

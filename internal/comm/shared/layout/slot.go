@@ -11,11 +11,11 @@ import (
 )
 
 // The memory of a link through shared memory. Each side has a control segment
-// with its bell in the first cache line. Lines follow, which one side writes
-// and the other reads, in turns. The writer stores the payload and the plain
-// fields of a line first and then the sequence, atomically (release). A reader
-// loads the sequence (acquire) and then reads the rest. Go's atomics are
-// sequentially consistent, as the bells require: a side stores a sequence
+// with its bell in the first cache line. Lines come next: one side writes a
+// line and the other side reads it, in turns. The writer stores the payload and
+// the plain fields of a line first and then the sequence, atomically (release).
+// A reader loads the sequence (acquire) and then reads the rest. Go's atomics
+// are sequentially consistent, as the bells require: a side stores a sequence
 // before it checks the bell.
 
 // PushLine is the slot of one trainer and bucket. The trainer owns the slot and

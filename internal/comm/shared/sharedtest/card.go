@@ -38,7 +38,7 @@ type CardEnd struct {
 	Closed bool
 }
 
-// Move gives the store buckets on the device.
+// Move adds buckets on the device to the store.
 func (c *Card) Move(_ int, s *comm.Store) comm.Device {
 	for _, b := range s.Buckets {
 		s.Lent = append(s.Lent, tensor.BucketIn(make([]float32, b.Room()), b.Shown, b.BucketSpec))

@@ -10,7 +10,7 @@ type expiry struct {
 	mu    sync.Mutex
 	at    time.Time
 	timer *time.Timer
-	over  chan struct{} // closed once the deadline at has passed
+	over  chan struct{} // closed once the deadline (at) has passed
 }
 
 func (e *expiry) init() { e.over = make(chan struct{}) }
