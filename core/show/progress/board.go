@@ -58,7 +58,7 @@ func (p *Progress) Resumed() {
 	p.status = ""
 }
 
-// clear returns the control sequence that clears the drawn lines. psbench never hides the cursor, so the terminal
+// clear returns the control sequence that clears the drawn lines. The cursor is never hidden, so the terminal
 // needs no restoring after a crash.
 func (p *Progress) clear() string {
 	if lines := strings.Count(p.status, "\n"); lines > 0 {

@@ -113,7 +113,7 @@ func (l live) parts() []string {
 // the line is too wide, fit drops parts in this order: samples per second, the long form of the count, loss, rate,
 // time, count. At last it cuts the phase.
 //
-// The parameter given is the number of drops so far in this phase. fit repeats those drops even if there is room, to
+// The parameter given is the number of drops so far in this phase. Each call repeats those drops even if there is room, to
 // avoid flicker, and returns the new number. If styled is true, the phase is bold and the time is dim.
 func (l live) fit(columns, given int, styled bool) (string, int) {
 	l.epoch = ""

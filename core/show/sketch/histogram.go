@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// A histogram has leastBins to mostBins rows. psbench draws none for fewer than leastValues values.
+// A histogram has leastBins to mostBins rows. With fewer than leastValues values there is no histogram.
 const (
 	leastBins   = 5
 	mostBins    = 10
