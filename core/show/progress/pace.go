@@ -113,8 +113,8 @@ func (l live) parts() []string {
 // the line is too wide, fit drops parts in this order: samples per second, the long form of the count, loss, rate,
 // time, count. At last it cuts the phase.
 //
-// The parameter given is the number of drops so far in this phase. Each call repeats those drops even if there is room, to
-// avoid flicker, and returns the new number. If styled is true, the phase is bold and the time is dim.
+// The parameter given is the number of drops so far in this phase. Each call repeats those drops even if there is
+// room, to avoid flicker, and returns the new number. If styled is true, the phase is bold and the time is dim.
 func (l live) fit(columns, given int, styled bool) (string, int) {
 	l.epoch = ""
 	text := func() string { return strings.Join(l.parts(), "  ") }

@@ -51,7 +51,7 @@ func TestEpochsAreBounded(t *testing.T) {
 	}
 }
 
-// The best epochs count towards the limit, too, unless there are more runs than the limit allows.
+// The best and the last epochs count towards the limit. Only if they alone exceed it, the document exceeds it, too.
 func TestBoundOfEpochs(t *testing.T) {
 	for _, c := range []struct{ runs, epochs, most int }{{1, allEpochs, allEpochs}, {1, 100_000, allEpochs},
 		{350, 800, allEpochs}, {1166, 900, allEpochs}, {2000, 1000, 2000 * 3}} {

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Maker makes documents of a sweep or a run while it goes on. It reads each completed run only once. It must stay on
-// one goroutine.
+// Maker makes documents of a sweep or a run while it goes on. It reads each completed run only once. It is not safe
+// for concurrent use.
 type Maker struct {
 	path    string
 	options Options

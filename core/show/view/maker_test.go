@@ -43,7 +43,7 @@ func TestMaker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files { // in place, so the folder stays the same
+		for _, file := range files { // in place, so the folder itself looks unchanged
 			if err := os.Truncate(file, 1); err != nil {
 				t.Fatal(err)
 			}
