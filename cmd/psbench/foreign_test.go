@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A trainer of another plugin finds all that it needs in public packages. Its learning rate
-// is that of the world: with twice that psbench's own trainer has the same losses.
+// A trainer in an external plugin needs only public packages. It multiplies its learning rate by the number of
+// trainers. So it has the same losses as psbench's own trainer with twice the learning rate.
 func TestForeignTrainer(t *testing.T) {
 	file := foreignPlugin(t, "foreign")
-	apart := file + "-apart" // says nothing of psbench's parts
+	apart := file + "-apart" // a registry file that does not mention psbench's parts
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +57,7 @@ func TestForeignTrainer(t *testing.T) {
 	}
 }
 
-// A plugin on an engine of its own has psbench's trainer under a key of its own, and its losses
-// are those of psbench.
+// A plugin on its own engine offers psbench's trainer under another key. Its losses equal psbench's own.
 func TestDevicePlugin(t *testing.T) {
 	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set",
 		"trainer.lr=16"}
