@@ -96,8 +96,8 @@ func testUnequalShares(t *testing.T, registry string) {
 	}
 }
 
-// With a staleness of 0, no trainer may be ahead of another. The losses then equal those of a server that waits for
-// all trainers.
+// With a staleness of 0, no trainer may be ahead of another. The losses then equal the losses with a server that
+// waits for all trainers.
 func testNoStaleness(t *testing.T, registry string) {
 	flags := "--ntrainer 2 --iterations 20 --warmup none --set trainer.lr=1" + small
 	want := runs(t, strings.Fields(flags+" --server average")...)

@@ -15,7 +15,7 @@ import (
 var endOfCommand = regexp.MustCompile(`\s+(\||>>?|<|&&|;|#|&|2>).*$`)
 
 // Every command on a page uses existing flags and subcommands. TestPluginsGuide and TestPythonGuide run the commands
-// of the guides, and CI runs those of the README.
+// of the guides, and CI runs the commands of the README.
 func TestCommandsOfPages(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {

@@ -23,8 +23,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// clockBase is what comm.Now counts from. psbench cannot move a clock, and must not be
-// able to; a test can.
+// clockBase is the origin of the clock comm.Now. Only tests may move this clock, so comm does not export clockBase.
 //
 //go:linkname clockBase github.com/psbench/psbench/comm.clockBase
 var clockBase int64

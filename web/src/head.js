@@ -29,7 +29,7 @@ export function head(doc) {
   return { nodes: [top, answer], update: fill };
 }
 
-/** remarks mounts the remarks below the table. The floor is the one of the chosen metric. */
+/** remarks mounts the remarks below the table. The floor belongs to the chosen metric. */
 export function remarks(doc, store) {
   let d = doc;
   const box = h('div', { class: 'remarks' });

@@ -16,7 +16,7 @@ import (
 type Table struct {
 	// Variables names the independent variables: first the axes in their order, then all other configuration values.
 	Variables []string
-	Axes      int // the first so many Variables are axes
+	Axes      int // number of axes at the start of Variables
 	Rows      []Row
 	// Warnings states what the table leaves out.
 	Warnings []string

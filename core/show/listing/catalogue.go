@@ -27,7 +27,7 @@ func Items(p *screen.Page, reg *registry.Registry, kinds ...sdk.Kind) error {
 	}, rows, false)
 }
 
-// IDs writes one line of configuration IDs, such as those of models. It writes nothing if there are none.
+// IDs writes one line of configuration IDs, such as the IDs of models. It writes nothing if there are none.
 func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 	if len(ids) == 0 {
 		return

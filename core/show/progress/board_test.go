@@ -140,8 +140,8 @@ func (g *glass) String() string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// However boards grow and shrink between printed lines, the screen has exactly one board, below all printed lines.
-// After Done, only the printed lines remain.
+// Boards grow and shrink while other lines are printed. The screen always has exactly one board, below all printed
+// lines. After Done, only the printed lines remain.
 func TestBoardOnScreen(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var out bytes.Buffer

@@ -138,7 +138,7 @@ func withHook(r *result.Result) *result.Result {
 	return r
 }
 
-// failing turns a result into one of a run that ended early.
+// failing changes a result so that it describes a run that ended early.
 func failing(r *result.Result, pass string) *result.Result {
 	r.Complete, r.Error, r.Pass = false, "trainer1 was killed by signal 9 (possibly out of memory)", pass
 	return r

@@ -25,10 +25,9 @@ const leastLines = 9
 // tableReport writes Table: the heading, the table of all ranks, and the answer. On a terminal it writes at most
 // mostLines lines, which it allots in this order:
 //
-//  1. The answer is complete.
-//  2. At least one warning follows, and more while the table keeps leastLines.
-//  3. The numbers get at least leastNumbers lines, and more while the table keeps leastLines.
-//  4. The table of all ranks gets the rest.
+// The complete answer comes first. Then come as many warnings as leave leastLines to the table, but at least one. The
+// numbers get the next lines, as long as the table keeps leastLines; leastNumbers lines are guaranteed. The table of
+// all ranks gets the rest.
 //
 // A line counts the rows and warnings that did not fit.
 func tableReport(w *screen.Page, r *result.Result) {

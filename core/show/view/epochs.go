@@ -52,7 +52,7 @@ func (m *maker) kept(by int, best []map[int]bool) int {
 	return n
 }
 
-// regular reports whether epoch k is one of every by-th epochs, counted back from the last one.
+// regular reports whether the distance from epoch k to the last epoch is a multiple of by.
 func regular(k, epochs, by int) bool { return (epochs-1-k)%by == 0 }
 
 // bestOf returns the index of the best epoch by each measure. The best value of a loss is the lowest; for other

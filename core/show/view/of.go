@@ -35,7 +35,7 @@ type maker struct {
 	doc     *Document
 	cells   []*model.Cell // same order as doc.Cells
 	places  map[*model.Run]int
-	// before has the details that an earlier document read. The map details has those of this document.
+	// before has the details that an earlier document read. The map details has the details of this document.
 	before, details map[*model.Run]*Detail
 	which           string // describes the runs that have details
 }

@@ -52,11 +52,10 @@ export function theme(element) {
  * chart draws into a stage. An axis is {label, extent, log, base, format, ticks, fixed, every}. The extent is the
  * range of the data; it is padded unless fixed is set. The function ticks(low, high, count) replaces the default
  * ticks. A series is {label, colour, dash, marker, width, alpha, xs, ys, lows, highs, name, text(i)}. The xs ascend,
- * and null in ys is a gap. A loose series may leave the picture. A series with a name has it at its end. The function
+ * and null in ys is a gap. A loose series may leave the picture. A name stands at the end of its series. The function
  * text(i) describes point i; without it, no point can be selected. Reference lines are {y or x, label, colour, dash,
  * below}. Their labels stand above the line, or below it if below is set. The function under(u, canvas) draws below
- * the lines.
- */
+ * the lines. /
 export function chart(stage, { width, height, x, y, series, lines = [], own, under, canName = true }) {
   const look = theme(stage);
   const canvas = measurer(look.font);

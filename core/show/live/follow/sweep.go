@@ -29,7 +29,7 @@ type Sweep struct {
 }
 
 // NewSweep starts a live page for a sweep and writes its address to w. The maker renders the sweep's folder. The
-// Progress told shows the board.
+// Progress named told shows the board on the terminal.
 func NewSweep(w io.Writer, dir string, p *sweep.Plan, told *progress.Progress, maker *view.Maker) (*Sweep, error) {
 	l, err := open(w, cmp.Or(p.Name, filepath.Base(dir)), p.Runs())
 	if err != nil {

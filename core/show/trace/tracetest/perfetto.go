@@ -15,13 +15,14 @@ type Shown struct{ Slices, Flows int }
 // Perfetto reads a trace by the rules of Perfetto's importer, according to its documentation and its source.
 // It returns an error for every event that the importer would drop or bind to another slice:
 //
-//   - The importer sorts events by time. Events at the same time keep the order of the file. So a slice must come
-//     before the slices inside it, and before the flows that are bound to it.
-//   - A thread number belongs to exactly one process.
-//   - The slices of a thread nest, at most 512 deep. A slice is closed by the next slice that starts at or after its
-//     end.
-//   - An end of a flow is bound to the open slice of its thread that was opened last. A flow is identified by id,
-//     category and name, and its beginning must precede its end.
+// The importer sorts events by time. Events at the same time keep the order of the file. So a slice must come before
+// the slices inside it, and before the flows that are bound to it.
+//
+// A thread number belongs to exactly one process. The slices of a thread nest, at most 512 deep. A slice is closed by
+// the next slice that starts at or after its end.
+//
+// An end of a flow is bound to the open slice of its thread that was opened last. A flow is identified by id, category
+// and name, and its beginning must precede its end.
 func Perfetto(r io.Reader) (Shown, error) {
 	var file struct {
 		Events []event `json:"traceEvents"`
