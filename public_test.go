@@ -101,7 +101,7 @@ var noExamples = map[string]string{
 	"cmd/psbench/testdata/dropping": "its table begins with the numbers that psbench's own begins with",
 }
 
-// Examples for plugin authors import only packages with a compatibility promise. Such examples are the guides, the
+// Examples for plugin authors import only packages with a compatibility promise. The test checks the guides, the
 // projects of psbench plugin new, and the test plugins.
 func TestAuthorsAreShownPublicPackages(t *testing.T) {
 	promised, _ := publicPackages(t)

@@ -44,7 +44,7 @@ func byWing(a, b string) int {
 	return cmp.Or(strings.Compare(wing.FindString(a), wing.FindString(b)), strings.Compare(a, b))
 }
 
-// synopses returns the first sentences of package comments, by folder. It skips test files.
+// synopses returns the first sentences of package comments, by folder. Test files are skipped.
 func synopses(t *testing.T) map[string]string {
 	t.Helper()
 	rooms, set := map[string]string{}, token.NewFileSet()

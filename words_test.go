@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hard is a phrase that readers had to read twice. It has a pattern that finds the phrase, an example sentence, and a
-// plain version.
+// hard is a phrase that readers had to read twice. The pattern finds the phrase, bad is an example sentence, and good
+// is the plain version.
 type hard struct{ pattern, bad, good string }
 
 var hards = []hard{

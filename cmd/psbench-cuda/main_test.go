@@ -29,8 +29,8 @@ func start(t *testing.T, argument string, environment ...string) (stdout, stderr
 	return out.String(), errs.String(), command.ProcessState.ExitCode()
 }
 
-// Before it uses psbench-cuda, psbench asks the program for its build, which must equal psbench's own. This question
-// does not initialize the driver.
+// Before it uses psbench-cuda, psbench asks the program for its build, which must equal psbench's own. Asking for the
+// build does not initialize the driver.
 func TestBuildIsThatOfPsbench(t *testing.T) {
 	stdout, stderr, status := start(t, "version", "PSBENCH_DOUBLE_FAIL=cuInit:*:999")
 	out, err := exec.Command("../../bin/psbench", "version").Output()

@@ -98,7 +98,7 @@ func acrossHosts() run.Options {
 	return run.Options{Options: cluster.Options{Open: openTwoHosts}, Progress: run.Silent}
 }
 
-// Reference cases agree with trainers and servers on two hosts over every kind of link. They cover servers that
+// Reference cases agree with trainers and servers on two hosts over every kind of link. The cases cover servers that
 // reduce dense and sparse gradients, groups, tables, and parameters.
 func TestReferenceCasesAgreeAcrossHosts(t *testing.T) {
 	cases, err := verify.Embedded()

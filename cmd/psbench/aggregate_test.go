@@ -62,8 +62,8 @@ func TestReferenceCasesAgreeAggregated(t *testing.T) {
 	}
 }
 
-// Losses equal those on one host except for the order of additions, and the links transferred the right data. This
-// holds for any distribution of trainers and hooks over the hosts.
+// Losses equal those on one host except for the order of additions, and the links transferred the right data. Both
+// hold for any distribution of trainers and hooks over the hosts.
 func TestAggregatedTrainingIsThatOfOneHost(t *testing.T) {
 	for _, c := range []struct {
 		flags string

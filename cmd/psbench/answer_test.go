@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// The final output of a run fits a terminal of 25 lines and 80 columns, including the prompt. It ends with the main
-// results.
+// The final output of a run fits a terminal of 25 lines and 80 columns, including the prompt. The output ends with
+// the main results.
 func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	for args, last := range map[string]string{
 		"--epochs 3": "loss        6.9",

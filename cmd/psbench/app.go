@@ -187,7 +187,7 @@ func (a *app) addFlags(cmd *cobra.Command, keys ...string) {
 	a.addCompletion(cmd)
 }
 
-// noArguments refuses arguments. It treats the first argument as a misspelt subcommand.
+// noArguments refuses arguments. The error treats the first argument as a misspelt subcommand.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

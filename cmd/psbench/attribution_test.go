@@ -209,7 +209,7 @@ func TestAttributesALateTrainerToWaiting(t *testing.T) {
 	if !ok || s.Rank != 1 || s.Times < 36 {
 		t.Errorf("the straggler is %+v", s)
 	}
-	// This is a mean, which a busy machine prolongs.
+	// The cost is a mean, which a busy machine prolongs.
 	if cost, want := float64(s.CostNS)/1e6, medianMS(want); cost < 0.9*want {
 		t.Errorf("the straggler costs %.2f ms per iteration, want %.2f ms", cost, want)
 	}

@@ -63,8 +63,8 @@ var pythonHarms = map[string]pythonHarm{
 	"emits twice":            {kind: "model", does: "twice", want: "model bad...model is model bad of plugin bad"},
 }
 
-// Whatever a Python plugin does, the run ends in time with one sentence. It names plugin, kind and key, and has the
-// last line of the traceback. The log has the whole traceback. No process and no file remains.
+// Whatever a Python plugin does, the run ends in time with one sentence. The sentence names plugin, kind and key, and
+// has the last line of the traceback. The log has the whole traceback. No process and no file remains.
 func TestBadPythonDoesNoHarm(t *testing.T) {
 	python, err := findPython()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // A hook in C, written from docs/protocol.md alone, works like psbench's own: it averages dense and sparse buckets.
-// It can also clip. Its source stays short enough that the page can state the effort for other languages.
+// The hook can also clip. The source stays short, because the page cites it as the effort for other languages.
 func TestHookInC(t *testing.T) {
 	const source = "testdata/c/clip.c"
 	lines := strings.Split(strings.TrimSuffix(readPage(t, filepath.Join("cmd/psbench", source)), "\n"), "\n")

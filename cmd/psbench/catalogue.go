@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// catalogue returns the parts of a plugin. It starts the plugin to ask for them, except for psbench's own.
+// catalogue returns the parts of a plugin. Unless the plugin is psbench's own, catalogue starts the plugin to ask for
+// the parts.
 func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 	if plugin.Name == registry.Builtin {
 		return plugins.Builtin(), nil

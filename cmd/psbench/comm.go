@@ -185,7 +185,7 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	return &p, err
 }
 
-// fabrics returns the transports that take turns. It returns none if psbench chooses.
+// fabrics returns the transports that take turns, or none if psbench chooses.
 func (f *commFlags) fabrics() (all []*fabric.Fabric, err error) {
 	if f.transport == autoTransport {
 		return nil, nil

@@ -41,7 +41,8 @@ func TestFlagsOfCommAreDocumented(t *testing.T) {
 	})
 }
 
-// One bit is wrong in the answer to the trainer that pushed first. That row is void, but the other row counts.
+// One bit is wrong in the answer to the trainer that pushed first. The row with this answer is void, but the other
+// row counts.
 func TestCommNoticesAFlippedBit(t *testing.T) {
 	const mismatch = "element 17 of round 7 on trainer[01] is "
 	file := filepath.Join(t.TempDir(), "comm.json")
@@ -91,8 +92,8 @@ func TestCommExpectations(t *testing.T) {
 // commPhases are the operations during which the tests make processes fail.
 var commPhases = []string{"pushpull of 64KiB, fresh, inplace", "allreduce of 64KiB, fresh, inplace"}
 
-// startComm starts a measurement over two transports. It sets the time per row, so a row takes equally long on a busy
-// machine with slow rounds.
+// startComm starts a measurement over two transports. The time per row is fixed, so a busy machine with slow rounds
+// needs no more time.
 func startComm(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{

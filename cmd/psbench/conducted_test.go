@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/pmi/pmitest"
 )
 
-// spoken collects the output of a process. It may be read at the same time.
+// spoken collects the output of a process. Other goroutines may read the output at the same time.
 type spoken struct {
 	mu   sync.Mutex
 	text bytes.Buffer

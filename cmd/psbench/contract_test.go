@@ -20,8 +20,9 @@ import (
 )
 
 // This test checks the contract's promise. A plugin built with the sdk of the major version's beginning still runs
-// beside psbench's current parts and computes the same results. It does so over shared memory and over a network, in
-// a separate process and beside a current part. Its source also builds with the current sdk.
+// beside psbench's current parts and computes the same results. The test runs the plugin over shared memory and over
+// a network, in a separate process and beside a current part. The source of the plugin must also build with the
+// current sdk.
 func TestContractIsKept(t *testing.T) {
 	today := foreignPlugin(t, "contract")
 	kept := keptPlugin(t)

@@ -36,7 +36,7 @@ func extendFabrics() {
 }
 
 // A transport is just a package and a line in a table. Every reference case agrees over a transport that psbench does
-// not ship. Its messages arrive late and in a different order each time.
+// not ship. The messages of this transport arrive late and in a different order each time.
 func TestVerifyOverATransportThatDelays(t *testing.T) {
 	seeds, forms := []string{"1"}, []string{"", "--isolate all --set trainer.bucket_bytes=512"}
 	if testing.Short() || raceDetector {

@@ -39,7 +39,7 @@ var testEngines = map[string]struct {
 	"adam": {enginetest.Config{Types: enginetest.Full.Types,
 		Optimizers: []string{optimizer.Adam, optimizer.Adagrad}}.Open, enginetest.Parts},
 	"bare": {enginetest.Full.Open, ownParts},
-	// These engines use ordinary memory. Their Close fails, or the memory that they adopt causes an error.
+	// These engines use ordinary memory. Either Close fails, or adopted memory causes an error.
 	"unclosed": {faulty{close: func() error { return errors.New("the device is gone") }}.open, ownParts},
 	"panics":   {faulty{close: func() error { panic("the driver fell over") }}.open, ownParts},
 	"hangs":    {faulty{close: func() error { select {} }}.open, ownParts},

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Both engines give bitwise equal results with every optimizer. This includes values that hosts inspect outside of
-// training.
+// Both engines give bitwise equal results with every optimizer. The comparison includes values that hosts inspect
+// outside of training.
 func TestAnEngineApartComputesTheSameBits(t *testing.T) {
 	const small = " --nserver 0 --ddp-hook allreduce --epochs 2 --warmup none --set model.dense_layers_count=2 --set model.sparse=true"
 	for _, args := range []string{

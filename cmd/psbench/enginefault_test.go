@@ -90,7 +90,7 @@ func TestEnginesThatDoNotClose(t *testing.T) {
 	}
 }
 
-// Engines are also closed after an interrupt or a failure. Their errors are appended to the message.
+// Engines are also closed after an interrupt or a failure. The errors of engines are appended to the message.
 func TestEnginesAreClosedHoweverARunEnds(t *testing.T) {
 	t.Setenv(testEngine, "unclosed")
 	const told = "; at the end trainer0: engine faulty, Close: the device is gone"

@@ -64,8 +64,8 @@ func TestServerOfTheGuide(t *testing.T) {
 	}})
 }
 
-// moduleBeside creates a module that requires this checkout. It lists psbench's own requirements, because "go mod
-// tidy" would also need the dependencies of dependencies' tests, which the test machine may lack.
+// moduleBeside creates a module that requires this checkout. The module lists psbench's own requirements. The command
+// "go mod tidy" would also need modules that only the tests of dependencies use, and the test machine may lack these.
 func moduleBeside(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,8 +17,9 @@ import (
 	"github.com/psbench/psbench/core/process/launch"
 )
 
-// patience is the maximum time that a test waits for an event. It is far shorter than the default --rpc-timeout,
-// after which a run ends that did not notice a failure. It is far longer than a loaded machine needs.
+// patience is the maximum time that a test waits for an event. The time is far shorter than the default
+// --rpc-timeout, so a test detects a run that does not notice a failure. The time is far longer than a loaded machine
+// needs.
 const patience = 50 * time.Second
 
 // longRun is the maximum time until a healthy run reaches its next phase. Processes that wait for each other are slow

@@ -43,8 +43,8 @@ func (h *feedback) Reset() {
 	}
 }
 
-// A pass after a warm-up has bitwise the same losses as a pass without a warm-up, even if the hook keeps state. This
-// holds in the trainer's process and in a separate one.
+// A pass after a warm-up has bitwise the same losses as a pass without a warm-up, even if the hook keeps state. The
+// test runs the hook in the trainer's process and in a separate one.
 func TestHookForgetsTheWarmUp(t *testing.T) {
 	losses := func(args ...string) [][]float64 {
 		file := filepath.Join(t.TempDir(), "result.json")

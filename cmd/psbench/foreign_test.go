@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A trainer in an external plugin needs only public packages. It multiplies its learning rate by the number of
-// trainers. So it has the same losses as psbench's own trainer with twice the learning rate.
+// A trainer in an external plugin needs only public packages. This trainer multiplies its learning rate by the number
+// of trainers, 2. So its losses equal the losses of psbench's own trainer with twice the learning rate.
 func TestForeignTrainer(t *testing.T) {
 	file := foreignPlugin(t, "foreign")
 	apart := file + "-apart" // a registry file that does not mention psbench's parts
@@ -57,7 +57,8 @@ func TestForeignTrainer(t *testing.T) {
 	}
 }
 
-// A plugin on its own engine offers psbench's trainer under another key. Its losses equal psbench's own.
+// A plugin on its own engine offers psbench's trainer under another key. The losses equal the losses of psbench's own
+// plugin.
 func TestDevicePlugin(t *testing.T) {
 	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set",
 		"trainer.lr=16"}

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/core/measure/micro"
 )
 
-// A server that forgets the division doubles every delta. It is in a separate plugin, so the test also runs an
-// external program. Cases that do not fit are skipped; cases that fail are not.
+// A server that forgets the division doubles every delta. The server is in a separate plugin, so the test also runs
+// an external program. Cases that do not fit are skipped; cases that fail are not.
 func TestVerifyOfForeignParts(t *testing.T) {
 	file := foreignPlugin(t, "forgetful")
 	for args, want := range map[string][]string{

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The test follows the guide in docs/plugins.md literally. Its reader has Go, a module cache, and a clone of psbench.
+// The test follows the guide in docs/plugins.md literally. The reader has Go, a module cache, and a clone of psbench.
 func TestPluginsGuide(t *testing.T) {
 	g := newReader(t).follow(t, "docs/plugins.md", "From nothing to a measured hook",
 		func(string) string { return "main.go" })
@@ -27,7 +27,7 @@ func TestPluginsGuide(t *testing.T) {
 	}
 }
 
-// The test follows the guide in docs/python.md literally. Its reader has python3 and the modules that plugins import.
+// The test follows the guide in docs/python.md literally. The reader has python3 and the modules that plugins import.
 func TestPythonGuide(t *testing.T) {
 	path := withPython(t)
 	r := newReader(t)

@@ -87,9 +87,9 @@ func pythonRegistry(t *testing.T) map[string]any {
 	}
 }
 
-// If a hook takes 20 ms on trainer 0 before it calls its link, this time counts as hook time, not as transfer. This
-// holds in every process that can run the hook. Trainer 1 waits equally long, and the report names trainer 0 as the
-// straggler.
+// If a hook takes 20 ms on trainer 0 before it calls its link, this time counts as hook time, not as transfer. The
+// result is the same in every process that can run the hook. Trainer 1 waits equally long, and the report names
+// trainer 0 as the straggler.
 func TestAttributesALateHookToTheHook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("times are attributed on a machine that has room for them")

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// hostile are words that must not reach a terminal unchanged. They contain control characters or a change of the text
-// direction, or they are very long.
+// hostile are words that must not reach a terminal unchanged. Some contain control characters or a change of the text
+// direction. Others are very long.
 var hostile = map[string]string{
 	"controls": "x\x1b[31m\r\nFAKE \u202e\u0085y",
 	"long":     strings.Repeat("word", 25_000),

@@ -79,8 +79,8 @@ func TestDescriptorLimit(t *testing.T) {
 }
 
 // cgroupWith creates a cgroup with a limit in a mounted hierarchy. The map hierarchies has the name of the limit's
-// file for each mount point. It returns the command with which a shell joins the cgroup, and the name of the limit's
-// file.
+// file for each mount point. The results are the command with which a shell joins the cgroup, and the name of the
+// limit's file.
 func cgroupWith(t *testing.T, value string, hierarchies map[string]string) (join, limit string) {
 	t.Helper()
 	for point, limit := range hierarchies {

@@ -21,9 +21,9 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 )
 
-// TestMain makes the test executable act as psbench if it has that name, as in scripts. It acts as a plugin if a test
-// starts it as a plugin process. So all tests run plugin processes of the same build as the test, including race
-// builds under -race.
+// TestMain makes the test executable act as psbench if it has that name, as in scripts. The executable acts as a
+// plugin if a test starts it as a plugin process. So all tests run plugin processes of the same build as the test,
+// including race builds under -race.
 func TestMain(m *testing.M) {
 	extendFabrics()
 	moveClock()

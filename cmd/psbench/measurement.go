@@ -29,8 +29,8 @@ type measurement[R outcome] struct {
 	write func(w io.Writer, width int, r R) error
 }
 
-// carryOut runs a measurement and writes the result according to opts.JSON, opts.Stats and opts.Quiet. It also writes
-// the partial result of a failed measurement.
+// carryOut runs a measurement and writes the result according to opts.JSON, opts.Stats and opts.Quiet. A failed
+// measurement may also have a partial result, which is written, too.
 func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) error {
 	res, err := measure(ctx, a, opts, m)
 	var none R

@@ -78,7 +78,7 @@ func (n *namespaces) shape(b *testing.B, gbit int) {
 }
 
 // delay connects the namespaces through the program wire, because not every kernel can delay packets. The packets are
-// large, since the program forwards each one itself. Its queue holds 20 ms of packets.
+// large, since the program forwards each one itself. The queue of the program holds 20 ms of packets.
 func (n *namespaces) delay(b *testing.B, l line) {
 	b.Helper()
 	const mtu, room = 9000, 20 * time.Millisecond

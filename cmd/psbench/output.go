@@ -52,8 +52,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd())) // #nosec G115 -- a file descriptor
 }
 
-// terminal returns the terminal behind w. It returns nil if there is none or if that terminal cannot rewrite a line.
-// The terminal has no styles if NO_COLOR has any value (https://no-color.org).
+// terminal returns the terminal behind w, or nil if there is none or if that terminal cannot rewrite a line. The
+// terminal has no styles if NO_COLOR has any value (https://no-color.org).
 func (a *app) terminal(w io.Writer) *progress.Terminal {
 	if !isTerminal(w) || a.variable("TERM") == "dumb" {
 		return nil
@@ -99,7 +99,7 @@ func sizeOf(w io.Writer) (width, height int) {
 	return width, height
 }
 
-// print writes a page to standard output, as wide as the terminal. It writes nothing if fill returns an error.
+// print writes a page to standard output, as wide as the terminal, or nothing if fill returns an error.
 func (a *app) print(fill func(*screen.Page) error) error {
 	page := &screen.Page{Width: widthOf(a.stdout)}
 	if err := fill(page); err != nil {
@@ -120,7 +120,8 @@ func encodeJSON(w io.Writer, v any) error {
 // toStdout is the value of --json that sends the result, and nothing else, to standard output.
 const toStdout = "-"
 
-// tables returns the writer for human-readable output. It is standard error if the result goes to standard output.
+// tables returns the writer for human-readable output. If the result goes to standard output, tables returns standard
+// error.
 func (a *app) tables(opts option.Options) io.Writer {
 	if opts.JSON == toStdout {
 		return a.stderr
@@ -181,7 +182,7 @@ func checkOutput(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// outFolder is the folder of --out. It is nil without that flag.
+// outFolder is the folder of --out; nil without that flag.
 type outFolder struct {
 	*folder.Folder
 	ctx context.Context

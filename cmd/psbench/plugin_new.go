@@ -145,8 +145,8 @@ func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
 	return nil
 }
 
-// builtWith returns the psbench module for a new project. It is the clone given by --psbench, else the released
-// version of this psbench, else the clone around this program.
+// builtWith returns the psbench module for a new project. The first choice is the clone given by --psbench. The
+// second is the released version of this psbench. The last is the clone around this program.
 func builtWith(clone string) (scaffold.Module, error) {
 	if clone != "" {
 		return scaffold.CloneAt(clone)

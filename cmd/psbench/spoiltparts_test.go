@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// spoiling is the setting of parts that declare to average. It selects what such parts do wrong.
+// spoiling is the setting of parts that declare to average. The setting selects the mistake.
 type spoiling struct {
 	Fault string `json:"fault" doc:"what is wrong with the mean"`
 }

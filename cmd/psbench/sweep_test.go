@@ -180,8 +180,8 @@ func TestSweepOfBuildsOfAPlugin(t *testing.T) {
 	}
 }
 
-// If a part of psbench would refuse a setting hours later, the plan refuses it at once. It skips the cell if the
-// setting is valid with other values.
+// If a part of psbench would refuse a setting hours later, the plan refuses it at once. If the setting is valid with
+// other values, the plan skips the cell.
 func TestSweepMakesParts(t *testing.T) {
 	for _, test := range []struct {
 		axes    []string

@@ -14,9 +14,9 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// testPluginArgument makes the test executable act as a plugin with parts for tests. Its data follows a script while
-// it loads. One server never returns from its constructor, and one makes a single mistake. One hook is slow on some
-// ranks, and one feeds its error back. Other parts record their Close.
+// testPluginArgument makes the test executable act as a plugin with parts for tests. The data of the plugin follows a
+// script while it loads. One server never returns from its constructor, and one makes a single mistake. One hook is
+// slow on some ranks, and one feeds its error back. Other parts record their Close.
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {

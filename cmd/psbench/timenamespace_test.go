@@ -50,7 +50,7 @@ func serveAgent() {
 	}
 }
 
-// inTimeNamespace starts an agent in a time namespace. Its clock, and the clocks of its processes, are ahead of the
+// inTimeNamespace starts an agent in a time namespace. The clock of the agent and of its processes is ahead of the
 // core's clock by the given time.
 func inTimeNamespace(t *testing.T, ahead time.Duration) *agent.Host {
 	t.Helper()

@@ -38,9 +38,9 @@ func torchRegistry(t *testing.T, scripts ...string) string {
 	return file
 }
 
-// The reference model in torch computes the expected values of the reference cases with all their hooks. It works
-// with psbench's optimizer and with torch's own. Each trainer starts a separate torch, so each combination has only
-// one case.
+// The reference model in torch computes the expected values of the reference cases with all their hooks. The model
+// works with psbench's optimizer and with torch's own. Each trainer starts a separate torch, so each combination has
+// only one case.
 func TestTorchReproducesTheReference(t *testing.T) {
 	registry := torchRegistry(t, "../../python/examples/reference_model.py", "testdata/torch/stepping.py")
 	for _, c := range []struct{ model, transport, cases string }{

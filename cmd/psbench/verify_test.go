@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// psbenchMain runs a command line in this process. Its plugin processes are real.
+// psbenchMain runs a command line in this process. The plugin processes are real.
 func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -1,5 +1,5 @@
 // Command build bundles the page: the modules of web/src become one script and its styles one style sheet, both
-// minified. It has its own Go module, so psbench does not depend on the bundler.
+// minified. The command has its own Go module, so psbench does not depend on the bundler.
 package main
 
 import (

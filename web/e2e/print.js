@@ -1,5 +1,5 @@
-// These functions find the page on which each part of a print stands. They read the tags of a PDF that Chromium
-// wrote.
+// These functions find the page on which each part of a print stands. The information comes from the tags of a PDF
+// that Chromium wrote.
 
 const numbers = (text) => [...text.matchAll(/(\d+) 0 R/g)].map(([, id]) => id);
 

@@ -72,9 +72,8 @@ export function namedBy(doc, ...but) {
 export const withinOf = (doc) => (doc.within ? doc.axes.findIndex((axis) => axis.name === doc.within) : -1);
 
 /**
- * isBaseline reports whether other cells are compared with this cell. That is the baseline, or its variant on the
- * axis doc.within.
- */
+ * isBaseline reports whether other cells are compared with this cell. Such a cell is the baseline, or its variant on
+ * the axis doc.within. /
 export function isBaseline(doc, baseline, at) {
   const apart = withinOf(doc);
   const [a, b] = [doc.cells[baseline], doc.cells[at]];

@@ -1,4 +1,4 @@
-// The details of a cell. They are built when a reader opens them.
+// The details of a cell. The page builds them when a reader opens the section.
 
 import { isBaseline, metricOf, nameOf, reasonOf, rowsOf, single, states } from './cells.js';
 import { verdictOf } from './table.js';

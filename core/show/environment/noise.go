@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Noise returns one line about the CPU time that other processes used during the measured pass. It returns "" if that
-// time is unknown.
+// Noise returns one line about the CPU time that other processes used during the measured pass, or "" if that time is
+// unknown.
 func Noise(intervals []noise.Interval) string {
 	i := noise.Find(intervals, noise.Measured)
 	if i == nil || i.Machine == nil {

@@ -111,7 +111,7 @@ func typed(text string) any {
 	return text
 }
 
-// markdown writes a table with one line per run. Its columns are the variables that differ between runs, then the
+// markdown writes a table with one line per run. The columns are the variables that differ between runs, then the
 // metrics.
 func (t *Table) markdown(w io.Writer) error {
 	varying, metrics := t.varying(), t.metrics()

@@ -27,7 +27,7 @@ func Items(p *screen.Page, reg *registry.Registry, kinds ...sdk.Kind) error {
 	}, rows, false)
 }
 
-// IDs writes one line of configuration IDs, such as the IDs of models. It writes nothing if there are none.
+// IDs writes one line of configuration IDs, such as the IDs of models, or nothing if there are none.
 func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 	if len(ids) == 0 {
 		return
@@ -38,7 +38,8 @@ func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 
 // Services writes a blank line and then a table of what parts of a kind declare. Servers declare what they serve and
 // when they answer. Hooks declare what they leave in a bucket. Trainers declare what they need. Trainers and models
-// declare their default flags. It leaves out parts whose plugin did not answer. It writes nothing if no row remains.
+// declare their default flags. Parts whose plugin did not answer are left out. If no row remains, Services writes
+// nothing.
 func Services(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
 	const defaults = "default flags"
 	var columns []screen.Column
@@ -88,7 +89,7 @@ func declared(part sdk.Part) string {
 	return "it does not say"
 }
 
-// answers states when a server answers a trainer. It is "" if the server's service is unknown.
+// answers states when a server answers a trainer; "" if the server's service is unknown.
 func answers(server sdk.Part) string {
 	switch {
 	case server.Serves == "":

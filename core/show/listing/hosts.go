@@ -67,7 +67,7 @@ func taskTable(p *screen.Page, tasks []rollcall.Task) error {
 	}, rows, false)
 }
 
-// localRank returns the table cell of a local rank. It is "" if the launcher does not set one.
+// localRank returns the table cell of a local rank; "" if the launcher does not set one.
 func localRank(rank int) string {
 	if rank < 0 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Settings writes a blank line and then a table of the settings of parts of a kind. It writes nothing if there are no
+// Settings writes a blank line and then a table of the settings of parts of a kind, or nothing if there are no
 // settings.
 func Settings(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
 	var rows [][]string

@@ -30,7 +30,7 @@ type Options struct {
 	Policy string
 }
 
-// These constants limit readers. Each open page uses one stream.
+// The following constants limit readers. Each open page uses one stream.
 const (
 	mostConnections = 32
 	mostStreams     = 8

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// measured returns a document with every metric. Its names contain characters that could break the format.
+// measured returns a document with every metric. The names contain characters that could break the format.
 func measured() (*view.Document, view.Live) {
 	value, loss, left := 1500.0, math.Inf(1), 12.5
 	d := &view.Document{Psbench: "psbench 1", Judged: map[string]view.Judged{}, Cells: []view.Cell{

@@ -63,7 +63,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// join registers a stream and returns the channel that wakes it. It returns false if there are too many streams.
+// join registers a stream and returns the channel that wakes it, or false if there are too many streams.
 func (s *Server) join() (wake chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,7 @@ func (p *Progress) clear() string {
 	return clearLine
 }
 
-// lines returns the lines of the board. No line wraps. It returns nil if the screen is too narrow.
+// lines returns the lines of the board. No line wraps. On a screen that is too narrow, lines returns nil.
 func (b *Board) lines(t *Terminal) (lines []string) {
 	columns, height := t.Width(), 0
 	if columns == 0 {

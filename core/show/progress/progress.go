@@ -13,8 +13,8 @@ import (
 )
 
 // Progress shows the user the state of a run and the output of its processes. From the first Phase until Done, a
-// timer also refreshes the elapsed time. Its methods are safe for concurrent use. They never wait for a reader, so a
-// stopped terminal stops no run. They ignore write errors, so a broken output fails no run.
+// timer also refreshes the elapsed time. All methods are safe for concurrent use. No method waits for a reader, so a
+// stopped terminal stops no run. Write errors are ignored, so a broken output fails no run.
 type Progress struct {
 	mu       sync.Mutex
 	out      unblocked
@@ -43,8 +43,8 @@ type Terminal struct {
 	Styled bool
 }
 
-// New makes a Progress that writes to w, usually stderr. On a terminal it updates one line. Elsewhere it writes plain
-// lines. If quiet is true, it shows only the output of processes.
+// New makes a Progress that writes to w, usually stderr. On a terminal it updates one line. Without a terminal it
+// writes plain lines. If quiet is true, it shows only the output of processes.
 func New(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now, every: time.Second}
 	p.out = unblocked{w: w, note: func(lines int) string {
@@ -108,9 +108,9 @@ func (p *Progress) tick() {
 	}
 }
 
-// Pass starts a pass in this phase. Its length is either a number of iterations of the reporting trainer or a
-// duration. The parameter batches is the number of batches per epoch; samples is the number that all trainers process
-// per iteration. An unknown value is 0.
+// Pass starts a pass in this phase. The length of the pass is either a number of iterations of the reporting trainer
+// or a duration. The parameter batches is the number of batches per epoch; samples is the number that all trainers
+// process per iteration. An unknown value is 0.
 func (p *Progress) Pass(iterations, batches int64, length time.Duration, samples float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,8 +172,8 @@ func (p *Progress) line(now time.Time) live {
 // plainEpochs is the number of epochs between two plain lines, as in the original benchmark.
 const plainEpochs = 5
 
-// EpochsEvery returns n if the caller should report the first of every n epochs through Epoch. It returns 0 if epochs
-// are not shown; only plain lines show them.
+// EpochsEvery returns n if the caller should report the first of every n epochs through Epoch. If the output shows no
+// epochs, EpochsEvery returns 0; only plain lines show epochs.
 func (p *Progress) EpochsEvery() int {
 	if p.quiet || p.terminal != nil {
 		return 0
@@ -181,7 +181,7 @@ func (p *Progress) EpochsEvery() int {
 	return plainEpochs
 }
 
-// Epoch reports that a trainer begins an epoch, counted from 1, of epochs in total; 0 means an unknown total. It
+// Epoch reports that a trainer begins an epoch, counted from 1, of epochs in total; 0 means an unknown total. Epoch
 // prints at most process.MostEpochs lines per pass.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	if every := p.EpochsEvery(); every == 0 || (epoch-1)%every != 0 || (epoch-1)/every >= process.MostEpochs {

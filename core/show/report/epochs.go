@@ -43,7 +43,7 @@ func epochTable(w *screen.Page, r *result.Result) error {
 		columns, append(rows, epochRow("all", all, samples)))
 }
 
-// epochSeconds returns the durations of a trainer's epochs in seconds. It returns nil if they are unknown.
+// epochSeconds returns the durations of a trainer's epochs in seconds, or nil if they are unknown.
 func epochSeconds(r *result.Result, rank int) []float64 {
 	var seconds []float64
 	for _, s := range r.Series {

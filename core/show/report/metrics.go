@@ -96,7 +96,7 @@ func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, show
 	return bucketTables(w, "all ranks"+pass(r), numbersOf(r, anyRank))
 }
 
-// metricTable writes the table of some series. It writes nothing if there are none.
+// metricTable writes the table of some series, or nothing if there are none.
 func metricTable(w *screen.Page, title string, series []*result.Series, columns []metricColumn) error {
 	if len(series) == 0 {
 		return nil

@@ -176,7 +176,7 @@ func are(n int64, thing string) string {
 	return fmt.Sprintf("%d %ss are", n, thing)
 }
 
-// numbersTable writes a table of numbers. It writes nothing if there are none.
+// numbersTable writes a table of numbers, or nothing if there are none.
 func numbersTable(w *screen.Page, title string, all []*numbers) error {
 	if len(all) == 0 {
 		return nil

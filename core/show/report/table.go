@@ -8,18 +8,18 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostLines is the maximum number of lines of Table on a terminal. It leaves one of 25 lines for the prompt.
+// mostLines is the maximum number of lines of Table on a terminal. The prompt takes the last of 25 lines.
 const mostLines = 24
 
-// The table of numbers gets at least leastNumbers lines: its heading and three rows. This rule does not apply if it
-// would leave the main table fewer than fewestLines.
+// The table of numbers gets at least leastNumbers lines: its heading and three rows. The main table takes precedence:
+// it gets at least fewestLines.
 const (
 	leastNumbers = 4
 	fewestLines  = 6
 )
 
-// leastLines is the number of lines that warnings must leave to the table of all ranks. They hold the heading and the
-// parts of an iteration.
+// leastLines is the number of lines that warnings must leave to the table of all ranks. These lines hold the heading
+// and the parts of an iteration.
 const leastLines = 9
 
 // tableReport writes Table: the heading, the table of all ranks, and the answer. On a terminal it writes at most

@@ -241,8 +241,8 @@ func TestTextFitsTheScreen(t *testing.T) {
 	}
 }
 
-// The training time is the time between the two ends of the timeline, minus the evaluation time in between. It
-// includes the first fetch of the model.
+// The training time is the time between the two ends of the timeline, minus the evaluation time in between. The
+// training time includes the first fetch of the model.
 func TestTimeSpentTraining(t *testing.T) {
 	evaluating, unfinished := updating(2), updating(2)
 	unfinished.Complete = false

@@ -61,7 +61,7 @@ func timeline(w *screen.Page, r *result.Result) {
 // evaluatedNS is the part that went into evaluation.
 type spent struct{ startNS, finishNS, evaluatedNS int64 }
 
-// training returns the time of a batch-updating run. It returns nil for any other kind of run.
+// training returns the time of a batch-updating run, or nil for any other kind of run.
 func training(r *result.Result) *spent {
 	s := &spent{}
 	for _, series := range r.Series {

@@ -62,8 +62,8 @@ var colours = [mostLines]asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, a
 // letter returns the mark of a curve on a screen without colours.
 func letter(i int) string { return "abcdef"[i : i+1] }
 
-// numeric returns the index of the first axis with at least three values, all of them numbers. It returns -1 if there
-// is none.
+// numeric returns the index of the first axis with at least three values, all of them numbers, or -1 if there is
+// none.
 func numeric(st *model.Study) int {
 	return slices.IndexFunc(st.Axes, func(a model.Axis) bool {
 		_, ok := numbers(a.Values)

@@ -22,7 +22,7 @@ type Style struct {
 	ASCII bool
 }
 
-// These are widths in columns. Pictures have usualWidth in files, and otherwise leastWidth to mostWidth. The longest
+// All widths are in columns. Pictures have usualWidth in files, and otherwise leastWidth to mostWidth. The longest
 // bar has at least leastBar columns.
 const (
 	usualWidth = 80
@@ -31,7 +31,7 @@ const (
 	leastBar   = 4
 )
 
-// columns returns the width of a picture. It returns false if the screen is too narrow.
+// columns returns the width of a picture, or false if the screen is too narrow.
 func (s Style) columns() (int, bool) {
 	if s.Width == 0 {
 		return usualWidth, true
@@ -64,7 +64,8 @@ var plain = map[rune]rune{
 // cut quotes an untrusted text and cuts it to a number of columns.
 func cut(text string, columns int) string { return screen.Cut(quote.Text(text), columns) }
 
-// scale is an axis with round steps. A step is 1, 2 or 5 times a power of ten. Both ends are multiples of the step.
+// scale is an axis with round steps. A step is 1, 2 or 5 times a power of ten. The ends of the scale are multiples of
+// the step.
 type scale struct {
 	step        float64
 	first, last int // multiples of step

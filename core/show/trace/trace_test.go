@@ -160,7 +160,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// A trainer of an asynchronous server may fetch the model while another trainer is already training. Such a fetch
+// A trainer of an asynchronous server may fetch the model while another trainer is already training. This early fetch
 // belongs to no iteration.
 func TestSlicesOfNoIteration(t *testing.T) {
 	r := synthetic(2, 1, 1)

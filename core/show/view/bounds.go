@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// These limits keep a document small, so its page opens at once. An element takes about 20 bytes, but about 100 in
-// timelines and epochs. Changes and logs have their own limits.
+// The following limits keep a document small, so its page opens at once. An element takes about 20 bytes, but about
+// 100 in timelines and epochs. Changes and logs have their own limits.
 const (
 	mostDetails = 160
 	mostSpans   = 600    // in a lane

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// mostBytes is the maximum size of a document of 400 runs. It keeps the page with its script below 5 MB.
+// mostBytes is the maximum size of a document of 400 runs. The limit keeps the page with its script below 5 MB.
 const mostBytes = 4_500_000
 
 var keep = flag.String("keep", "", "a file for the document of 400 runs, for web/e2e/opening.js")

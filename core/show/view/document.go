@@ -118,8 +118,8 @@ type Cell struct {
 	Shorts   []string `json:"shorts"`
 	// Environment is the index of the environment of the first run; -1 without runs.
 	Environment int `json:"environment"`
-	// Median and Worst are indices in Document.Details: the median run and the worst run by the document's metric. Both
-	// are -1 without runs. They are equal for a single run.
+	// Median and Worst are indices in Document.Details: the median run and the worst run by the document's metric.
+	// Without runs, Median and Worst are -1. For a single run, Median and Worst are equal.
 	Median int `json:"median"`
 	Worst  int `json:"worst"`
 }
@@ -141,10 +141,10 @@ type Log struct {
 
 // Judged compares all cells by one metric.
 type Judged struct {
-	// Estimates are by index in Document.Cells. They are null for cells without their own runs.
+	// Estimates are by index in Document.Cells. Cells without their own runs have null.
 	Estimates []*Estimate `json:"estimates"`
-	// Against has the changes from each offered baseline. Its key is the baseline's index in Document.Cells. The changes
-	// are by index of the cell, and null if there is nothing to compare.
+	// Against has the changes from each offered baseline. The key is the baseline's index in Document.Cells. The list
+	// has a change for each cell, or null if there is nothing to compare.
 	Against map[int][]*Change `json:"against"`
 	// Floor is the smallest relative change that counts as real; null if there is no floor. FloorText states the floor
 	// in a sentence, or why there is none.
@@ -156,18 +156,17 @@ type Judged struct {
 type Estimate struct {
 	N      int      `json:"n"`
 	Median *float64 `json:"median"`
-	// Low and High are the bounds of the 95 % confidence interval. They are null if there are too few runs.
+	// Low and High are the bounds of the 95 % confidence interval. With too few runs, Low and High are null.
 	Low    *float64 `json:"low"`
 	High   *float64 `json:"high"`
 	Spread float64  `json:"spread"` // relative: 0.01 is 1 %
-	// Deviation is the standard deviation in the metric's unit. It is null unless a share of the median would be
-	// meaningless.
+	// Deviation is the standard deviation in the metric's unit; null unless a share of the median would be meaningless.
 	Deviation *float64 `json:"deviation,omitempty"`
 }
 
 // Change is the difference between a cell and a baseline.
 type Change struct {
-	// Change, Low and High are relative. They are null if percentages are meaningless; then Difference is set.
+	// Change, Low and High are relative. If percentages are meaningless, all three are null, and Difference is set.
 	Change *float64 `json:"change"`
 	Low    *float64 `json:"low"` // null if unbounded
 	High   *float64 `json:"high"`
@@ -176,8 +175,8 @@ type Change struct {
 	// P is the p-value, corrected for all comparisons with this baseline.
 	P       *float64      `json:"p"`
 	Verdict judge.Verdict `json:"verdict"` // better, worse or cannot tell
-	// Needed is the number of runs that would give a verdict. It is 0 if the difference is proven or if more runs do not
-	// help. Above 1,000 it is out of reach.
+	// Needed is the number of runs that would give a verdict; 0 if the difference is proven or if more runs do not help.
+	// Above 1,000 it is out of reach.
 	Needed int `json:"needed"`
 }
 
@@ -236,16 +235,16 @@ type Detail struct {
 	ArrivalOrder string `json:"arrival_order,omitempty"`
 	// Lanes are the iterations of each trainer over time.
 	Lanes []Lane `json:"lanes"`
-	// Quantiles are 201 quantiles of the iteration times of all trainers, in ms, from shortest to longest. They are
-	// empty without iterations.
+	// Quantiles are 201 quantiles of the iteration times of all trainers, in ms, from shortest to longest. Without
+	// iterations, Quantiles is empty.
 	Quantiles []float64 `json:"quantiles"`
 	// Parts are the parts of an iteration in their order.
 	Parts []Part `json:"parts"`
-	// Buckets split the time of the reductions into parts. They are empty if no hook recorded any times.
+	// Buckets split the time of the reductions into parts. If no hook recorded any times, Buckets is empty.
 	Buckets []Bucket `json:"buckets"`
 	// Noise is the CPU time that other processes used.
 	Noise []noise.Interval `json:"noise"`
-	// Timeline shows the iteration with the median time. It is nil if no times were recorded.
+	// Timeline shows the iteration with the median time; nil if no times were recorded.
 	Timeline *Timeline `json:"timeline,omitempty"`
 }
 
@@ -274,8 +273,8 @@ type Hosts struct {
 	List []Host `json:"list"`
 	// ApartMS is the error bound of times that combine the clocks of two hosts.
 	ApartMS float64 `json:"apart_ms"`
-	// Transports names each transport of the links with the processes that it joins. It is empty if all links use the
-	// same transport.
+	// Transports names each transport of the links with the processes that it joins; empty if all links use the same
+	// transport.
 	Transports []Fact     `json:"transports"`
 	Links      []HostLink `json:"links"`
 }
@@ -306,7 +305,7 @@ type Fact struct {
 type Lane struct {
 	Rank int    `json:"rank"`
 	Name string `json:"name"`
-	// Each is the number of iterations in a span. It is 1 if nothing was left out.
+	// Each is the number of iterations in a span; 1 if nothing was left out.
 	Each int `json:"each"`
 	// Iterations is the number of all iterations.
 	Iterations int `json:"iterations"`
@@ -376,7 +375,8 @@ type Arrow struct {
 // Environment describes the machine and the software of runs.
 type Environment struct {
 	Facts []Fact `json:"facts"`
-	// Differences are the differences from the first environment, one sentence each. They are empty for the first one.
+	// Differences are the differences from the first environment, one sentence each. The first environment has no
+	// differences.
 	Differences []string `json:"differences"`
 	// Runs is the number of runs in this environment.
 	Runs int `json:"runs"`
@@ -421,7 +421,7 @@ type Live struct {
 	Left        int      `json:"left"`
 	Seconds     float64  `json:"seconds"`      // since the command began
 	SecondsLeft *float64 `json:"seconds_left"` // null while unknown
-	// Running is the current run. It is nil between runs and at the end.
+	// Running is the current run; nil between runs and at the end.
 	Running *Running `json:"running"`
 	// Ended states in a sentence how the runs ended; "" while they go on.
 	Ended string `json:"ended"`
@@ -433,8 +433,7 @@ type Running struct {
 	Name  string `json:"name"`
 	Round int    `json:"round"`
 	Phase string `json:"phase"` // starting, warm-up, measured pass, ...
-	// Iterations counts the first trainer's finished iterations, and Of is their planned number. They are 0 while
-	// unknown.
+	// Iterations counts the first trainer's finished iterations, and Of is their planned number. Unknown numbers are 0.
 	Iterations int `json:"iterations"`
 	Of         int `json:"of"`
 	// Rate is in samples per second; 0 while unknown.

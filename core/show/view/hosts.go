@@ -42,8 +42,8 @@ func ranksOf(r *result.Result) (ranks []int) {
 	return ranks
 }
 
-// whereOf returns the place of a process, e.g. "node1, cuda:0, NUMA node 0, CPUs 0-3". It returns "" if the run was
-// not placed.
+// whereOf returns the place of a process, e.g. "node1, cuda:0, NUMA node 0, CPUs 0-3". For a run without a placement,
+// whereOf returns "".
 func whereOf(l *placement.Layout, name string) string {
 	p, placed := l.Of(name)
 	if !placed {

@@ -88,7 +88,7 @@ func rounded(x float64, digits int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// timelineOf returns the iteration with the median time. It returns nil if no times were recorded.
+// timelineOf returns the iteration with the median time, or nil if no times were recorded.
 func timelineOf(r *result.Result) *Timeline {
 	iteration, ok := timeline.MedianIteration(r)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Maker makes documents of a sweep or a run while it goes on. It reads each completed run only once. It is not safe
-// for concurrent use.
+// Maker makes documents of a sweep or a run while it goes on. Each completed run is read only once. A Maker is not
+// safe for concurrent use.
 type Maker struct {
 	path    string
 	options Options
@@ -19,7 +19,7 @@ type Maker struct {
 	details map[*model.Run]*Detail // of the last document
 }
 
-// NewMaker returns a Maker for the folder of a sweep or a run. It reads the folder with l.
+// NewMaker returns a Maker for the folder of a sweep or a run. The loader l reads the folder.
 func NewMaker(l *model.Loader, path string, o Options) *Maker {
 	return &Maker{path: path, options: o, loader: l}
 }

@@ -23,8 +23,8 @@ OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
 THE SOFTWARE.
 */
 
-// Line charts over numbers. uPlot draws the axes and the lines. This module draws markers, intervals, reference lines
-// and the names at line ends onto its canvas.
+// Line charts over numbers. The library uPlot draws the axes and the lines. This module draws markers, intervals,
+// reference lines and the names at line ends onto its canvas.
 
 import uPlot from '../../vendor/uplot/uPlot.esm.js';
 import { h } from '../dom.js';

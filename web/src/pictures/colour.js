@@ -1,5 +1,5 @@
-// Colour, marker and dash distinguish cells. They depend only on the cell's index in the document. So a cell looks
-// the same in every picture and in the table, and keeps its look when other cells are added.
+// Colour, marker and dash distinguish cells. All three depend only on the cell's index in the document. So a cell
+// looks the same in every picture and in the table, and keeps its look when other cells are added.
 
 const colours = 8;
 

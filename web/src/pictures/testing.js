@@ -1,4 +1,4 @@
-// Documents of any size for tests. They are always the same.
+// Documents of any size for tests. Equal parameters give equal documents.
 
 /** random returns a generator of numbers from 0 to 1. The sequence depends only on the seed. */
 export function random(seed = 1) {

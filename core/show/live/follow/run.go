@@ -25,7 +25,8 @@ type Run struct {
 	out string // the run's output folder; "" if there is none
 }
 
-// NewRun starts a live page for a run and writes its address to w. It returns nil if opts do not request a live page.
+// NewRun starts a live page for a run and writes its address to w. If opts do not request a live page, NewRun returns
+// nil.
 func NewRun(w io.Writer, exp *config.Experiment, opts option.Options) (*Run, error) {
 	if !opts.Live {
 		return nil, nil

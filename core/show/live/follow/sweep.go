@@ -39,7 +39,7 @@ func NewSweep(w io.Writer, dir string, p *sweep.Plan, told *progress.Progress, m
 	return &Sweep{runs: l, maker: maker, again: len(p.Cells)}, nil
 }
 
-// Heartbeat returns the function that receives the progress of runs. It is nil if the sweep is not shown.
+// Heartbeat returns the function that receives the progress of runs; nil if the sweep is not shown.
 func (l *Sweep) Heartbeat() func(monitor.Beat) {
 	if l == nil {
 		return nil

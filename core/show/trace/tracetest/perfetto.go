@@ -12,8 +12,8 @@ import (
 // Shown is the number of slices and flows that ui.perfetto.dev shows.
 type Shown struct{ Slices, Flows int }
 
-// Perfetto reads a trace by the rules of Perfetto's importer, according to its documentation and its source.
-// It returns an error for every event that the importer would drop or bind to another slice:
+// Perfetto reads a trace by the rules of Perfetto's importer, according to its documentation and its source. Perfetto
+// returns an error for every event that the importer would drop or bind to another slice.
 //
 // The importer sorts events by time. Events at the same time keep the order of the file. So a slice must come before
 // the slices inside it, and before the flows that are bound to it.

@@ -21,7 +21,7 @@ type Trace struct {
 	Flows     map[string]int // number of flows by name
 }
 
-// Slice is a slice of a thread. Its times are in ns.
+// Slice is a slice of a thread. All times are in ns.
 type Slice struct {
 	Process, Thread int
 	Name            string
