@@ -73,7 +73,8 @@ export const withinOf = (doc) => (doc.within ? doc.axes.findIndex((axis) => axis
 
 /**
  * isBaseline reports whether other cells are compared with this cell. Such a cell is the baseline, or its variant on
- * the axis doc.within. /
+ * the axis doc.within.
+ */
 export function isBaseline(doc, baseline, at) {
   const apart = withinOf(doc);
   const [a, b] = [doc.cells[baseline], doc.cells[at]];

@@ -55,7 +55,8 @@ export function theme(element) {
  * and null in ys is a gap. A loose series may leave the picture. A name stands at the end of its series. The function
  * text(i) describes point i; without it, no point can be selected. Reference lines are {y or x, label, colour, dash,
  * below}. Their labels stand above the line, or below it if below is set. The function under(u, canvas) draws below
- * the lines. /
+ * the lines.
+ */
 export function chart(stage, { width, height, x, y, series, lines = [], own, under, canName = true }) {
   const look = theme(stage);
   const canvas = measurer(look.font);

@@ -34,7 +34,7 @@ export function linear([a, b], [from, to]) {
   return scale;
 }
 
-/** ticks returns about count round numbers from low to high. The distance between ticks is 1, 2 or 5 times a power of ten. */
+/** ticks returns about count round numbers from low to high. Adjacent ticks are 1, 2 or 5 times a power of ten apart. */
 export function ticks(low, high, count = 5) {
   if (!finite(low) || !finite(high) || high <= low) return finite(low) ? [low] : [];
   const rough = (high - low) / Math.max(1, count);
