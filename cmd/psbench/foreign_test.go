@@ -12,7 +12,8 @@ import (
 )
 
 // A trainer in an external plugin needs only public packages. This trainer multiplies its learning rate by the number
-// of trainers, 2. So its losses equal the losses of psbench's own trainer with twice the learning rate.
+// of trainers. So with two trainers, the losses equal the losses of psbench's own trainer with twice the learning
+// rate.
 func TestForeignTrainer(t *testing.T) {
 	file := foreignPlugin(t, "foreign")
 	apart := file + "-apart" // a registry file that does not mention psbench's parts

@@ -149,7 +149,7 @@ func TestTimeIsTold(t *testing.T) {
 			p, _ := on(&out, columns, false, false)
 			p.now, p.every = time.Now, New(nil, nil, false).every
 			p.Phase("set-up")
-			time.Sleep(21500 * time.Millisecond) // ends between two ticks, so nothing else happens at the time of a tick
+			time.Sleep(21500 * time.Millisecond) // ends between two ticks, so nothing else happens at a tick
 			p.Phase("measured pass")
 			p.Pass(50, 2, 0, 20)
 			time.Sleep(11 * time.Second)

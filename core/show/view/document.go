@@ -175,7 +175,7 @@ type Change struct {
 	// P is the p-value, corrected for all comparisons with this baseline.
 	P       *float64      `json:"p"`
 	Verdict judge.Verdict `json:"verdict"` // better, worse or cannot tell
-	// Needed is the number of runs that would give a verdict; 0 if the difference is proven or if more runs do not help.
+	// Needed is the number of runs that would give a verdict; 0 if the difference is proven or more runs do not help.
 	// Above 1,000 it is out of reach.
 	Needed int `json:"needed"`
 }

@@ -17,8 +17,8 @@ type Options struct {
 	Metric string
 	// Target is a value to reach, e.g. "auc=0.80"; "" means none.
 	Target string
-	// Made is the time at which the document is made, and Psbench is the program that makes it. Zero values mean now and
-	// this program.
+	// Made is the time at which the document is made. Psbench is the program that makes the document. Zero values mean
+	// now and this program.
 	Made    time.Time
 	Psbench string
 }
