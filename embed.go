@@ -4,7 +4,7 @@ package psbench
 
 import "embed"
 
-// Files holds registry.json and configs/*.json.
+// Files holds registry.json, configs/*.json and configs/sweeps/*.json.
 //
 //go:embed registry.json configs/*.json configs/sweeps/*.json
 var Files embed.FS
