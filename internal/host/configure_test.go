@@ -13,12 +13,12 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// unit is a table of one element.
+// unit is a server of a table with one element.
 type unit struct{ sdk.TableServer }
 
 func (unit) Table() comm.TableSpec { return comm.TableSpec{Rows: 1, Width: 1} }
 
-// A server becomes what it was configured for if that is what it serves.
+// A process accepts a server role only if its part serves what the role needs: tables or buckets.
 func TestRolesOfServers(t *testing.T) {
 	parts := []sdk.Part{
 		sdk.NewServer("plain", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),

@@ -7,16 +7,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Emissions checks that each backward pass of a model emits every parameter once. A bucket starts with its last
-// gradient. A gradient emitted twice could start a bucket while another is missing, and training would silently be
-// wrong.
+// Emissions checks that each backward pass of a model emits every parameter exactly once. A bucket
+// starts with its last gradient. A repeated gradient could start a bucket while another gradient is
+// missing, and training would silently be wrong.
 type Emissions struct {
 	model string // the model's name, for errors
 	specs []sdk.ParameterSpec
-	done  []bool // emitted, by parameter
+	done  []bool // whether each parameter was emitted
 }
 
-// NewEmissions returns the check for a model of this name.
+// NewEmissions returns the check for the model with this name.
 func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 	return Emissions{model: model, specs: specs, done: make([]bool, len(specs))}
 }
