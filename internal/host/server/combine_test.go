@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/host/hosttest"
 )
 
-// A server says once more what it makes of gradients, whenever it combines them, and refuses what no
+// A server can combine gradients again outside a pass, for each timing. It refuses lists that no
 // trainers can have pushed.
 func TestCombinesOnceMore(t *testing.T) {
 	for _, timing := range timings {

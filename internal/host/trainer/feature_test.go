@@ -27,7 +27,7 @@ func TestFeatureModelsComputeTheSameBits(t *testing.T) {
 	}
 }
 
-// A model has a gradient of its features across processes if it has one at all.
+// Across processes, a model is a FeatureModel exactly if it is one in its own process.
 func TestPlainModelStaysPlain(t *testing.T) {
 	for key, want := range map[string]bool{"toy": false, "features": true} {
 		t.Run(key, func(t *testing.T) {
