@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Answers declares the result that a hook leaves in a bucket, or that a server of gradients
-// answers: AnswersMean, AnswersSum, AnswersOwn, a value of AnswersAs, or "" for unknown. psbench
-// plugin check, the conformance kit, psbench comm and --check compare actual results with it.
+// Answers declares the result of a hook or the answer of a gradient server. Its value is
+// AnswersMean, AnswersSum, AnswersOwn, a value of AnswersAs, or "" for unknown. psbench plugin
+// check, the conformance kit, psbench comm and --check compare actual results with the declaration.
 type Answers string
 
 const (
@@ -20,19 +20,20 @@ const (
 	AnswersMean Answers = "mean"
 	// AnswersSum is the sum over the same trainers.
 	AnswersSum Answers = "sum"
-	// AnswersOwn leaves the answer to the part, which must be an Answerer.
+	// AnswersOwn means that the part itself predicts its result. The part must be an Answerer.
 	AnswersOwn Answers = "own"
 
 	answersAs = "as "
 )
 
-// AnswersAs returns the Answers of the built-in hook or server with that key.
+// AnswersAs declares the same result as that of the built-in hook or server with this key.
 func AnswersAs(key string) Answers { return Answers(answersAs + key) }
 
-// Answering returns part with a declaration of its result: what a hook leaves in a bucket, or a
-// server of gradients answers. A part whose result is approximate, such as a compressor, declares
-// nothing or is an Answerer. If settings change what the part computes, the declaration must hold
-// for all settings. Answering panics if part cannot answer so.
+// Answering returns part with a declaration of its result: the values that a hook leaves in a
+// bucket, or the answer of a gradient server. A part whose result is approximate, such as a
+// compressor, declares nothing or is an Answerer. If settings change the computation, the
+// declaration must hold for all settings. Answering panics if the declaration is impossible for
+// part.
 func Answering(answers Answers, part Part) Part {
 	part.Answers = answers
 	if err := part.CheckAnswers(); err != nil {
@@ -62,7 +63,8 @@ func (p Part) CheckAnswers() error {
 		string(p.Answers), AnswersMean, AnswersSum, AnswersOwn, answersAs+"KEY", strings.Join(keys, ", "))
 }
 
-// Plain returns the part's Answers, or AnswersMean if it answers as a built-in part that averages.
+// Plain returns the part's Answers. It returns AnswersMean if the part answers like a built-in part
+// that averages.
 func (p Part) Plain() Answers {
 	if key, as := strings.CutPrefix(string(p.Answers), answersAs); as && slices.Contains(averaging, key) {
 		return AnswersMean
@@ -70,7 +72,8 @@ func (p Part) Plain() Answers {
 	return p.Answers
 }
 
-// averaging are the keys of built-in hooks and servers that leave the mean in every bucket.
+// averaging lists the keys of the built-in hooks and servers whose result is the mean in every
+// bucket.
 var averaging = []string{"allreduce", "hybrid", "average", "average_batch"}
 
 // Answerer returns an Answerer that follows from the declaration alone. It returns nil if only the
@@ -89,7 +92,7 @@ func (p Part) Answerer() Answerer {
 	return nil
 }
 
-// answering is an Answerer of one method.
+// answering is a function that implements Answerer.
 type answering func(x *Exchange, answer *tensor.Gradient) error
 
 // Answer implements Answerer.
