@@ -66,7 +66,7 @@ func (x *Exchange) Average(answer *tensor.Gradient) error {
 }
 
 // PushPull sets answer to the result that PushPull of comm.PushPuller gives Rank when all Partners
-// push their Gradients. It returns ErrNoAnswer, wrapped, if the server's answer is unknown.
+// push their Gradients. PushPull returns ErrNoAnswer, wrapped, if the server's answer is unknown.
 func (x *Exchange) PushPull(answer *tensor.Gradient) error {
 	if x.Server == nil {
 		return fmt.Errorf("%w of the server", ErrNoAnswer)

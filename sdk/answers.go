@@ -26,7 +26,8 @@ const (
 	answersAs = "as "
 )
 
-// AnswersAs declares the same result as that of the built-in hook or server with this key.
+// AnswersAs declares that a part gives the same result as the built-in hook or server with this
+// key.
 func AnswersAs(key string) Answers { return Answers(answersAs + key) }
 
 // Answering returns part with a declaration of its result: the values that a hook leaves in a
@@ -63,8 +64,8 @@ func (p Part) CheckAnswers() error {
 		string(p.Answers), AnswersMean, AnswersSum, AnswersOwn, answersAs+"KEY", strings.Join(keys, ", "))
 }
 
-// Plain returns the part's Answers. It returns AnswersMean if the part answers like a built-in part
-// that averages.
+// Plain returns the part's Answers. Plain returns AnswersMean if the part answers like a built-in
+// part that averages.
 func (p Part) Plain() Answers {
 	if key, as := strings.CutPrefix(string(p.Answers), answersAs); as && slices.Contains(averaging, key) {
 		return AnswersMean
@@ -76,8 +77,8 @@ func (p Part) Plain() Answers {
 // bucket.
 var averaging = []string{"allreduce", "hybrid", "average", "average_batch"}
 
-// Answerer returns an Answerer that follows from the declaration alone. It returns nil if only the
-// part can compute its answer, or if the answer is unknown.
+// Answerer returns an Answerer that follows from the declaration alone. Answerer returns nil if
+// only the part can compute its answer, or if the answer is unknown.
 func (p Part) Answerer() Answerer {
 	switch p.Plain() {
 	case AnswersMean:

@@ -51,8 +51,8 @@ func (k TargetKind) OrClasses() TargetKind {
 	return k
 }
 
-// sumTolerance is the maximum deviation of a sum of probabilities from 1. It allows for the
-// rounding of float32 and for numbers written with three digits.
+// sumTolerance is the maximum deviation of a sum of probabilities from 1. sumTolerance allows for
+// the rounding of float32 and for numbers written with three digits.
 const sumTolerance = 1e-3
 
 // CheckRow returns an error if the targets of one output row are invalid. position is the index of

@@ -3,9 +3,9 @@ package sdk
 import "time"
 
 // Data provides the samples of a run. Data lives in a process of its own. That process loads the
-// samples once and validates them against the model. It then cuts batches in sample order and deals
-// them round-robin to the trainers. The last batch may be short, unless the data cuts the batches
-// itself.
+// samples once and validates them against the model. The process then cuts batches in sample order
+// and deals them round-robin to the trainers. The last batch may be short, unless the data cuts the
+// batches itself.
 type Data interface {
 	// Load reads or generates all samples.
 	Load() (*Samples, error)
@@ -25,8 +25,8 @@ type StreamedData interface {
 
 // SampleReader reads samples in order. Only one goroutine may use a SampleReader.
 type SampleReader interface {
-	// Read overwrites b with the next n samples and reuses its storage. It reads fewer than n only at
-	// the end, and returns io.EOF if no sample is left.
+	// Read overwrites b with the next n samples and reuses its storage. Read reads fewer than n only
+	// at the end, and returns io.EOF if no sample is left.
 	Read(b *Batch, n int) error
 	// Skip skips the next n samples, or the remaining ones if there are fewer.
 	Skip(n int) error
@@ -105,8 +105,8 @@ type DataEnv struct {
 	Seed      uint64 // the run's --torch-seed
 	Trainers  int    // the number of trainers that share the batches
 	BatchSize int    // the run's --batch-size
-	// Timeout limits every wait for another process, such as the writer of a pipe. It is 0 outside a
-	// run.
+	// Timeout limits every wait for another process, such as the writer of a pipe. Timeout is 0
+	// outside a run.
 	Timeout time.Duration
 	// Criterion is the key of the run's criterion, and Wanted is the kind of targets that the
 	// criterion takes. Every criterion accepts classes. If the criterion takes classes or numbers, and

@@ -19,7 +19,7 @@ func newCounter(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 	return &counter{env.Server, env.Recorder.Counter("counter_metric", "sent", "B")}, nil
 }
 
-// Reduce implements sdk.Hook. It returns at once, because the trainer waits for the future.
+// Reduce implements sdk.Hook. Reduce returns at once, because the trainer waits for the future.
 func (c *counter) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	c.sent.Add(int64(4 * len(b.Gradient.Values)))
 	return c.server.PushPull(state.Batch(), b)
@@ -28,8 +28,9 @@ func (c *counter) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 // Reset implements sdk.Hook. This hook keeps no state from one pass to the next.
 func (c *counter) Reset() {}
 
-// counterPart is the part that the plugin's main function passes to plugin.Serve. It declares the
-// link that the hook uses. It also declares the same results as psbench's built-in hook rpc.
+// counterPart is the part that the plugin's main function passes to plugin.Serve. counterPart
+// declares the link that the hook uses. counterPart also declares the same results as psbench's
+// built-in hook rpc.
 var counterPart = sdk.Answering(sdk.AnswersAs("rpc"),
 	sdk.NewHook("counter", struct{}{}, newCounter, sdk.LinkServer))
 

@@ -14,18 +14,18 @@ func newAverage(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
 	return average{env.Trainers}, nil
 }
 
-// Combine implements sdk.ElementwiseServer. It adds gradients.
+// Combine implements sdk.ElementwiseServer. Combine adds gradients.
 func (a average) Combine(sum []float32, others [][]float32) {
 	for _, other := range others {
 		vec.Add(sum, other)
 	}
 }
 
-// Finish implements sdk.ElementwiseServer. It divides the sum by the number of trainers.
+// Finish implements sdk.ElementwiseServer. Finish divides the sum by the number of trainers.
 func (a average) Finish(sum []float32) { vec.Scale(1/float32(a.trainers), sum) }
 
-// averagePart is the part that the plugin's main function passes to plugin.Serve. It declares the
-// server's answer, so that psbench can check it.
+// averagePart is the part that the plugin's main function passes to plugin.Serve. averagePart
+// declares the server's answer, so that psbench can check it.
 var averagePart = sdk.Answering(sdk.AnswersMean,
 	sdk.NewElementwiseServer("mean", sdk.OnArrival, struct{}{}, newAverage))
 

@@ -5,7 +5,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Hook reduces gradient buckets. It decides which link carries which bucket. The host builds the
+// Hook reduces gradient buckets. Hook decides which link carries which bucket. The host builds the
 // hook after the buckets are planned and the links are connected. In each pass the host calls Reset
 // once, then Reduce for every bucket of every iteration.
 type Hook interface {
@@ -13,14 +13,14 @@ type Hook interface {
 	// gradient. The host calls Reduce during the trainer's backward pass, in bucket order, one call at
 	// a time.
 	//
-	// Reduce should return quickly, unless the hook blocks on purpose. It runs on the trainer's
-	// goroutine or, if gradients are staged, on another goroutine. b lies in ordinary memory, whatever
-	// the engine. If Carrying declares the hook, the values of b may lie in memory that Go must not
-	// access.
+	// Reduce should return quickly, unless the hook blocks on purpose. Reduce runs on the trainer's
+	// goroutine or, if gradients are staged, on another goroutine. b lies in ordinary memory, even if
+	// the engine has memory of its own. If Carrying declares the hook, the values of b may lie in
+	// memory that Go must not access.
 	//
-	// The hook must account for each operation that it starts on a link. It may return the operation's
-	// future or a future that waits for it. Or it may wait itself, before it starts the next operation
-	// on the same bucket and link. An operation that the hook forgets ends the run.
+	// The hook must account for each operation that it starts on a link. The hook may return the
+	// operation's future or a future that waits for it. Or it may wait itself, before it starts the
+	// next operation on the same bucket and link. An operation that the hook forgets ends the run.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
 	// Reset clears all state of earlier passes, such as error feedback or momentum, so that every pass
 	// begins in the same state. Reset is called before each pass, including the first one, while no

@@ -13,8 +13,8 @@ const (
 	KindModel     Kind = "model"
 )
 
-// The in-trainer kinds. Their parts use live objects of a trainer, so they are compiled into the
-// plugin that provides the trainer. The trainer chooses among them by key.
+// The in-trainer kinds. Parts of these kinds use live objects of a trainer, so they are compiled
+// into the plugin that provides the trainer. The trainer chooses among them by key.
 const (
 	KindDDPModel       Kind = "ddp_model"
 	KindHookState      Kind = "hook_state"

@@ -30,8 +30,8 @@ type InputSpec struct {
 	// Tables lists the number of rows of each embedding table, if there are several; then Rows is 0.
 	// Every bag has one index for each table, in order: 0 <= bag[k] < Tables[k].
 	Tables []int
-	// LookedUp is the number of features that are rows of embedding tables. They are the last ones of
-	// the Features. A trainer looks them up for the model, one row in each of the Tables. The data
+	// LookedUp is the number of features that are rows of embedding tables. LookedUp counts the last
+	// of the Features. A trainer looks them up for the model, one row in each of the Tables. The data
 	// then provides the indices and Features-LookedUp numbers.
 	LookedUp int
 	// BagLength is the number of indices in every bag, if Rows is above 0. If BagLength is 0, bags
@@ -68,9 +68,9 @@ type Model interface {
 	// model and is valid until the next Forward. The batch is read-only memory: writing to it ends the
 	// process.
 	Forward(b *Batch) (tensor.Tensor, error)
-	// Backward takes the gradient of the loss with respect to the last output. It overwrites every
-	// parameter's gradient, without accumulation. It calls emit(k) as soon as gradient k is complete:
-	// once for every parameter, before it returns.
+	// Backward takes the gradient of the loss with respect to the last output. Backward overwrites
+	// every parameter's gradient, without accumulation. Backward calls emit(k) as soon as gradient k
+	// is complete: once for every parameter, before it returns.
 	//
 	// Any order is allowed, but reverse registration order starts the reductions earliest, since
 	// buckets are laid out for it. A run ends with an error if Backward emits a parameter twice, omits
@@ -135,7 +135,7 @@ type Describer interface {
 
 // PassDescriber is implemented by parts that know some facts only after a pass, e.g. {"rows
 // dropped": "12 of 400"}. psbench calls PassFacts after each pass whose measurements it collects.
-// It may omit the call after a failed pass.
+// psbench may omit the call after a failed pass.
 //
 // No other method runs during PassFacts, but goroutines of the part may still run. In the process
 // of a trainer or a server, psbench also collects the values that PassFacts records.

@@ -22,7 +22,7 @@ type Part struct {
 	// Carries reports that a hook only passes buckets to its links and accesses no values. So the
 	// buckets may lie in the memory of a device. See Carrying.
 	Carries bool
-	// Timing says when an ElementwiseServer combines gradients. It is 0 for all other parts.
+	// Timing says when an ElementwiseServer combines gradients. Timing is 0 for all other parts.
 	Timing Timing
 	// Computes names the computation of an ElementwiseServer in its metric: "average" gives "average
 	// computation". If Computes is empty, the part's key is used.
@@ -44,7 +44,7 @@ type Part struct {
 	Stochastic    bool
 	SmallestBatch int
 	// Protocol reports that psbench calls the part by the frames of docs/protocol.md, in a companion
-	// process. That holds for parts in other languages, not for parts in Go.
+	// process. Protocol is set for parts in other languages, not for parts in Go.
 	Protocol bool
 
 	build func(settings []byte, env any) (any, error)
@@ -60,9 +60,9 @@ func (p Part) Build(settings []byte, env any) (any, error) {
 	return p.build(settings, env)
 }
 
-// Around returns a copy of p that is built by the function build. That function gets the
-// environment of the part's kind, and inner, which builds p itself. So it can change the
-// environment and wrap the part.
+// Around returns a copy of p that is built by the function build. The function build gets the
+// environment of the part's kind, and inner, which builds p itself. So the function build can
+// change the environment and wrap the part.
 func (p Part) Around(build func(env any, inner func(env any) (any, error)) (any, error)) Part {
 	inner := p.build
 	p.build = func(settings []byte, env any) (any, error) {
@@ -120,16 +120,16 @@ func Adding(server Part) Part {
 	return server
 }
 
-// NewParameterServer declares a server of parameters. Such a server gets the run's model and
-// answers gradients with updated parameters. See NewServer for defaults.
+// NewParameterServer declares a server of parameters. A server of parameters gets the run's model
+// and answers gradients with updated parameters. See NewServer for defaults.
 func NewParameterServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
 	return newServer(key, ServiceParameters, defaults, build)
 }
 
 // Asynchronous declares that a server of gradients or parameters may answer a push before all of
-// its trainers have pushed the same batch. The trainers then run independently. They may have
-// different numbers of batches, and in a pass of a given time each trainer stops by its own clock.
-// So one trainer may push a batch that others never push.
+// its trainers have pushed the same batch. The trainers then run independently. The trainers may
+// have different numbers of batches. In a pass of a given time, each trainer stops by its own
+// clock. So one trainer may push a batch that others never push.
 //
 // If the server waits for some trainers, as a stale-synchronous server waits for the slowest, it
 // must be an Expecter. The server then knows which trainers have no batches left.
@@ -202,7 +202,7 @@ func newTrainer[S any](key string, needs Service, defaults S, build func(S, Trai
 }
 
 // NewHook declares a hook and the links that it uses. A hook that does not communicate has no
-// links. psbench connects only these links. They connect trainers, and connected trainers run the
+// links. psbench connects only these links. Links connect trainers, and connected trainers run the
 // same number of batches. See NewServer for defaults.
 func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error), links ...Link) Part {
 	part := newPart(KindHook, key, defaults, build)

@@ -9,10 +9,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Recorder holds the values that one process records in a pass. They are series of durations,
-// counters, gauges and histograms, each with a type and a name. A part gets its metrics once, at
-// set-up, and keeps them. All methods of Recorder and of its metrics are safe for concurrent use. A
-// type or name has 1 to 100 letters, digits and signs, but no comma.
+// Recorder holds the values that one process records in a pass. The metrics are series of
+// durations, counters, gauges and histograms, each with a type and a name. A part gets its metrics
+// once, at set-up, and keeps them. All methods of Recorder and of its metrics are safe for
+// concurrent use. A type or name has 1 to 100 letters, digits and signs, but no comma.
 //
 // A wrong declaration, such as the same type and name with two units, ends the run; see Err. A part
 // can still use a metric that was declared wrongly, but its values are lost.
@@ -155,7 +155,8 @@ type Recorded struct {
 }
 
 // All returns a consistent snapshot of all metrics while other goroutines continue to record. The
-// snapshot shares memory with the metrics. It may be read without a lock until the next Reset.
+// snapshot shares memory with the metrics. The snapshot may be read without a lock until the next
+// Reset.
 func (r *Recorder) All() Recorded {
 	all := r.list()
 	for _, m := range all {

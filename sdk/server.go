@@ -14,8 +14,8 @@ type Push struct {
 	Batch   int64
 	Bucket  int
 	Trainer int // position among the trainers of this server, from 0
-	// Number counts the trainer's pushes of the bucket, from 1, over all passes. It keeps an answer
-	// from reaching a later push.
+	// Number counts the trainer's pushes of the bucket, from 1, over all passes. Number keeps an
+	// answer from reaching a later push.
 	Number int64
 	// Gradient is the pushed gradient. The server may read and overwrite it until it answers the
 	// push; the trainer's next push reuses the memory.
@@ -53,13 +53,13 @@ type Server interface {
 	// the same trainer. Receive must not wait for another push: over shared memory, no push arrives
 	// before Receive returns. An error ends the run.
 	Receive(p Push) error
-	// Reset clears all state. It is called before each pass, when all pushes are answered.
+	// Reset clears all state. Reset is called before each pass, when all pushes are answered.
 	Reset()
 }
 
 // DeviceServer is implemented by servers that reduce gradients in device memory, where their
-// trainers leave them. The values of such a push and of its answer lie in the memory of the
-// server's engine.
+// trainers leave them. The values of pushes and answers then lie in the memory of the server's
+// engine.
 type DeviceServer interface {
 	Server
 	// Device returns the device whose memory the server's engine shares, or nil if it shares none.
@@ -67,10 +67,10 @@ type DeviceServer interface {
 }
 
 // ElementwiseServer is a server whose answer at element i depends only on element i of the
-// gradients and is the same for all trainers. Examples are the average, the sum and the median. It
-// keeps no state. The host gathers the gradients, calls the server's methods block by block and
-// answers. The blocks are processed in any order, on several cores, and in the trainers' own memory
-// if that memory is shared.
+// gradients and is the same for all trainers. Examples are the average, the sum and the median. An
+// ElementwiseServer keeps no state. The host gathers the gradients, calls the server's methods
+// block by block and answers. The blocks are processed in any order, on several cores, and in the
+// trainers' own memory if that memory is shared.
 //
 // For a sparse gradient, Combine gets one row at a time, only from those trainers that pushed the
 // row. Finish gets all rows of the answer.
@@ -110,9 +110,9 @@ type Holder interface {
 // rounds before all trainers have pushed must be an Expecter. Otherwise the last pushes of a pass
 // would wait for pushes that never come.
 type Expecter interface {
-	// Expect tells the server how many batches each of its trainers has in the pass. It is called
-	// after each Reset. In a pass of a given time, batches is nil at first. Expect is called again
-	// during such a pass, before any trainer is done. An error ends the run.
+	// Expect tells the server how many batches each of its trainers has in the pass. Expect is called
+	// after each Reset. In a pass of a given time, batches is nil at first. Expect is then called
+	// again during the pass, before any trainer is done. An error ends the run.
 	Expect(batches []int) error
 }
 
@@ -125,7 +125,7 @@ type ServerEnv struct {
 	Recorder *Recorder
 	Seed     uint64
 	// Engine owns the memory in which the server computes with a model or an optimizer. Pushes and
-	// answers lie in ordinary memory, except those of a DeviceServer.
+	// answers lie in ordinary memory, unless the server is a DeviceServer.
 	Engine engine.Engine
 	// Model is the run's model, not bound to memory, for a server of parameters. For other servers,
 	// Model is nil.

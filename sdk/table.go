@@ -9,7 +9,7 @@ import (
 // back gradients. The host calls the methods one at a time, in the order in which calls arrive. A
 // slow method delays every trainer.
 type TableServer interface {
-	// Table returns the size of the table. It is called once, before the first call.
+	// Table returns the size of the table. Table is called once, before the first call.
 	Table() comm.TableSpec
 	// Lookup writes the sum of rows for every bag of the call. A row counts as often as the bag holds
 	// it. An empty bag gives 0. The host has checked that all indices lie within the table. An error
@@ -18,7 +18,7 @@ type TableServer interface {
 	// Update applies the gradient of every bag to each row of the bag, as often as the bag holds the
 	// row. The call is the same as in the trainer's last Lookup. An error ends the run.
 	Update(call *comm.TableCall) error
-	// Reset restores the initial values of the table. It is called before each pass.
+	// Reset restores the initial values of the table. Reset is called before each pass.
 	Reset()
 }
 

@@ -59,8 +59,8 @@ type TrainerParts struct {
 	Evaluation *Evaluation
 	Recorder   *Recorder
 	// Links are the links of Hook, for communication of the trainer itself. The trainer must use them
-	// from a single goroutine of its own, in the same order on all ranks. They are nil if the hook
-	// runs in a process of its own.
+	// from a single goroutine of its own, in the same order on all ranks. The links are nil if the
+	// hook runs in a process of its own.
 	Links Links
 	// Tables are the embedding tables on the run's servers. Tables is nil unless the trainer needs
 	// tables.
@@ -70,24 +70,24 @@ type TrainerParts struct {
 // InputPlanner is implemented by trainers that look up features in tables, and so convert batches
 // to the model's input.
 type InputPlanner interface {
-	// PlanInputs returns the limits of the data. It gets the limits of the model and the tables of the
-	// servers, in server order. It returns an error if the parts do not fit together. PlanInputs is
-	// called once, before Plan.
+	// PlanInputs returns the limits of the data. PlanInputs gets the limits of the model and the
+	// tables of the servers, in server order. PlanInputs returns an error if the parts do not fit
+	// together. PlanInputs is called once, before Plan.
 	PlanInputs(model InputSpec, tables []comm.TableSpec) (InputSpec, error)
 }
 
 // Preprocessor is implemented by trainers that change their batches before training on them,
 // outside the measured time.
 type Preprocessor interface {
-	// Preprocess returns the batches to train on, or nil to keep batches. It must not write to
-	// batches. It must return the same number of batches, each with the same number of samples. The
-	// host calls Preprocess before Attach, once with the rank's whole share and once with its held-out
-	// batches. The host copies the result to read-only memory.
+	// Preprocess returns the batches to train on, or nil to keep batches. Preprocess must not write to
+	// batches. Preprocess must return the same number of batches, each with the same number of
+	// samples. The host calls Preprocess before Attach, once with the rank's whole share and once with
+	// its held-out batches. The host copies the result to read-only memory.
 	//
 	// Streamed data does not stay in memory. Preprocess then gets each batch separately, in every
-	// epoch, when the host reads the batch ahead. It runs on its own goroutine, concurrently with the
-	// trainer's. So an iteration waits only if reading and preprocessing are slower than training. No
-	// list in the result may be longer than the same list of the largest batch.
+	// epoch, when the host reads the batch ahead. Preprocess runs on its own goroutine, concurrently
+	// with the trainer's. So an iteration waits only if reading and preprocessing are slower than
+	// training. No list in the result may be longer than the same list of the largest batch.
 	Preprocess(batches []Batch) ([]Batch, error)
 }
 
@@ -113,8 +113,8 @@ type TrainerEnv struct {
 	Name     string
 	Trainers int // world size: number of trainers in the run
 	// Epochs is an upper limit for the epochs of every pass. If the user chose a number of epochs,
-	// Epochs is that of the longest pass. The context of Train may end a pass earlier, perhaps within
-	// an epoch.
+	// Epochs is the number of the longest pass. The context of Train may end a pass earlier, perhaps
+	// within an epoch.
 	Epochs int
 	Seed   uint64 // the run's --torch-seed
 	// Server is the key of the run's server, or "".
@@ -140,7 +140,7 @@ func NewEvaluation(
 
 // Run computes the loss of every held-out batch and, for a classifier, the statistics of its
 // outputs. forward computes the outputs, for example with the model's Evaluator. The time of Run
-// counts neither for an iteration nor for the throughput. Without samples, Run does nothing.
+// does not count for an iteration or for the throughput. Without samples, Run does nothing.
 func (e *Evaluation) Run(
 	ctx context.Context, epoch int, forward func(*Batch) (tensor.Tensor, error), criterion Criterion,
 ) error {

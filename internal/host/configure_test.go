@@ -18,7 +18,8 @@ type unit struct{ sdk.TableServer }
 
 func (unit) Table() comm.TableSpec { return comm.TableSpec{Rows: 1, Width: 1} }
 
-// A process accepts a server role only if its part serves what the role needs: tables or buckets.
+// A process accepts the role of a server only if its part offers the service that the role needs:
+// tables or buckets.
 func TestRolesOfServers(t *testing.T) {
 	parts := []sdk.Part{
 		sdk.NewServer("plain", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),

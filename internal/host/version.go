@@ -32,7 +32,8 @@ var FloatTargets = Version{2, 5}
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// ParseVersion parses the text that String writes. It returns 0.0 if text is not a version.
+// ParseVersion parses the text that String writes. ParseVersion returns 0.0 if text is not a
+// version.
 func ParseVersion(text string) (v Version) {
 	if n, err := fmt.Sscanf(text, "%d.%d", &v.Major, &v.Minor); n < 2 || err != nil {
 		return Version{}
@@ -61,8 +62,8 @@ func (v Version) Accepted() map[int]plugin.PluginSet {
 	return out
 }
 
-// Refusal explains why a core of version v cannot use a plugin with this handshake number, and what
-// to do.
+// Refusal explains why a core of version v cannot use a plugin with this handshake number, and
+// suggests a remedy.
 func (v Version) Refusal(number int) string {
 	if number < 0 {
 		return v.RefusalOf(strconv.Itoa(number))

@@ -34,7 +34,7 @@ func (w *watched) Send(e *proto.Event) error {
 	return nil
 }
 
-// Watch reports only the epochs that the core asks for. It reports finished iterations at the
+// Watch reports only the epochs that the core asks for. Watch reports finished iterations at the
 // requested interval, and only if there are more than before.
 func TestWatchTellsWhatIsAsked(t *testing.T) {
 	const epochs = 100

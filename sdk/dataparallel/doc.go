@@ -1,6 +1,6 @@
-// Package dataparallel provides building blocks for data-parallel trainers. They group gradients
-// into buckets, pass buckets to the hook during the backward pass, and run an epoch over the
-// batches of a rank.
+// Package dataparallel provides building blocks for data-parallel trainers. The blocks group
+// gradients into buckets, pass buckets to the hook during the backward pass, and run an epoch over
+// the batches of a rank.
 //
 // A trainer uses only the blocks that it needs:
 //

@@ -19,14 +19,14 @@ const (
 	// Optimizer is the time of the trainer's optimizer step.
 	Optimizer = "optimizer"
 	// ExposedUpdate is the time during which the trainer waits for the servers to update their tables.
-	// It is also exposed communication, but includes no wait for other trainers.
+	// ExposedUpdate is also exposed communication, but includes no wait for other trainers.
 	ExposedUpdate = "exposed update"
 	// Parameters is the time for copying a server's parameters to the rank's parameters.
 	Parameters = "parameters"
 )
 
 // StagingMetric is the type of the series for copies between an engine's memory and the buckets,
-// with keys {batch},{bucket}. Such copies exist only for engines whose memory Go cannot access. The
+// with keys {batch},{bucket}. Only engines whose memory Go cannot access need these copies. The
 // copies overlap with the phases of an iteration.
 const StagingMetric = "staging_metric"
 

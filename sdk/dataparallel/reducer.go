@@ -13,8 +13,8 @@ import (
 // first. In each backward pass, the trainer calls Begin, then Emit for every parameter, then Wait.
 //
 // If Go cannot access the memory of gradients, Reducer copies gradients to the buckets and back
-// during the backward pass. It then calls the hook from its own goroutine, which ends before Wait
-// returns. If ranks share buckets on a device, gradients lie in the buckets. Later work of the
+// during the backward pass. Reducer then calls the hook from its own goroutine, which ends before
+// Wait returns. If ranks share buckets on a device, gradients lie in the buckets. Later work of the
 // engine then waits for the reduced gradients.
 type Reducer struct {
 	// Emit reports that a parameter's gradient is complete, and starts a bucket once the bucket is
@@ -88,8 +88,8 @@ func (r *Reducer) emit(parameter int) {
 	}
 }
 
-// Wait ends a backward pass that returned err. Wait waits for the started buckets. It returns err,
-// or otherwise the first error of a bucket. Without an error, all buckets and gradients hold
+// Wait ends a backward pass that returned err. Wait waits for the started buckets. Wait returns
+// err, or otherwise the first error of a bucket. Without an error, all buckets and gradients hold
 // reduced gradients.
 func (r *Reducer) Wait(err error) error {
 	r.waitNS = comm.Now()

@@ -143,8 +143,8 @@ func (s *staging) start(bucket int) {
 }
 
 // reduceAll starts the hook on each bucket once its copies have ended. After an error, reduceAll
-// starts no further reduction. It still waits for all started copies, since they write to the
-// buckets.
+// starts no further reduction. reduceAll still waits for all started copies, since they write to
+// the buckets.
 func (s *staging) reduceAll() {
 	defer s.running.Done()
 	for bucket := range s.ready {
@@ -222,7 +222,7 @@ func (s *staging) copyError(bucket int, way string, err error) error {
 	return fmt.Errorf("bucket %d did not come %s the memory of engine %s: %w", bucket, way, s.engine.Name(), err)
 }
 
-// wait ends the backward pass. It returns once both goroutines have finished all buckets.
+// wait ends the backward pass. wait returns once both goroutines have finished all buckets.
 func (s *staging) wait() error {
 	s.ready <- noBucket
 	s.running.Wait()

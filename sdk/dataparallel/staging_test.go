@@ -95,8 +95,8 @@ func newStaged(t interface {
 	return s
 }
 
-// compute acts as the model's backward pass. It sets all elements of gradient k to k+1 and emits
-// the gradient. The table's gradient has rows 1 and 2.
+// compute acts as the model's backward pass. compute sets all elements of gradient k to k+1 and
+// emits the gradient. The table's gradient has rows 1 and 2.
 func (s *staged) compute(t interface {
 	Helper()
 	Fatal(...any)
@@ -125,8 +125,8 @@ func (s *staged) gradients(t interface {
 	return out
 }
 
-// Buckets are reduced in index order, in whatever order gradients arrive. Every gradient gets the
-// hook's result.
+// Buckets are reduced in index order, even if gradients arrive in another order. Every gradient
+// gets the hook's result.
 func TestStagedGradientsAreReduced(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() { must(t, dark.Close()) }()

@@ -12,8 +12,8 @@ type HookState interface {
 // basicState counts batches. Its keys are {batch},{bucket}.
 type basicState struct{ batch int64 }
 
-// NewHookState returns the basic hook state of one pass. It counts batches, and its keys are
-// {batch},{bucket}.
+// NewHookState returns the basic hook state of one pass. NewHookState counts batches, and its keys
+// are {batch},{bucket}.
 func NewHookState() HookState { return &basicState{batch: -1} }
 
 func (s *basicState) NextBatch()             { s.batch++ }

@@ -1,10 +1,10 @@
 // Package graph runs gorgonia graphs as models. A graph runs forward up to its output. Given the
-// gradient of the output, the graph continues to the parameters' gradients. It reports each
+// gradient of the output, the graph continues to the parameters' gradients. The graph reports each
 // gradient as soon as that gradient is complete. Only plugins that import this package link
 // gorgonia.
 //
-// A plugin's model makes a Graph for each shape of its batches. It adds inputs and parameters,
-// builds its output from their nodes with gorgonia's functions, and compiles the graph.
+// A plugin's model makes a Graph for each shape of its batches. The model adds inputs and
+// parameters, builds its output from their nodes with gorgonia's functions, and compiles the graph.
 // docs/gorgonia.md has a complete program.
 package graph
 
@@ -62,7 +62,7 @@ func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Nod
 
 // Parameter adds a node like Input. Each Backward writes the parameter's gradient to gradient.
 // Parameters are numbered from 0 in the order of these calls. Compile reports a gradient whose
-// length differs from that of values.
+// length differs from the length of values.
 func (g *Graph) Parameter(name string, values, gradient []float32, shape ...int) *gorgonia.Node {
 	node := g.Input(name, values, shape...)
 	if len(gradient) != len(values) {
@@ -89,8 +89,8 @@ func (g *Graph) fail(err error) {
 }
 
 // Compile differentiates the output with respect to all parameters and writes the tape. Compile
-// leaves out nodes that neither the output nor a gradient needs. It returns an error unless the
-// output is a differentiable function of every parameter.
+// leaves out nodes that the output and the gradients do not need. Compile returns an error unless
+// the output is a differentiable function of every parameter.
 func (g *Graph) Compile(output *gorgonia.Node) error {
 	switch {
 	case g.fault != nil:
@@ -121,8 +121,8 @@ func (g *Graph) Compile(output *gorgonia.Node) error {
 	return nil
 }
 
-// Forward returns the elements of the output in row-major order. They are valid until the next
-// Forward. Inputs and parameters must not change until Backward has read them.
+// Forward returns the elements of the output in row-major order. These elements are valid until the
+// next Forward. Inputs and parameters must not change until Backward has read them.
 func (g *Graph) Forward() ([]float32, error) {
 	if g.machine == nil {
 		return nil, errors.New("the graph must be compiled before it runs")
@@ -136,8 +136,9 @@ func (g *Graph) Forward() ([]float32, error) {
 }
 
 // Backward continues from the last Forward with the gradient of the loss with respect to the
-// output. Backward overwrites every parameter's gradient. It calls emit(k) in descending order
-// while the tape still runs. The call comes once gradient k and all later gradients are complete.
+// output. Backward overwrites every parameter's gradient. Backward calls emit(k) in descending
+// order while the tape still runs. The call comes once gradient k and all later gradients are
+// complete.
 func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) error {
 	if g.machine == nil || !g.stop.reached {
 		return errors.New("a graph goes backward once after each time that it went forward")

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// unary is the common base of the operations in this file. They have one input, and a result of the
-// input's type and shape.
+// unary is the common base of the operations in this file. Each operation has one input, and a
+// result of the input's type and shape.
 type unary struct{}
 
 func (unary) Arity() int           { return 1 }

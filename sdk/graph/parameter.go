@@ -29,8 +29,8 @@ func (r *run) start(emit func(parameter int)) {
 	r.next, r.emit = len(r.ready)-1, emit
 }
 
-// complete marks gradient k as ready. It then emits all ready gradients in descending order, as far
-// as no gradient is missing.
+// complete marks gradient k as ready. complete then emits ready gradients in descending order, up
+// to the first gradient that is missing.
 func (r *run) complete(k int) {
 	r.ready[k] = true
 	for ; r.next >= 0 && r.ready[r.next]; r.next-- {

@@ -37,8 +37,8 @@ func goldenCases(t *testing.T) []goldenCase {
 	return cases
 }
 
-// The tolerance is 1e-6 relative to the values, or 1e-6 absolute near 0. That allows some float32
-// roundings.
+// The tolerance is 1e-6 relative to the values, or 1e-6 absolute near 0. This tolerance allows some
+// float32 roundings.
 func TestStepsMatchPyTorch(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range goldenCases(t) {

@@ -43,9 +43,9 @@ var uses = map[string][]string{
 	RowwiseAdagrad: {"weight_decay", "eps"},
 }
 
-// Check returns an error for a value out of range. It also returns an error for a setting that the
-// optimizer does not use, unless its value is 0 or the part's default. The error begins with the
-// name of the setting.
+// Check returns an error for a value out of range. Check also returns an error for a setting that
+// the optimizer does not use, unless its value is 0 or the part's default. The error begins with
+// the name of the setting.
 func (s Settings) Check(defaults Settings) error {
 	if err := s.checkName(); err != nil {
 		return err

@@ -77,7 +77,7 @@ func toClasses(b *sdk.Batch) {
 	b.FloatTargets, b.TargetWidth = nil, 0
 }
 
-// toNumbers leaves alone what does not cut into samples.
+// toNumbers skips targets that do not divide evenly among the samples.
 func toNumbers(b *sdk.Batch) {
 	if n := b.Size(); b.TargetWidth > 0 || n == 0 || len(b.Targets) == 0 || len(b.Targets)%n != 0 {
 		return

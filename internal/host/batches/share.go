@@ -79,9 +79,9 @@ func receiveShareSegment(p *process.Process, conn *wire.Conn) ([]sdk.Batch, erro
 	return share, nil
 }
 
-// A share in a segment consists of int64 words: the number of batches, then the list lengths of
-// each batch, then the lists of each batch. Two features share one word; if their number is odd,
-// half a word stays unused.
+// A share in a segment consists of int64 words. First comes the number of batches, then the list
+// lengths of each batch, then the lists. Two features share one word; if their number is odd, half
+// a word stays unused.
 //
 // If the targets are numbers, the number of batches is stored as a negative value, and TargetWidth
 // follows. Every batch then also has a list of numeric targets.

@@ -75,7 +75,7 @@ func TestViewShareIsTheInverse(t *testing.T) {
 // sameWords treats a nil list and an empty list as equal.
 var sameWords = cmp.Transformer("words", func(x []int64) []int64 { return append([]int64{}, x...) })
 
-// Whatever a segment contains, viewShare returns an error or consistent batches that fill the
+// For any contents of a segment, viewShare returns an error or consistent batches that fill the
 // segment.
 func FuzzViewShare(f *testing.F) {
 	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }

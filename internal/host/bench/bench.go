@@ -118,7 +118,7 @@ func (r *Role) Reset() error {
 // Collect sends nothing, because Measure returns the results.
 func (r *Role) Collect(record.Send) error { return nil }
 
-// Request says what to measure.
+// Request describes one measurement.
 type Request struct {
 	Operation string // operation name in psbench comm
 	Bucket    int

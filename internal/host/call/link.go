@@ -13,7 +13,7 @@ import (
 
 // Link carries the calls between a trainer and a companion. Without shared memory, calls are frames
 // over a Unix socket. With shared memory, headers and payloads go through a segment that both
-// processes map. Such a call needs no system call while the other side is running.
+// processes map. A call through the segment needs no system call while the other side is running.
 //
 // Parameters and gradients lie in the trainer's memory, which the companion maps. The sender puts
 // any other data, such as a batch or an output, into the segment. The receiver may use that data in

@@ -87,8 +87,8 @@ func (m *memory) leave() { m.using.Unlock() }
 // lookEvery is the interval at which a wait before watch checks that the peer is still alive.
 const lookEvery = 20 * time.Millisecond
 
-// await waits until the condition is met. The error says that what is late, or that the peer has
-// ended.
+// await waits until the condition is met. The error says that the frame or room named by what is
+// late, or that the peer has ended.
 func (m *memory) await(until shm.Condition, what string) error {
 	for m.watched == nil { // nothing else would notice the peer's end
 		late := time.Now().Add(lookEvery)

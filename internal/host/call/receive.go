@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// readHeader reads the header of the next call or answer. It first drops the unread rest of the
-// previous payload.
+// readHeader reads the header of the next call or answer. readHeader first drops the unread rest of
+// the previous payload.
 func (m *memory) readHeader(h *wire.Header) error {
 	if err := m.enter(); err != nil {
 		return err
@@ -57,8 +57,8 @@ func (m *memory) next() error {
 	return nil
 }
 
-// checkRoom refuses a room with more bytes than the payload has left. It also refuses an empty room
-// while payload bytes are due.
+// checkRoom refuses a room with more bytes than the payload has left. checkRoom also refuses an
+// empty room while payload bytes are due.
 func (m *memory) checkRoom() error {
 	if n := uint64(len(m.unread)); n > m.left || n == 0 && m.left > 0 {
 		return fmt.Errorf("%s sent %d bytes in memory of a payload of which %d are due", m.conn.Peer(), n, m.left)

@@ -17,9 +17,8 @@ const KeptBytes = 16 << 20
 // number is a multiple of its stride, which starts at 1. When the memory is full, the stride
 // doubles, and Keeper forgets the iterations between.
 //
-// The kept iterations therefore spread over the whole pass, whatever its length, and are the same
-// on all ranks. If a single iteration needs more than the memory, Keeper keeps a part of that
-// iteration and no other.
+// The kept iterations therefore spread over the whole pass and are the same on all ranks. If a
+// single iteration needs more than the memory, Keeper keeps a part of that iteration and no other.
 //
 // Keeper allocates its memory in advance, and nothing during a pass.
 type Keeper struct {
@@ -148,8 +147,8 @@ func (s *slot) settle(whole bool) {
 	}
 }
 
-// begin records the gradient that is about to be given to a link. It returns nil if the operation
-// is not kept.
+// begin records the gradient that is about to be given to a link. begin returns nil if the
+// operation is not kept.
 func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int) *slot {
 	k := l.keeper
 	k.counted.Add(1)

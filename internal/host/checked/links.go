@@ -67,8 +67,8 @@ func (k *Keeper) link(name sdk.Link, specs []tensor.BucketSpec, members int) *li
 	return l
 }
 
-// number returns the number of an operation on a bucket. It returns false if the link does not have
-// the bucket.
+// number returns the number of an operation on a bucket. number returns false if the link does not
+// have the bucket.
 func (l *link) number(batch int64, bucket int) (int, bool) {
 	if bucket < 0 || bucket >= len(l.started) || batch < 0 {
 		return 0, false

@@ -143,8 +143,8 @@ func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) e
 	}
 }
 
-// collect sends the recorded values. It also sends the part's facts after the pass, unless a call
-// of a failed pass is still running.
+// collect sends the recorded values. collect also sends the part's facts after the pass, unless a
+// call of a failed pass is still running.
 func collect(p *process.Process, calling *sync.Mutex, part any, send record.Send) error {
 	if err := p.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, calling.TryLock) {
 		return err

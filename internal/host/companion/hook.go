@@ -108,8 +108,8 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 // reduction, so that the next bucket can arrive meanwhile.
 //
 // arrive itself waits for the last bucket of a batch, because no other bucket arrives before its
-// answer. Handing that bucket to another goroutine would be the slowest step: this goroutine polls
-// for the next bucket on the core that the other goroutine needs.
+// answer. Handing the last bucket to another goroutine would be the slowest step. This goroutine
+// polls for the next bucket, on the core that the other goroutine needs.
 func (r *HookRole) arrive(a *comm.Arrival) error {
 	s, err := r.start(a)
 	if err != nil {
@@ -173,8 +173,8 @@ func (r *HookRole) Reset() error {
 	return nil
 }
 
-// Collect sends the recorded values. It also sends the hook's facts after the pass, unless a failed
-// pass left the hook working.
+// Collect sends the recorded values. Collect also sends the hook's facts after the pass, unless a
+// failed pass left the hook working.
 func (r *HookRole) Collect(send record.Send) error {
 	idle := func() bool { return r.working.Load() == 0 }
 	if err := r.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, idle) {

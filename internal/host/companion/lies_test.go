@@ -25,8 +25,8 @@ func callPair(t testing.TB) (trainer, companion *call.Link) {
 	return &call.Link{Conn: a}, &call.Link{Conn: b}
 }
 
-// A companion refuses a header with false counts. It neither panics nor allocates memory for data
-// that never comes.
+// A companion refuses a header with false counts. The companion neither panics nor allocates memory
+// for data that never comes.
 func TestCompanionsRefuseLies(t *testing.T) {
 	const huge = int64(1) << 61
 	for name, h := range map[string]wire.Header{

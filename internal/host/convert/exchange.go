@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// CheckFromProto returns the seed for drawing the places of slices. It returns nil if exchanges are
-// not checked.
+// CheckFromProto returns the seed for drawing the places of slices. CheckFromProto returns nil if
+// exchanges are not checked.
 func CheckFromProto(c *proto.Check) *uint64 {
 	if c == nil {
 		return nil

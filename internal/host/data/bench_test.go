@@ -33,7 +33,7 @@ func clicks(n int) (*sdk.Samples, sdk.InputSpec) {
 }
 
 // BenchmarkStreamedBatch measures the cost of a batch if nothing is computed between two batches.
-// It also measures how long a trainer waits for a batch that was read ahead.
+// BenchmarkStreamedBatch also measures how long a trainer waits for a batch that was read ahead.
 func BenchmarkStreamedBatch(b *testing.B) {
 	s, in := clicks(64 * 128)
 	r, takers := dataOf(b, hosttest.NewTape(s), "shm", hosttest.Patience, 1)

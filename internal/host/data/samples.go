@@ -5,7 +5,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// validate decides whether targets are classes or numbers. It then checks every training and
+// validate decides whether targets are classes or numbers. validate then checks every training and
 // held-out sample against the limits of the inputs and the criterion.
 func validate(s *sdk.Samples, in sdk.InputSpec, wanted batches.Wanted) error {
 	if s == nil || s.Size() == 0 {

@@ -100,7 +100,7 @@ func (r *batchReader) explain(method string, err error) error {
 	return fault.Of(r.title, fmt.Sprintf("%s at sample %d", method, r.First), err)
 }
 
-// scan reads the whole stream once. It stores in stepNS when it last read a batch.
+// scan reads the whole stream once. scan stores in stepNS when it last read a batch.
 func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 	r, err := s.open()
 	if err != nil {
@@ -155,8 +155,8 @@ func targetsOf(width int) string {
 	return fmt.Sprintf("%d numbers", width)
 }
 
-// validateHeldOut checks the held-out samples. Their targets must be of the same kind and width as
-// those of the training samples.
+// validateHeldOut checks the held-out samples. Held-out and training samples must have targets of
+// the same kind and width.
 func (s *stream) validateHeldOut(held *sdk.Samples) error {
 	if heldOutSize(held) > 0 && held.HeldOut.TargetWidth != s.width {
 		return fmt.Errorf("the held-out samples have %s as targets, but the others %s; all must have the same",
@@ -256,7 +256,7 @@ func (s *stream) readAgain(r *batchReader, number int) error {
 	return nil
 }
 
-// closed closes a reader. It returns err, or the error of Close if err is nil.
+// closed closes a reader. closed returns err, or the error of Close if err is nil.
 func closed(r *batchReader, err error) error {
 	if cerr := r.Close(); err == nil {
 		err = fault.Of(r.title, "Close", cerr)

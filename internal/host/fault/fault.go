@@ -22,7 +22,7 @@ func (e *Part) Error() string { return e.Text }
 func (e *Part) Unwrap() error { return e.Err }
 
 // Of adds the names of the part and of the called method to an error that the part returned. Of
-// leaves an error unchanged if it already names a part. It also leaves errors unchanged that are no
+// leaves an error unchanged if it already names a part. Of also leaves errors unchanged that are no
 // part's fault, such as a timeout or a broken link.
 func Of(part, call string, err error) error {
 	if err == nil || Explained(err) {
@@ -32,8 +32,8 @@ func Of(part, call string, err error) error {
 }
 
 // Explained reports whether an error needs no further explanation: it names a part, a timed-out
-// wait or a broken link. It is a separate function because its variables are allocated on the heap,
-// even for a nil error.
+// wait or a broken link. Explained is a separate function because its variables are allocated on
+// the heap, even for a nil error.
 func Explained(err error) bool {
 	var part *Part
 	var wait *comm.WaitError

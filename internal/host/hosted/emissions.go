@@ -24,7 +24,7 @@ func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 // Begin starts a backward pass.
 func (e *Emissions) Begin() { clear(e.done) }
 
-// Add records that a parameter was emitted. It returns an error for a repeated or unknown one.
+// Add records that a parameter was emitted. Add returns an error for a repeated or unknown one.
 func (e *Emissions) Add(parameter int) error {
 	switch {
 	case parameter < 0 || parameter >= len(e.specs):

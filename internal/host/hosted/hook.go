@@ -46,7 +46,7 @@ func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) 
 	return f
 }
 
-// Reset implements sdk.Hook. It forgets operations that an earlier pass left in flight.
+// Reset implements sdk.Hook. Reset forgets operations that an earlier pass left in flight.
 func (h *namedHook) Reset() {
 	h.Hook.Reset()
 	h.watch.reset()

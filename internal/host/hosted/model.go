@@ -13,9 +13,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkedModel wraps a model in the process that holds it. It checks the model's calls against the
-// contract before any other code relies on them. So a model reports the same errors in its
-// trainer's process and behind any transport.
+// checkedModel wraps a model in the process that holds it. checkedModel checks the model's calls
+// against the contract before any other code relies on them. So a model reports the same errors in
+// its trainer's process and behind any transport.
 type checkedModel struct {
 	sdk.Model
 	name      string // for errors

@@ -139,7 +139,7 @@ func TestABucketThatWaitsForTheHook(t *testing.T) {
 	}
 }
 
-// What a pass leaves in the stamps does not count for a later pass.
+// Times that one pass leaves in the stamps do not count for a later pass.
 func TestStampsOfAPass(t *testing.T) {
 	h, r, buckets := stampedHook(t, func(*sdk.HookEnv, int64, *tensor.Bucket) *comm.Future {
 		return comm.Completed(nil)

@@ -52,8 +52,8 @@ func (s batchState) Batch() int64           { return int64(s) }
 func (s batchState) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
 
 // A hook that starts an operation and forgets it ends the run. The hook need not return the
-// operation's future. It may wait for the operation, return a future that waits for it, or keep it
-// until the next batch.
+// operation's future. The hook may wait for the operation, return a future that waits for it, or
+// keep it until the next batch.
 func TestAnOperationThatIsForgotten(t *testing.T) {
 	done := comm.Completed(nil)
 	var kept [2]*comm.Future
@@ -119,7 +119,7 @@ func TestAnOperationThatIsForgotten(t *testing.T) {
 			hosttest.Must(t, err)
 			buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 			for range 2 {
-				h.Reset() // what one pass leaves is no error in the next pass
+				h.Reset() // an operation left by one pass is no error in the next pass
 				requirePass(t, h, buckets, c.want)
 				if c.want != "" {
 					return
@@ -129,7 +129,8 @@ func TestAnOperationThatIsForgotten(t *testing.T) {
 	}
 }
 
-// requirePass runs three batches. They must succeed, or the second must fail with the error want.
+// requirePass runs three batches. All batches must succeed if want is empty; otherwise the second
+// batch must fail with the error want.
 func requirePass(t *testing.T, h sdk.Hook, buckets []*tensor.Bucket, want string) {
 	t.Helper()
 	for batch := range batchState(3) {

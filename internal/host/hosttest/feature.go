@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// FeatureModel is a toy model that implements sdk.FeatureModel. It multiplies three features by a
-// matrix.
+// FeatureModel is a toy model that implements sdk.FeatureModel. FeatureModel multiplies three
+// features by a matrix.
 type FeatureModel struct {
 	ToySettings
 	First  int

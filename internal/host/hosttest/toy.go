@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The toy parts form a complete training job in one process. Their model multiplies a table of four
-// rows, whose gradient is sparse, by a dense weight.
+// The toy parts form a complete training job in one process. The toy model multiplies a table of
+// four rows by a dense weight; the table's gradient is sparse.
 
 // ToySettings choose the call of a toy part that fails.
 type ToySettings struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine/enginetest"
 )
 
-// Checksums differ after the smallest change of a parameter. They do not depend on the memory that
-// the parameter lies in.
+// Checksums differ after the smallest change of a parameter. Checksums do not depend on the memory
+// that the parameter lies in.
 func TestChecksums(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() {

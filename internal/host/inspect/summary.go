@@ -53,8 +53,8 @@ func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tenso
 	return out, nil
 }
 
-// CollectHeld sends what a Holder, a server that holds parameters, found: values that are not
-// finite and, if summarizing is set, summaries. The parameters lie in the memory of e. Summarizing
+// CollectHeld examines the parameters of a server that is a Holder. CollectHeld sends non-finite
+// values and, if summarizing is set, summaries. The parameters lie in the memory of e. Summarizing
 // resets the server.
 func CollectHeld(e engine.Engine, server interface{ Reset() }, summarizing bool, send record.Send) error {
 	holder, ok := server.(sdk.Holder)

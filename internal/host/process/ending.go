@@ -17,9 +17,9 @@ import (
 // closeGrace is the first wait, when a process ends, for its parts to stop working.
 const closeGrace = 100 * time.Millisecond
 
-// ending closes the resources of a process in this order: running calls of parts, parts, memory
-// that the engine adopted, the engine, links, and the memory that these resources use. Within each
-// kind, the last one registered closes first.
+// ending ends the running calls of parts and then closes the resources of a process. The order is
+// parts, memory that the engine adopted, the engine, links, and the memory that all of these use.
+// Within each kind, the last one registered closes first.
 type ending struct {
 	// Working is read-locked while a part works in memory that links share.
 	Working sync.RWMutex

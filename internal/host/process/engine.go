@@ -28,8 +28,8 @@ func (p *Process) OpenEngine() error {
 	return nil
 }
 
-// Adopt makes the engine adopt memory. Errors call the memory what. CloseParts releases the memory
-// before it closes the engine.
+// Adopt makes the engine adopt memory. The argument what names the memory in errors. CloseParts
+// releases the memory before it closes the engine.
 func (p *Process) Adopt(what string, memory [][]byte) error {
 	adopted, err := engine.Adopt(p.Engine, what, memory)
 	if err == nil && p.config.Engine != nil {

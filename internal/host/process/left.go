@@ -36,7 +36,7 @@ func leftOf(all []stack.Goroutine, before map[string]bool) map[string]int {
 	return left
 }
 
-// standsOf describes the place of a part's goroutine. It returns "" for any other goroutine.
+// standsOf describes the place of a part's goroutine. standsOf returns "" for any other goroutine.
 func standsOf(g stack.Goroutine) string {
 	if len(g.Frames) == 0 || !isPart(g) {
 		return ""
@@ -52,9 +52,9 @@ func standsOf(g stack.Goroutine) string {
 	return text
 }
 
-// isPart reports whether a goroutine belongs to a part. It does if the part, or a library that the
-// part called, started the goroutine or runs on it. Goroutines that psbench starts for a part do
-// not count. Goroutines that Go starts once per process do not count either.
+// isPart reports whether a goroutine belongs to a part. The goroutine belongs to a part if the
+// part, or a library that the part called, started it or runs on it. Goroutines that psbench starts
+// for a part do not count. Goroutines that Go starts once per process do not count either.
 func isPart(g stack.Goroutine) bool {
 	runs := func(owner stack.Owner) bool {
 		return slices.ContainsFunc(g.Frames, func(f stack.Frame) bool { return f.Owner() == owner })

@@ -77,9 +77,9 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 	return wire.Links{Self: p.Name(), Conns: conns, Timeout: p.Timeout}
 }
 
-// JoinLinks connects the links that the hook uses. It runs in the process that holds the hook.
-// store holds the rank's buckets, which may lie in device memory. If the process has a keeper, the
-// keeper keeps slices of the links' exchanges.
+// JoinLinks connects the links that the hook uses. JoinLinks runs in the process that holds the
+// hook. store holds the rank's buckets, which may lie in device memory. If the process has a
+// keeper, the keeper keeps slices of the links' exchanges.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
 	over := p.Fabric
 	if device, ok := p.Engine.(comm.Device); ok && store.Lent != nil {
@@ -159,8 +159,8 @@ func (p *Process) Shares(title string, link any) {
 	}
 }
 
-// Staged returns why a link of the process copies buckets through host memory. It returns "" if all
-// links use the buckets in the engine's memory.
+// Staged returns why a link of the process copies buckets through host memory. Staged returns "" if
+// all links use the buckets in the engine's memory.
 func (p *Process) Staged() string {
 	for _, link := range p.shared {
 		if why := link.Staged(0); why != "" {
@@ -179,8 +179,8 @@ type release struct {
 // Close implements io.Closer.
 func (r release) Close() error { return r.link.Release(r.timeout) }
 
-// JoinTables connects to the servers of the tables in spec, in the order of spec. It returns nil if
-// there are no tables.
+// JoinTables connects to the servers of the tables in spec, in the order of spec. JoinTables
+// returns nil if there are no tables.
 func (p *Process) JoinTables(spec *comm.LookupSpec, servers []Peer) (*sdk.Tables, error) {
 	if spec == nil {
 		return nil, nil

@@ -1,4 +1,4 @@
-// Package process implements what all roles share: the assignment, the connections to other
+// Package process implements the common base of all roles: the assignment, the connections to other
 // processes, and the construction of parts.
 package process
 
@@ -20,7 +20,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Process holds what every role needs: its assignment, its sockets on the data plane and its
+// Process is the common base of all roles: the assignment, the sockets on the data plane and the
 // recorder.
 type Process struct {
 	config Config
@@ -39,7 +39,8 @@ type Process struct {
 	shared                 []comm.DeviceLink // links of the hook
 	Events                 *Events
 
-	// Owned counts the goroutines of the role. They end once Done is closed and the links are closed.
+	// Owned counts the goroutines of the role. These goroutines end once Done and the links are
+	// closed.
 	Owned sync.WaitGroup
 	Done  chan struct{}
 	ending

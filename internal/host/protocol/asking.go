@@ -22,8 +22,9 @@ func (s *Server) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return s.asking.ask(s.link, x, answer)
 }
 
-// asking is memory that host and part share, for asking the part what it would answer. It holds the
-// gradients of an exchange one after the other, then the answer. The memory grows with the buckets.
+// asking is memory that host and part share. Through that memory, the host asks the part for its
+// expected answer. asking holds the gradients of an exchange one after the other, then the answer.
+// The memory grows with the buckets.
 type asking struct{ values, rows, counts room }
 
 func newAsking() asking {

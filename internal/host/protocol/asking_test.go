@@ -29,7 +29,7 @@ func exchangeOf(spec tensor.BucketSpec) *sdk.Exchange {
 	return x
 }
 
-// A part sees all trainers' gradients and may change them. It writes the answer, or names the
+// A part sees all trainers' gradients and may change them. The part writes the answer, or names the
 // operation that computes it.
 func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 	dense, sparse := bucketsOf(3)[0], bucketsOf(3)[1]

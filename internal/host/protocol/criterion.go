@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// criterion represents a criterion in a companion. It copies outputs, targets and gradients to
-// memory that both processes share. That memory grows with the batches.
+// criterion represents a criterion in a companion. criterion copies outputs, targets and gradients
+// to memory that both processes share. The shared memory grows with the batches.
 type criterion struct {
 	link             *link
 	output, gradient room

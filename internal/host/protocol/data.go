@@ -102,7 +102,7 @@ func copied(memory []byte) []byte {
 	return all[:len(memory)]
 }
 
-// origin asks the part where a value came from. It returns "" if the part does not say.
+// origin asks the part where a value came from. origin returns "" if the part does not say.
 func (d *Data) origin(list int32, sample, position int) string {
 	h, err := d.link.call(&wire.Header{Op: opOrigin, Arg: int64(sample), Arg2: int64(position), Bucket: list})
 	if err != nil || h.Payload == 0 {

@@ -150,8 +150,8 @@ var asks = [][]wire.Header{
 	{{Op: opAllReduce}, {Op: opAllReduce, Flags: flagLast}}, // the sparse bucket
 }
 
-// Two ranks reduce several buckets at once over real links, with several operations per bucket.
-// Their parts are fast and slow in turn. Both ranks must run the operations in the same order and
+// Two ranks reduce several buckets at once over real links, with several operations per bucket. The
+// ranks' parts are fast and slow in turn. Both ranks must run the operations in the same order and
 // get the right results.
 func TestHooksOverLinks(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {

@@ -38,8 +38,8 @@ type Memory struct {
 	Store  *comm.Store
 }
 
-// NewModel connects to a companion with the model that d describes. It measures the median round
-// trip of a no-op call. The parameters and gradients lie in the segments of memory.
+// NewModel connects to a companion with the model that d describes. NewModel measures the median
+// round trip of a no-op call. The parameters and gradients lie in the segments of memory.
 func NewModel(p *process.Process, peer process.Peer, d *layout.Model,
 	memory Memory) (m sdk.Model, tripNS int64, err error) {
 	l, err := dial(p, peer, kind{gradients: len(d.Parameters), announces: map[role]int{roleOutput: 1}})
@@ -78,7 +78,7 @@ type featureModel struct{ *model }
 func (m *model) Parameters() []sdk.ParameterSpec { return m.specs }
 func (m *model) Inputs() sdk.InputSpec           { return m.inputs }
 
-// Bind implements sdk.Model. It tells the part where all parameters and gradients lie.
+// Bind implements sdk.Model. Bind tells the part where all parameters and gradients lie.
 func (m *model) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	m.gradients = gradients
 	for k, v := range values {

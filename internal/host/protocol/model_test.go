@@ -17,8 +17,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// described is a model with a dense parameter [2, 2] and a table [100, 2]. It also computes the
-// gradient of its features.
+// described is a model with a dense parameter [2, 2] and a table [100, 2]. described also computes
+// the gradient of its features.
 var described = layout.Model{
 	Parameters: []sdk.ParameterSpec{{Name: "weight", Shape: []int{2, 2}},
 		{Name: "table", Shape: []int{100, 2}, Sparse: true}},

@@ -20,8 +20,8 @@ func (l *link) readAll() {
 	}
 }
 
-// readOne handles the next frame. It returns false if no more frames will come. Only one goroutine
-// at a time may call readOne.
+// readOne handles the next frame. readOne returns false if no more frames will come. Only one
+// goroutine at a time may call readOne.
 func (l *link) readOne() bool {
 	if l.over {
 		return false
@@ -40,8 +40,9 @@ func (l *link) readOne() bool {
 // pause is the interval at which the reader checks for frames between calls.
 const pause = 100 * time.Millisecond
 
-// readDebts is the main loop of the reader if callers or waiters read too. It reads while the part
-// owes a frame that the reader must read. Now and then, it also checks for unrequested frames.
+// readDebts is the main loop of the reader if callers or waiters read too. readDebts reads while
+// the part owes a frame that the reader must read. Now and then, readDebts also checks for
+// unrequested frames.
 func (l *link) readDebts() {
 	defer close(l.read)
 	tick := time.NewTicker(pause)
@@ -65,7 +66,7 @@ func (l *link) readDebts() {
 	}
 }
 
-// readEarly reads frames that the part sent before a call. They answer nothing.
+// readEarly reads frames that the part sent before a call. Such frames answer no call.
 func (l *link) readEarly() {
 	l.reading.Lock()
 	defer l.reading.Unlock()

@@ -53,8 +53,8 @@ func (l *link) lend(h *wire.Header) error {
 	return l.share(s, false, int64(h.Bucket))
 }
 
-// newSegment creates a segment for data that goes to or comes from the part. It fails if the
-// segment does not fit into the remaining memory.
+// newSegment creates a segment for data that goes to or comes from the part. newSegment fails if
+// the segment does not fit into the remaining memory.
 func (l *link) newSegment(size int) (*shm.Segment, error) {
 	s, err := shm.New(l.conn.Peer()+" memory", size, true)
 	if err == nil {

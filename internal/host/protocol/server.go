@@ -14,7 +14,7 @@ import (
 
 // Server represents a gradient server in a companion. A push stays in the memory where it arrived,
 // which the part maps; the part only gets a header. The reader answers pushes as the part says. A
-// push costs four frames. It costs a copy only if its answer lies in other memory.
+// push costs four frames. A push costs a copy only if its answer lies in other memory.
 type Server struct {
 	link     *link
 	trainers []string
@@ -86,8 +86,8 @@ func (s *Server) Take(stores [][]*comm.Store) error {
 	return nil
 }
 
-// Receive implements sdk.Server. It returns once the push has been sent to the part. The part must
-// take the push within the timeout.
+// Receive implements sdk.Server. Receive returns once the push has been sent to the part. The part
+// must take the push within the timeout.
 func (s *Server) Receive(p sdk.Push) error {
 	index := p.Trainer*len(s.specs) + p.Bucket
 	slot := &s.slots[index]
@@ -178,8 +178,8 @@ func (s *Server) paid(slot *pushSlot) {
 	}
 }
 
-// answer answers a push as the part says. If there is no push to answer, the host of all servers
-// gets the answer and reports what is wrong.
+// answer answers a push as the part says. If there is no push to answer, Role of package server
+// gets the answer and reports the error.
 func (s *Server) answer(h *wire.Header, slot *pushSlot) error {
 	s.link.mu.Lock()
 	p, pending := slot.push, slot.pending && slot.push.Number == h.Arg2

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// vector is a frame in testdata/frames.json, which tests implementations in all languages. It lists
-// the fields by their names in docs/protocol.md, and the frame's bytes.
+// vector is a frame in testdata/frames.json, which tests implementations in all languages. vector
+// lists the fields by their names in docs/protocol.md, and the frame's bytes.
 type vector struct {
 	Name     string  `json:"name"`
 	Op       wire.Op `json:"op"`

@@ -38,9 +38,9 @@ type Exchange struct {
 // Slice is a part of a gradient.
 type Slice struct {
 	Values []float32
-	// Rows are the row numbers of a sparse gradient. Their order starts at the slice's place in the
-	// table and wraps around at its end. Rows lists every row that the gradient has among the first
-	// Until table rows of that order.
+	// Rows are the row numbers of a sparse gradient. The order of rows starts at the slice's place in
+	// the table and wraps around at the end of the table. Rows lists every row that the gradient has
+	// among the first Until table rows of that order.
 	Rows  []int32
 	Until int
 }

@@ -1,4 +1,5 @@
-// Package record defines what a process records in a pass, in the pieces that it sends to the core.
+// Package record defines the record of a process in a pass, in the pieces that the process sends to
+// the core.
 package record
 
 import (

@@ -162,8 +162,8 @@ func (r *round) missing() (trainers []int) {
 	return trainers
 }
 
-// noteReduced records that a chunk was reduced. It returns true for the last chunk; the round then
-// has the start and duration of the reduction.
+// noteReduced records that a chunk was reduced. noteReduced returns true for the last chunk; the
+// round then has the start and duration of the reduction.
 func (b *bucket) noteReduced(r *round, startNS, spentNS int64) (all bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -54,7 +54,7 @@ func (r *Role) showPart(port comm.Port) error {
 }
 
 // BoundaryNS returns the median round trip, in ns, of a no-op call to the companion with the
-// server. It returns 0 without a companion or before the connection.
+// server. BoundaryNS returns 0 without a companion or before the connection.
 func (r *Role) BoundaryNS() int64 { return r.tripNS }
 
 func peerNames(peers []process.Peer) (names []string) {

@@ -23,8 +23,8 @@ func (c *clock) since(startNS int64) float64 { return float64(c.now()-startNS) -
 // monotonic is the clock of all measurements.
 var monotonic = sync.OnceValue(func() clock { return newClock(comm.Now) })
 
-// newClock measures the cost of one reading of now. It takes the mean of many readings in a row. Of
-// several rows, it uses the fastest, which nothing interrupted.
+// newClock measures the cost of one reading of now. newClock takes the mean of many readings in a
+// row. Of several rows, newClock uses the fastest, which nothing interrupted.
 func newClock(now func() int64) clock {
 	const rows, readings = 16, 64
 	c := clock{now, math.Inf(1)}

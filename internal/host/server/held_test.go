@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// holding is a server that holds a weight of two values, which each push changes. It answers every
-// push at once, or never.
+// holding is a server that holds a weight of two values, which each push changes. holding answers
+// every push at once, or never.
 type holding struct {
 	silent bool
 	weight []float32

@@ -100,7 +100,7 @@ func TestSpentTimeIsWithinATenth(t *testing.T) {
 	}
 }
 
-// onOneCore adds both gradients. It returns the measured time and the true time.
+// onOneCore adds both gradients. onOneCore returns the measured time and the true time.
 func onOneCore(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
 	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
 	_, _, _ = c.add(arrival(0, parts[0], false))

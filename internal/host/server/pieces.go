@@ -2,9 +2,9 @@ package server
 
 import "github.com/psbench/psbench/comm"
 
-// runPieces is like run, for gradients that arrive in pieces. It works on each piece once that
-// piece has arrived from all trainers, while the trainers copy the next one. It uses only one core
-// and leaves the other cores to the trainers, which must keep up.
+// runPieces is like run, for gradients that arrive in pieces. runPieces works on each piece once
+// that piece has arrived from all trainers, while the trainers copy the next one. runPieces uses
+// only one core and leaves the other cores to the trainers, which must keep up.
 func (b *blockReduction) runPieces(own *worker) (spentNS int64, err error) {
 	own.meter = meter{}
 	for k := range comm.PieceCount(b.elements()) {

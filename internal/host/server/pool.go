@@ -50,8 +50,8 @@ type worker struct {
 // differ by at most a share d, up to a third, the error is below 2d. The time of the first blocks
 // does not matter.
 //
-// A long interruption of a worker breaks this bound. It counts five times in a sampled block and
-// not at all in another one, which is right only on average.
+// A long interruption of a worker breaks this bound. The interruption counts five times in a
+// sampled block and not at all in another one, which is right only on average.
 //
 // The zero meter has seen no block.
 type meter struct {
@@ -120,7 +120,7 @@ func newPool(parts int, group *sync.WaitGroup, done <-chan struct{}) *pool {
 	return p
 }
 
-// run completes job j. It returns the longest time, in ns, that a participant spent in the calls
+// run completes job j. run returns the longest time, in ns, that a participant spent in the calls
 // that the job times. The caller works as own. If the pool already has a job, the caller works
 // alone.
 func (p *pool) run(j job, own *worker) int64 {

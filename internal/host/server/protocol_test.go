@@ -220,8 +220,8 @@ func wanted(t testing.TB, spec tensor.BucketSpec, trainers []int, batch int64) *
 	return &answer.Gradient
 }
 
-// A server in a companion answers pushes correctly over every transport, in whatever memory pushes
-// and answers lie.
+// A server in a companion answers pushes correctly over every transport, for every kind of memory
+// that pushes and answers lie in.
 func TestPartsServe(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
 		for _, trainers := range []int{1, 2, 4} {

@@ -102,7 +102,7 @@ func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradien
 	return *s, nil
 }
 
-// wrong returns what is wrong with g as the answer to p, or "" if g is valid. If the slot holds
+// wrong describes the fault of g as the answer to p, or returns "" if g is valid. If the slot holds
 // another push than p, then p was answered before: the trainer could not have pushed again
 // otherwise. The caller holds b.mu.
 func (r *Role) wrong(b *bucket, s *slot, p sdk.Push, g *tensor.Gradient) string {

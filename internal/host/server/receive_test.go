@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// meeting is a server that keeps each push until every trainer has pushed. It then answers all
+// meeting is a server that keeps each push until every trainer has pushed. meeting then answers all
 // pushes at once, each on its own goroutine.
 type meeting struct {
 	trainers int

@@ -191,7 +191,7 @@ func (b *blockReduction) runBlocks(own *worker, parts [][]float32, from, to int)
 }
 
 // block runs all steps of the server on a block. The meter of own measures only the work that the
-// server's timing names. It measures neither combinations on arrival nor copies of the answer.
+// server's timing names. block measures neither combinations on arrival nor copies of the answer.
 func (b *blockReduction) block(own *worker, sum []float32, rest [][]float32) {
 	if b.timing == sdk.OnArrival && len(rest) > 0 {
 		b.server.Combine(sum, rest)

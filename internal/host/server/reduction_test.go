@@ -36,7 +36,7 @@ func (m mean) Finish(sum []float32) {
 	}
 }
 
-// newReduction makes a reduction on four cores, whatever the machine has.
+// newReduction makes a reduction on four cores, even if the machine has fewer or more.
 func newReduction(t testing.TB, timing sdk.Timing, server sdk.ElementwiseServer, trainers int) *reduction {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	done := make(chan struct{})
@@ -181,8 +181,8 @@ func positions(n int) []int {
 	return out
 }
 
-// The two timings differ. On arrival, the server combines what has arrived. On the last arrival,
-// nothing was touched before.
+// The two timings differ. With OnArrival, the server combines gradients as they arrive. With
+// OnLastArrival, the server leaves all gradients unchanged before the last arrival.
 func TestWhenAReductionWorks(t *testing.T) {
 	for timing, want := range map[sdk.Timing][][]float32{sdk.OnArrival: {{2}, {5}}, sdk.OnLastArrival: {{2}, {3}}} {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {
@@ -298,8 +298,8 @@ func TestElementwiseServers(t *testing.T) {
 	}
 }
 
-// keysOf counts measurements by key. It counts measurements outside the given time under another
-// key.
+// keysOf counts measurements by key. keysOf counts measurements outside the given time under
+// another key.
 func keysOf(ms []sdk.Measurement, from, to int64) map[string]int {
 	out := map[string]int{}
 	for _, m := range ms {

@@ -1,4 +1,4 @@
-// Package server runs a parameter server. It takes the pushes of trainers, answers them and
+// Package server runs a parameter server. The server takes the pushes of trainers, answers them and
 // measures them. For an elementwise server, the package reduces the pushes with the server's
 // methods. Any other server gets the pushes themselves.
 package server

@@ -122,8 +122,8 @@ func (w *world) may(i int) (begin, end bool) {
 	return false, true
 }
 
-// Connected trainers end after the same iteration, in whatever order their iterations and the
-// core's calls interleave. This holds whether or not they wait for each other in each iteration. No
+// Connected trainers end after the same iteration, for every interleaving of their iterations and
+// the core's calls. This holds whether or not they wait for each other in each iteration. No
 // trainer passes a bound or waits for ever.
 func TestTrainersEndTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

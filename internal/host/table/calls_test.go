@@ -93,7 +93,7 @@ func TestTrainersUseTables(t *testing.T) {
 		for trainer, tables := range l.trainers {
 			hosttest.Must(t, tables.Store.Ask([]int64{0, 2, 2}, []int64{0, 3}))
 			hosttest.Must(t, l.call(trainer, 7, false))
-			// These are rows 0 and 3, less the previous trainer's updates.
+			// The expected values are rows 0 and 3, less the previous trainer's updates.
 			taken := float32(2 * trainer)
 			want := []float32{30 - taken, 32 - taken, 34 - taken, 230 - taken, 232 - taken, 0, 0, 0, 0, 0}
 			if got := tables.Store.Values[:10]; !slices.Equal(got, want) {

@@ -56,7 +56,8 @@ func New(p *process.Process, c Config) (*Role, error) {
 // Table returns the size of the table.
 func (r *Role) Table() comm.TableSpec { return r.spec }
 
-// Connect waits for the trainers and returns the part's facts. spec says what the trainers look up.
+// Connect waits for the trainers and returns the part's facts. spec describes the tables that the
+// trainers look up.
 func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[string]string, error) {
 	position := r.config.Position
 	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {

@@ -45,10 +45,10 @@ func (e *ending) begin(outer context.Context, length stop.Length) context.Contex
 // compute for one timeout and then wait for others for another; those waits name the late process.
 const mostWaits = 2
 
-// watch ends the run in two cases: no iteration ends and no batch is evaluated for twice the
-// timeout, or Train does not return within the timeout after the pass is over. Other processes that
-// wait for the trainer may report it too, but a single trainer has none. Call returned when Train
-// has returned.
+// watch ends the run in two cases. First, no iteration ends and no batch is evaluated for twice the
+// timeout. Second, Train does not return within the timeout after the pass is over. Other processes
+// that wait for the trainer may report it too, but a single trainer has none. Call returned when
+// Train has returned.
 func (r *Role) watch(ctx context.Context) (returned func()) {
 	back, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -112,8 +112,8 @@ func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch)
 	return r.evaluation.run(ctx, epoch, forward, criterion)
 }
 
-// stepped counts a finished iteration. It ends the pass if that iteration was the last one. It
-// returns true if the trainer must wait. The caller holds r.mu.
+// stepped counts a finished iteration. stepped ends the pass if that iteration was the last one.
+// stepped returns true if the trainer must wait. The caller holds r.mu.
 func (r *Role) stepped() (wait bool) {
 	switch r.ending.point.Step() {
 	case stop.Over:

@@ -67,8 +67,8 @@ func recorded(t *testing.T, r *Role) (losses int, evaluated []int) {
 	return losses, evaluated
 }
 
-// A pass with a fixed number of iterations runs exactly these, even if an epoch is left incomplete.
-// It evaluates after each whole epoch and at its end.
+// A pass with a fixed number of iterations runs exactly these iterations, even if its last epoch
+// stays incomplete. The trainer evaluates after each whole epoch and at its end.
 func TestPassOfSoManyIterations(t *testing.T) {
 	for length, want := range map[stop.Length]struct {
 		losses    int

@@ -269,7 +269,7 @@ func TestSecondEvaluationAllocatesNothing(t *testing.T) {
 }
 
 // BenchmarkEvaluation measures the cost of evaluating an epoch of 100 batches with 128 logits each.
-// It excludes forward passes and the criterion.
+// BenchmarkEvaluation excludes forward passes and the criterion.
 func BenchmarkEvaluation(b *testing.B) {
 	batches := make([]sdk.Batch, 100)
 	output := tensor.New(128, 1)

@@ -12,7 +12,7 @@ import (
 )
 
 // feedback is a hook with error feedback: it adds each bucket's rounding error to the bucket's next
-// gradient. It allocates memory for the buckets in its environment.
+// gradient. feedback allocates memory for the buckets in its environment.
 type feedback struct{ errors [][]float32 }
 
 func newFeedback(env sdk.HookEnv) *feedback {

@@ -31,7 +31,7 @@ func (l *losses) reset() {
 	l.filling = 0
 }
 
-// snapshot returns the losses so far. They stay unchanged until reset.
+// snapshot returns the losses so far. The returned losses stay unchanged until reset.
 func (l *losses) snapshot() [][]float64 {
 	return slices.DeleteFunc(slices.Clone(l.chunks), func(c []float64) bool { return len(c) == 0 })
 }

@@ -24,8 +24,8 @@ func (r *Role) adopt() error {
 	return err
 }
 
-// mayShare returns why buckets must not stay in the engine's memory, whatever the links. It returns
-// "" if they may.
+// mayShare returns why buckets must not stay in the engine's memory. mayShare ignores the links,
+// which may forbid it too. mayShare returns "" if buckets may stay there.
 func (r *Role) mayShare(hook process.Choice) string {
 	_, shares := r.Engine.(engine.Sharer)
 	part, err := r.Find(hook)
@@ -44,7 +44,7 @@ func (r *Role) mayShare(hook process.Choice) string {
 	return ""
 }
 
-// share lets buckets stay in the engine's memory if all links support that. It adds a fact that
+// share lets buckets stay in the engine's memory if all links support that. share adds a fact that
 // says how buckets are transferred.
 func (r *Role) share(refused string, facts map[string]string) {
 	if r.staged == nil {
@@ -92,7 +92,7 @@ func (r *Role) newParameters() (*shm.Segment, error) {
 }
 
 // newStore returns the function that allocates the buckets. If a companion speaks the protocol,
-// buckets lie in segments that can be passed to it, whatever transport the links use.
+// buckets lie in segments that can be passed to it, even if the links' transport uses no segments.
 func (r *Role) newStore(companions map[sdk.Kind]process.Peer) func([]tensor.BucketSpec) (*comm.Store, error) {
 	for _, peer := range companions {
 		if peer.Protocol {

@@ -94,7 +94,7 @@ func (s *spoiler) Train(ctx context.Context, report sdk.PassReport) error {
 	return err
 }
 
-// With FailOnNaN, a loss that is not finite ends the pass, whatever error the trainer returns.
+// With FailOnNaN, a loss that is not finite ends the pass and replaces the trainer's own error.
 func TestFailOnNaNEndsThePass(t *testing.T) {
 	r := newToyWorld(t, "shm", "{}").trainer
 	r.config.FailOnNaN = true

@@ -119,8 +119,8 @@ func (r *Role) connectCriterion(beside *companions) (err error) {
 	return conn.Watch(r.Process)
 }
 
-// connectHook connects or builds the hook. It also decides where buckets lie, and adds a fact about
-// that.
+// connectHook connects or builds the hook. connectHook also decides where buckets lie, and adds a
+// fact about that.
 func (r *Role) connectHook(links process.HookLinks, beside *companions, facts map[string]string) error {
 	if choice, ok := r.config.local(sdk.KindHook); ok {
 		refused := r.mayShare(choice)

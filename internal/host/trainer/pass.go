@@ -105,7 +105,7 @@ func (r *Role) explain(err error) error {
 }
 
 // Epoch implements PassReport. The pass starts with epoch 0. The trainer may be built for more
-// epochs than this pass has. Such a pass ends where its next epoch would begin.
+// epochs than this pass has. The pass then ends where its next epoch would begin.
 func (r *Role) Epoch(epoch int) {
 	select {
 	case <-r.ending.stopped:
@@ -130,7 +130,7 @@ func (r *Role) Loss(loss float64) {
 	}
 }
 
-// note records the loss of an iteration. It returns true if the trainer must wait before it
+// note records the loss of an iteration. note returns true if the trainer must wait before it
 // continues.
 func (r *Role) note(loss float64) (wait bool) {
 	r.mu.Lock()
@@ -148,8 +148,8 @@ func (r *Role) note(loss float64) (wait bool) {
 	return r.stepped()
 }
 
-// lookAround checks parameters and gradients after the first loss that is not finite. It returns an
-// error if the run must stop. The caller holds r.mu.
+// lookAround checks parameters and gradients after the first loss that is not finite. lookAround
+// returns an error if the run must stop. The caller holds r.mu.
 func (r *Role) lookAround() error {
 	if err := r.found.Inspect(r.copies, r.specs, r.parts.Values); err != nil {
 		return err

@@ -29,8 +29,8 @@ func (s *scores) count(score float32, positive bool) {
 	}
 }
 
-// binOf maps a score to a bin number from -worstBin+1 to worstBin-1. It uses the upper half of the
-// score's bits, so the bin number rises with the score. Both zeros have bin 0.
+// binOf maps a score to a bin number from -worstBin+1 to worstBin-1. binOf uses the upper half of
+// the score's bits, so the bin number rises with the score. Both zeros have bin 0.
 func binOf(score float32) int32 {
 	bits := math.Float32bits(score)
 	bin := int32(bits >> 16 & (worstBin - 1)) // #nosec G115 -- 15 bits

@@ -20,8 +20,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Role hosts a trainer. It also hosts the model, criterion and hook that live in the same process.
-// Role calls all other parts through companions.
+// Role hosts a trainer. Role also hosts the model, criterion and hook that live in the same
+// process. Role calls all other parts through companions.
 type Role struct {
 	*process.Process
 	config     Config
@@ -64,8 +64,8 @@ type Config struct {
 	HookAnswers sdk.Answers
 }
 
-// local returns the choice of a part of this kind that the process holds. It returns false if the
-// part lives in a companion.
+// local returns the choice of a part of this kind that the process holds. local returns false if
+// the part lives in a companion.
 func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
 	i := slices.IndexFunc(c.Local, func(choice process.Choice) bool { return choice.Kind == kind })
 	if i < 0 {
@@ -108,7 +108,7 @@ func (r *Role) DescribeModel() *layout.Model {
 	return layout.Describe(r.model)
 }
 
-// Plan divides the parameters of the run's model into buckets. It also returns the input limits
+// Plan divides the parameters of the run's model into buckets. Plan also returns the input limits
 // that the data must meet if servers hold these tables.
 func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.BucketSpec, sdk.InputSpec, error) {
 	r.specs = model.Parameters
@@ -129,8 +129,8 @@ func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.Bucke
 	return plan, r.inputs, err
 }
 
-// planInputs returns the input limits of the data. They are the model's own, unless the trainer
-// looks up the model's inputs in tables.
+// planInputs returns the input limits of the data. The data has the model's own limits, unless the
+// trainer looks up the model's inputs in tables.
 func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
 	planner, ok := r.trainer.(sdk.InputPlanner)
 	key := r.Part().Key

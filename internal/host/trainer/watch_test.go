@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The core gets an error about a trainer that hangs in an iteration, in an evaluation or at the end
-// of its pass, even if no other process waits for it.
+// The core gets an error about a trainer that hangs, even if no other process waits for the
+// trainer. The trainer may hang in an iteration, in an evaluation or at the end of its pass.
 func TestTrainerThatStandsStillIsToldOf(t *testing.T) {
 	const inPass, atEnd = "the core waited 0.2 s for the end of an iteration from trainer0",
 		"has not ended its pass 0.1 s after it was over"

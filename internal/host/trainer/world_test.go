@@ -52,7 +52,8 @@ func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, setting
 	return newWorldOf(t, parts, key, transport, settings, isolated...)
 }
 
-// newWorldOf makes a world of the parts with this key. It uses the first such part of each kind.
+// newWorldOf makes a world of the parts with this key. newWorldOf uses the first such part of each
+// kind.
 func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, settings string,
 	isolated ...sdk.Kind) *toyWorld {
 	t.Helper()

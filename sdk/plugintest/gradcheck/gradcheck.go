@@ -3,7 +3,7 @@ package gradcheck
 
 import "math"
 
-// Step is the distance by which Check moves an input. It is a power of two, so that sums with
+// Step is the distance by which Check moves an input. Step is a power of two, so that sums with
 // inputs from Grid are exact in float32.
 const Step = 1.0 / 16
 

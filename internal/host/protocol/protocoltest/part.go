@@ -213,7 +213,7 @@ func (p *Part) Ask(bytes int) (number int32, at []byte, err error) {
 	}
 }
 
-// Give requests memory, copies what into it and announces it as a tensor.
+// Give requests memory, copies the bytes of what there and announces the memory as a tensor.
 func (p *Part) Give(role uint8, index int32, what []byte) error {
 	number, at, err := p.Ask(max(1, len(what)))
 	if err != nil {
