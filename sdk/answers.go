@@ -15,8 +15,8 @@ import (
 type Answers string
 
 const (
-	// AnswersMean is the mean over all trainers. For a server, and for a hook whose only link is
-	// its server, it is the mean over the trainers of that server.
+	// AnswersMean is the mean over all trainers. For a server, and for a hook whose only link is its
+	// server, AnswersMean is the mean over the trainers of that server.
 	AnswersMean Answers = "mean"
 	// AnswersSum is the sum over the same trainers.
 	AnswersSum Answers = "sum"

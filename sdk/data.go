@@ -14,8 +14,8 @@ type Data interface {
 // StreamedData is data that may be larger than memory: psbench reads every trainer's share again in
 // each epoch. Before training starts, the host reads all data once, to validate and count the
 // samples. Then the host calls Load, which returns only the held-out samples: a Samples value that
-// is empty except for HeldOut. The run's batch size cuts the batches. If samples are missing or
-// invalid in a later reading, the run ends.
+// is empty except for HeldOut. The host cuts batches of the run's batch size. If samples are
+// missing or invalid in a later reading, the run ends.
 type StreamedData interface {
 	Data
 	// Open returns a reader that begins at the first training sample. Several readers may be open at

@@ -46,7 +46,7 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	return reply, nil
 }
 
-// enter creates the process that a request describes. The process then counts as at work.
+// enter creates the process that a request describes. The process then counts as working.
 func (p *service) enter(req *proto.ConfigureRequest) (*process.Process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,8 +117,8 @@ func computes(req *proto.ConfigureRequest) bool {
 	return false
 }
 
-// checkServes checks whether the process's server serves tables, as tables says. Servers of tables
-// have another interface than other servers.
+// checkServes returns an error unless the process's server serves tables exactly if tables is set.
+// Servers of tables have another interface than other servers.
 func checkServes(p *process.Process, tables bool) error {
 	part, err := p.Find(p.Part())
 	if err == nil && tables != (part.Serves == sdk.ServiceTables) {

@@ -66,8 +66,8 @@ func ServeOn(open engine.Opener, parts ...sdk.Part) {
 }
 
 // callForPart and streamForPart mark the goroutine of a call from the core as a part's goroutine.
-// Goroutines that psbench itself starts there are recognised by their code. Link goroutines carry
-// their own mark.
+// Goroutines that psbench itself starts are recognised by their code. Link goroutines carry their
+// own mark.
 func callForPart(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	markCall(call.FullMethod)
 	return handle(ctx, req)

@@ -10,7 +10,7 @@ import (
 // Version is the version of the contract between core and plugin: the handshake, the calls with
 // their messages, and the data plane's frames and segments.
 //
-// A minor version only adds to its major version. So a core can use every plugin with the same
+// A new minor version may only add to the contract. So a core can use every plugin with the same
 // major version and the same or an older minor version. Major version 0 is the contract before
 // versions existed.
 type Version struct{ Major, Minor int }

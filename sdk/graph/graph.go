@@ -88,7 +88,7 @@ func (g *Graph) fail(err error) {
 	}
 }
 
-// Compile differentiates the output with respect to all parameters and writes the tape. Compile
+// Compile differentiates the output with respect to all parameters and creates the tape. Compile
 // leaves out nodes that the output and the gradients do not need. Compile returns an error unless
 // the output is a differentiable function of every parameter.
 func (g *Graph) Compile(output *gorgonia.Node) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Serve serves the parts until the core ends the process or exits itself. Before Serve, the plugin
-// must not print to standard output. The parts compute in ordinary memory.
+// Serve serves the parts until the core ends this process or the core itself exits. Before Serve,
+// the plugin must not print to standard output. The parts compute in ordinary memory.
 func Serve(parts ...sdk.Part) { host.Serve(parts...) }
 
 // ServeOn is like Serve, for parts that compute in the memory of another engine. The function open

@@ -32,10 +32,10 @@ type aheadBatch struct {
 type stream struct {
 	conn    *call.Link
 	timeout time.Duration
-	length  int // batches of an epoch
+	length  int // number of batches in an epoch
 	header  wire.Header
-	// Each batch is in free, in ready or in used. Each of these three has room for every batch that it
-	// can hold.
+	// Each batch is in free, in ready or in used. Each of the three has room for all batches that may
+	// be in it at once.
 	free, ready chan *aheadBatch
 	used        []*aheadBatch
 	batches     []aheadBatch // all of them
@@ -158,7 +158,7 @@ func (s *stream) read(b *aheadBatch) error {
 	return err
 }
 
-// nameBatch records in the error that the trainer waited for a batch. The code is a separate
+// nameBatch records in the error that the trainer waited for a batch. nameBatch is a separate
 // function because it allocates.
 func nameBatch(err error) {
 	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {

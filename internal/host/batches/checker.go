@@ -13,7 +13,7 @@ import (
 type Checker struct {
 	In        sdk.InputSpec
 	Wanted    Wanted
-	Adjective string                            // describes the samples in errors, with a space after it; may be ""
+	Adjective string                            // word before "sample" in errors, with a trailing space; may be ""
 	First     int                               // number of the first sample to check
 	Origin    func(sample, position int) string // like Samples.Origin; may be nil or return ""
 }
@@ -182,7 +182,7 @@ func counted(outputs int) string {
 	return fmt.Sprintf("%d outputs", outputs)
 }
 
-// target names target k of sample i, which has all targets.
+// target returns the name of target k of sample i. all is the number of targets per sample.
 func (c *Checker) target(i, k, all int) string {
 	if all > 1 {
 		return c.name(i, -1-k, ", target %d", k)
@@ -195,15 +195,15 @@ func isClass(v float32, classes int64) bool {
 	return v >= 0 && v == float32(math.Trunc(float64(v))) && v < float32(classes)
 }
 
-// whole names sample i as a whole.
+// whole returns the name of sample i without a position.
 func (c *Checker) whole(i int) string { return c.name(i, -1, "") }
 
-// position names one index or feature of sample i. The position counts as in Origin.
+// position returns the name of an index or feature of sample i. Positions count as in Origin.
 func (c *Checker) position(i, position int) string {
 	return c.name(i, position, ", position %d", position)
 }
 
-// name names sample i, the given position in the sample, and the origin of the sample.
+// name returns the name of sample i, with a position in the sample and the sample's origin.
 func (c *Checker) name(i, position int, what string, args ...any) string {
 	text := fmt.Sprintf("%ssample %d", c.Adjective, c.First+i) + fmt.Sprintf(what, args...)
 	if c.Origin != nil {

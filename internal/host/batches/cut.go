@@ -40,7 +40,7 @@ func CutEvery(b *sdk.Batch, size int) (out []sdk.Batch) {
 	return out
 }
 
-// Slice returns the samples from index from up to, but not including, index to.
+// Slice returns the samples i with from <= i < to.
 func Slice(b *sdk.Batch, from, to int) sdk.Batch {
 	numbers, targets := len(b.Features)/b.Size(), len(b.Targets)/b.Size()
 	part := sdk.Batch{

@@ -110,8 +110,8 @@ func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 	return *n, nil
 }
 
-// viewBatch returns a batch that uses the memory at. The lists have lengths n and lie in at one
-// after the other. h is the header that announced the batch.
+// viewBatch returns a batch whose lists lie one after the other in the memory at. n holds the
+// lengths of the lists. h is the header that announced the batch.
 func viewBatch(conn *call.Link, at []byte, n Lengths, h *wire.Header) (sdk.Batch, error) {
 	b := viewLists(at, n, int(h.Rows))
 	if err := Check(&b); err != nil {

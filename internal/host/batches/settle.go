@@ -36,8 +36,8 @@ func Settle(s *sdk.Samples, in sdk.InputSpec, kind sdk.TargetKind) {
 	}
 }
 
-// areClasses reports whether every target of a batch is a class. The batch must have each targets
-// per sample, as many as the model has output rows per sample.
+// areClasses reports whether every target of a batch is a class. each is the required number of
+// targets per sample: the model's output rows per sample.
 func areClasses(b *sdk.Batch, each int, bound int64, kind sdk.TargetKind) bool {
 	if b.TargetWidth == 0 {
 		if b.Size() == 0 || len(b.Targets) != each*b.Size() {

@@ -140,7 +140,7 @@ type Share struct {
 type Partition struct {
 	Samples, Batches int
 	Dropped          int     // batches that no trainer gets
-	Shares           []Share // one per trainer
+	Shares           []Share // one share per trainer
 	OwnBatches       bool    // whether the data cut the batches itself
 	Streamed         bool    // whether the batches are read again in every epoch
 	HeldOut          int     // number of samples for evaluation only

@@ -1,5 +1,5 @@
-// Package bench is the role of the processes that psbench comm measures. The role belongs to no
-// part, so every plugin process can take it.
+// Package bench is the role of the processes that psbench comm measures. Every plugin process can
+// take this role, because the role needs no particular part.
 package bench
 
 import (
@@ -24,7 +24,7 @@ type Role struct {
 	links  bench.Links
 	hook   *hook          // nil unless the hook is measured
 	part   *protocol.Hook // the hook, if it is in a companion
-	sync   comm.GroupLink // lines the ranks up
+	sync   comm.GroupLink // barrier between the ranks
 	copied *tensor.Bucket // a bucket outside the store, made for the current bucket
 	twin   *twin          // copy of the server under test; nil until first used
 	asked  asked
@@ -62,9 +62,9 @@ type Peers struct {
 	// process pushes alone.
 	Together *process.Group
 	Sync     process.Group // all bench processes, reached over Unix sockets on one host
-	Part     process.Peer  // the companion with the hook, if it has one
-	// Asked is a second companion with the server, which computes the expected answers and is called
-	// by frames. Asked is nil if no answers are asked for.
+	Part     process.Peer  // the companion with the hook, if there is one
+	// Asked is a second companion with the server. psbench asks it by frames for the expected answers.
+	// Asked is nil if psbench asks for no answers.
 	Asked *process.Peer
 }
 
@@ -75,7 +75,7 @@ func (r *Role) Connect(peers Peers) error {
 		return err
 	}
 	r.OwnMemory(r.store)
-	if r.config.Protocol { // made before the links, because links are closed first
+	if r.config.Protocol { // made before the links, which must close first
 		if r.part, _, err = protocol.NewHook(r.Process, peers.Part, r.store); err != nil {
 			return err
 		}

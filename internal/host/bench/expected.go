@@ -113,7 +113,7 @@ func (w *work) askHook(server Expect) error {
 
 // asked is reused memory for one bucket: the question to an Answerer and the answer.
 type asked struct {
-	gradients []*tensor.Bucket // of all ranks that take part
+	gradients []*tensor.Bucket // gradients of all ranks that take part
 	answer    *tensor.Bucket
 	exchange  sdk.Exchange
 	asking    []int // the ranks that sent the gradients

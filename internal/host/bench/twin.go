@@ -13,7 +13,7 @@ type twin struct {
 	elementwise sdk.ElementwiseServer // set for an elementwise server, instead of server
 	server      sdk.Server
 	answerer    sdk.Answerer // the server; nil if it cannot predict its answer, or if elementwise predicts the answer
-	timing      sdk.Timing   // of elementwise
+	timing      sdk.Timing   // timing of the elementwise server
 }
 
 func (t *twin) reset() {

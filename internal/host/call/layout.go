@@ -10,7 +10,8 @@ import (
 
 // The segment of a call link holds the bells of both sides, one header lane per side, and two
 // payload rooms per side. A side uses its two rooms in turn. So the receiver can use a payload in
-// place while the next payload arrives. In each kind, the trainer's part comes first.
+// place while the next payload arrives. The trainer's bell, lane and rooms come before the
+// companion's.
 const (
 	lineBytes = 64
 	laneSlots = 64 // headers in transit: a model emits many gradients in a call
@@ -22,7 +23,8 @@ const (
 func segmentBytes(n int) int { return headBytes + 4*((n+lineBytes-1)/lineBytes*lineBytes) }
 
 // rest is the flag of a header that continues a payload larger than its room. The header's field
-// Link holds the number of bytes in the room, because Link is unused in memory.
+// Link holds the number of bytes in the room, because a link in memory has no other use for that
+// field.
 const rest = 1
 
 // lane carries headers in one direction, in a ring of slots. The sender owns a slot until it

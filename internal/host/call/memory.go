@@ -19,7 +19,7 @@ type memory struct {
 	out, in   rooms      // payload rooms to the peer, and from the peer
 	sealed    rooms      // read-only view of in
 
-	using     sync.Mutex // held while this side works in the segment
+	using     sync.Mutex // held while this side accesses the segment
 	closed    bool
 	going     lane
 	filled    uint32 // value of going.at after the last header with a payload
@@ -87,8 +87,8 @@ func (m *memory) leave() { m.using.Unlock() }
 // lookEvery is the interval at which a wait before watch checks that the peer is still alive.
 const lookEvery = 20 * time.Millisecond
 
-// await waits until the condition is met. The error says that the frame or room named by what is
-// late, or that the peer has ended.
+// await waits until the condition is met. A timeout error names the missing frame or room, which
+// what describes. If the peer has ended, the error says so.
 func (m *memory) await(until shm.Condition, what string) error {
 	for m.watched == nil { // nothing else would notice the peer's end
 		late := time.Now().Add(lookEvery)

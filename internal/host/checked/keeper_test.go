@@ -159,7 +159,7 @@ func BenchmarkKeep(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if i%1024 == 0 {
-					k.Reset() // otherwise it keeps less and less
+					k.Reset() // without a reset, it keeps fewer and fewer iterations
 				}
 				links.Server.PushPull(int64(i%1024), bucket)
 				s.promise.Complete(nil)

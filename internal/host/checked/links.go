@@ -29,8 +29,8 @@ func (k *Keeper) Links(l sdk.Links, specs []tensor.BucketSpec) sdk.Links {
 const LinkHook = "hook"
 
 // Hook wraps a hook that computes the mean or the sum of all trainers' gradients, so that k keeps
-// slices of its inputs and results. Without a keeper, or if the hook declares neither, Hook returns
-// the hook itself.
+// slices of its inputs and results. Without a keeper, Hook returns the hook itself. Hook also does
+// so if the hook declares neither mean nor sum.
 func (k *Keeper) Hook(h sdk.Hook, answers sdk.Answers, specs []tensor.BucketSpec) sdk.Hook {
 	operations := map[sdk.Answers]record.Operation{sdk.AnswersMean: record.Average, sdk.AnswersSum: record.AllReduce}
 	if k == nil || operations[answers] == 0 {

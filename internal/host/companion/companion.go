@@ -24,7 +24,7 @@ const (
 	opPing = wire.OpUser + 0x10 + iota
 	opReady
 	_               // OpFailed
-	opInitialize    // arg: seed; ends the values
+	opInitialize    // arg: seed; the answer follows the values
 	opValue         // arg: parameter
 	opForward       // model: sends a batch; the answer has the output's rows (arg) and columns (arg2)
 	opBackward      // sends the output's gradient; the answer follows the gradients

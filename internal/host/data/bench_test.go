@@ -58,7 +58,7 @@ func BenchmarkStreamedBatch(b *testing.B) {
 	b.Run("read ahead", func(b *testing.B) {
 		var waitsNS []int64
 		for b.Loop() {
-			for start := comm.Now(); comm.Now()-start < int64(time.Millisecond); { // a small step
+			for start := comm.Now(); comm.Now()-start < int64(time.Millisecond); { // stands for a short training step
 			}
 			start := comm.Now()
 			_, err := stream.Next()

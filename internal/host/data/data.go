@@ -30,7 +30,7 @@ type Role struct {
 	stream  *stream       // nil if all data is in memory
 	shares  [][]sdk.Batch // by trainer; nil for a stream
 	heldOut [][]sdk.Batch // by trainer
-	stepNS  atomic.Int64  // when Partition last made progress, or the time by which it must; comm.Now in ns
+	stepNS  atomic.Int64  // last progress of Partition, in ns of comm.Now; a future time allows a longer step
 	tripNS  int64         // median round trip of a no-op call to the companion with the data, if any
 }
 

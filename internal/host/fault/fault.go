@@ -64,7 +64,7 @@ type Cause int
 const (
 	Other Cause = iota
 	Wait        // a wait timed out
-	Peer        // a link broke
+	Peer        // a link is broken
 )
 
 // Failure is an error in the form that the core receives.

@@ -21,7 +21,7 @@ func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 	return Emissions{model: model, specs: specs, done: make([]bool, len(specs))}
 }
 
-// Begin starts a backward pass.
+// Begin prepares the check of a backward pass.
 func (e *Emissions) Begin() { clear(e.done) }
 
 // Add records that a parameter was emitted. Add returns an error for a repeated or unknown one.

@@ -64,8 +64,8 @@ func AnswererOf(h sdk.Hook) sdk.Answerer {
 }
 
 // Unawaited returns an error that names an operation that a hook has started but not waited for, or
-// nil. The error can explain wrong values in a bucket. Alone it is no fault, since a hook may wait
-// later.
+// nil. The error can explain wrong values in a bucket. If no value is wrong, the unawaited
+// operation is no fault, since the hook may wait later.
 func Unawaited(h sdk.Hook) error {
 	if named, ok := h.(*namedHook); ok {
 		return cmp.Or(named.watch.err(), named.watch.unawaited())
@@ -81,8 +81,8 @@ func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook
 // PassFacts implements PassDescriber if the wrapped hook does.
 func (h *namedHook) PassFacts() map[string]string { return process.PassFacts(nil, h.Hook) }
 
-// NewHook builds and wraps the hook that choice names. Its caller is blocked until Reduce returns.
-// NewHook adds the rank and the process name to env.
+// NewHook builds and wraps the hook that choice names. The hook's caller is blocked until Reduce
+// returns. NewHook adds the rank and the process name to env.
 func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
 	return newHook(p, choice, env, true)
 }

@@ -46,8 +46,8 @@ func (s *stamps) of(b *tensor.Bucket) *handed {
 	return &s.handed[b.Index]
 }
 
-// hand records that the hook gets a bucket that was complete at cameNS. While the hook was busy
-// with another bucket, the time counts for that other bucket.
+// hand records that the hook gets a bucket that was complete at cameNS. Time during which the hook
+// was busy with another bucket counts only for the other bucket.
 func (s *stamps) hand(batch int64, b *tensor.Bucket, cameNS int64) {
 	h := s.of(b)
 	if h == nil {

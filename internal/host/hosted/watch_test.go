@@ -10,7 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// instant is a link whose operations end at once. Like real links, it has one future per bucket.
+// instant is a link whose operations end at once. Like a real link, instant has one future per
+// bucket.
 type instant struct {
 	comm.Group
 	promises []*comm.Promise

@@ -13,9 +13,9 @@ import (
 // summaryHead is the number of elements that a summary shows for each tensor.
 const summaryHead = 8
 
-// Summarize describes how training changed the values of the parameters. To compare, it calls
-// initialize, which overwrites the final values in place with the initial ones. The values lie in
-// the memory of e.
+// Summarize describes how training changed the values of the parameters. To compare, Summarize
+// calls initialize, which overwrites the final values in place with the initial ones. The values
+// lie in the memory of e.
 func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor,
 	initialize func() error) ([]record.Summary, error) {
 	if len(specs) != len(values) {

@@ -15,7 +15,7 @@ type Config struct {
 	Part      Choice // empty for bench processes
 	Timeout   time.Duration
 	Secret    []byte // proves that a peer belongs to this run
-	Directory string // holds the sockets
+	Directory string // folder of the sockets
 	Transport string // transport of the run's links
 	Listen    string // IP address to listen on, if the transport uses one
 	// InsecureNetwork disables TLS on addresses that other hosts can reach.

@@ -16,7 +16,7 @@ type Events struct {
 	pass        atomic.Int64 // a record.Pass
 	epochsEvery atomic.Int64 // report every so many epochs, up to MostEpochs; 0: none
 
-	// A trainer stores these after each iteration. Watch polls them.
+	// A trainer updates done and loss after each iteration. Watch polls them.
 	done atomic.Int64  // iterations of the pass
 	loss atomic.Uint64 // bits of the last iteration's loss
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Goroutines that a part started, or runs on, belong to the part. So do goroutines that a library
-// starts in a part's call. Goroutines that psbench or Go started, or that existed earlier, do not.
+// starts in a part's call. Goroutines that psbench or Go started, or that existed earlier, do not
+// belong to the part.
 func TestGoroutinesThatAreLeft(t *testing.T) {
 	of := func(mark string) string { return ` labels:{"for": "` + mark + `"}` }
 	for name, c := range map[string]struct{ text, want string }{

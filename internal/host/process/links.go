@@ -24,8 +24,8 @@ const (
 	PurposePart      = "part"      // a host to a companion that speaks the protocol
 )
 
-// Dial connects to a process that accepts links for this purpose. The process closes the connection
-// when it ends, if nothing closes it earlier. The same holds for Accept.
+// Dial connects to a process that accepts links for this purpose. The process closes connections of
+// Dial and Accept at its own end at the latest.
 func (p *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
 	return p.owned(p.dial(to, purpose))
 }
@@ -63,8 +63,8 @@ func (p *Process) owned(conn *wire.Conn, err error) (*wire.Conn, error) {
 }
 
 // over returns the network and listener for a link with a peer, whichever side dials. The peer's
-// address from the core decides: a Unix socket address means this host. Any other address means the
-// network of the run's fabric.
+// address decides: a Unix socket belongs to this host, and any other address to the network of the
+// run's fabric.
 func (p *Process) over(peer Peer) (*wire.Network, *wire.Listener) {
 	if wire.Unix.Has(peer.Address) {
 		return wire.Unix, p.listener

@@ -92,7 +92,7 @@ func (p *Process) Close() {
 	p.ended = true
 	close(p.Done)
 	p.breakLinks()
-	_, engine := p.takeClosers() // not empty only if CloseParts was not called; errors are not needed
+	_, engine := p.takeClosers() // empty if CloseParts has run; errors do not matter here
 	for _, c := range engine {
 		_, _ = c.closeWithin(p.Timeout)
 	}

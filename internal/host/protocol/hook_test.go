@@ -140,8 +140,8 @@ func TestHookOperations(t *testing.T) {
 	}
 }
 
-// asks lists the operations on each bucket of TestHooksOverLinks, in order. If the last one has
-// flagLast, it ends the reduction. Otherwise the part sends opReduced.
+// asks lists the operations on each bucket of TestHooksOverLinks, in order. A last operation with
+// flagLast ends the reduction. Without flagLast, the part sends opReduced.
 var asks = [][]wire.Header{
 	{{Op: opAllReduce}, {Op: opBroadcast, Arg: 1}, {Op: opAverage, Flags: flagLast}},
 	{{Op: opAverage, Flags: flagLast}},

@@ -153,7 +153,7 @@ func (e *endless) ReduceScatter(int64, *tensor.Bucket) *comm.Future {
 	return e.promise.Future()
 }
 
-// The part is to blame for more rows than a bucket's capacity and for invalid rows.
+// If a part sends too many rows for a bucket, or invalid rows, the error blames the part.
 func TestHookRefusesRows(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  int32

@@ -16,8 +16,8 @@ import (
 )
 
 // link is the host's side of the link to a part in a companion. A goroutine, the reader, reads the
-// part's frames. The reader hands answers to the caller. Frames that only this kind of part sends
-// go to take. The goroutine that reads depends on the kind of part:
+// part's frames. The reader hands answers to the caller. The function take gets the frames that
+// only this kind of part sends. The goroutine that reads depends on the kind of part:
 //
 //   - If the part may send at any time, only the reader reads.
 //   - If the part only answers calls, the caller reads. The reader checks now and then for an
@@ -125,7 +125,7 @@ func (l *link) begin(h *wire.Header) error {
 	l.expect(&l.calling, h)
 	l.mu.Unlock()
 	if l.take == nil {
-		l.readEarly() // with the deadline of the call
+		l.readEarly() // reads with the call's deadline
 	}
 	l.mu.Lock()
 	err := l.err

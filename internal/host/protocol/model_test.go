@@ -213,7 +213,7 @@ func TestModelRefusesLies(t *testing.T) {
 				}
 				for _, lie := range c.does {
 					if err := p.Send(lie); err != nil {
-						return io.EOF // the host has hung up
+						return io.EOF // the host has closed the link
 					}
 				}
 				return nil

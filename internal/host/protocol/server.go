@@ -44,8 +44,8 @@ type pushSlot struct {
 // mostOwn is the maximum number of tensors that the part may announce as its own.
 const mostOwn = 1 << 20
 
-// NewServer connects to a companion with a server. These trainers will push these buckets to the
-// server. NewServer measures the median round trip of a no-op call. Call Take next.
+// NewServer connects to a companion with a server. The trainers will push the buckets of specs to
+// the server. NewServer measures the median round trip of a no-op call. Call Take next.
 func NewServer(p *process.Process, peer process.Peer, specs []tensor.BucketSpec,
 	trainers []string) (s *Server, tripNS int64, err error) {
 	s = &Server{asking: newAsking(), trainers: trainers, specs: specs,
@@ -114,7 +114,7 @@ func (s *Server) Receive(p sdk.Push) error {
 }
 
 // show tells the part where a push lies, unless the push lies in the same place as the last one.
-// Mostly it does.
+// Usually the place is the same.
 func (s *Server) show(index int, g *tensor.Gradient) error {
 	slot := &s.slots[index]
 	if slot.shown != nil && slot.shown.Gradient.SameValues(g) {

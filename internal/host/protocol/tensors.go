@@ -85,7 +85,7 @@ func (l *link) given(r role, index int32) []byte {
 }
 
 // view returns the first n elements of a tensor that the part has announced. The part may change
-// them at any time, so callers must check a copy.
+// the elements at any time, so callers must check a copy.
 func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 	l.mu.Lock()
 	at, ok := l.tensors[place{r, index}]

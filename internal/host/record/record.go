@@ -80,9 +80,9 @@ type Histogram struct {
 type Facts map[string]string
 
 // FactBuckets is the fact that says how buckets move to and from device memory. BucketsShared means
-// that links use them there. BucketsLeft means that a library reduces them across devices;
-// FactGroup then names the library. Any other value says why buckets are staged through host
-// memory.
+// that links use the buckets in device memory. BucketsLeft means that a library reduces the buckets
+// across devices; FactGroup then names the library. Any other value says why buckets are staged
+// through host memory.
 const (
 	FactBuckets   = "buckets"
 	BucketsShared = "shared on the device"

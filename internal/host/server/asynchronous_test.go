@@ -84,8 +84,8 @@ func memory() runtime.MemStats {
 	return m
 }
 
-// An asynchronous server measures each push separately, until its own answer. There are no
-// stragglers.
+// An asynchronous server measures each push separately, until its own answer. An asynchronous
+// server has no stragglers.
 func TestAsynchronousMetrics(t *testing.T) {
 	s := newFixture(t, 2, hosttest.Patience, sdk.Asynchronous)
 	f0, slow := s.push(0, 7)
@@ -211,7 +211,7 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 }
 
 // A server of parameters answers batch 0 at once, because batch 0 only fetches the parameters. From
-// batch 1 on, it waits for all trainers.
+// batch 1 on, the server waits for all trainers.
 func TestServersOfParametersAnswerFetches(t *testing.T) {
 	s := newFixture(t, 2, hosttest.Patience)
 	s.role.buckets[0].fetches = true

@@ -41,8 +41,8 @@ type round struct {
 	complete          int   // number of trainers whose chunks have all arrived
 	firstNS, lastNS   int64 // when the first and the last trainer were complete
 
-	// Used if the host reduces: the number of reduced chunks, the start of the reduction, and the time
-	// in the server's own methods, in ns.
+	// These fields are used if the host reduces: the number of reduced chunks, the start of the
+	// reduction in ns, and the ns in the server's own methods.
 	reduced             int
 	reducingNS, spentNS int64
 }

@@ -66,7 +66,7 @@ func (v *virtualTime) Finish(sum []float32) {
 func virtualReduction(timing sdk.Timing, seed uint64) (*reduction, *virtualTime) {
 	v := &virtualTime{timing: timing, core: &virtualCore{}, random: rand.New(rand.NewPCG(seed, 0))} // #nosec G404 -- not secret
 	r := &reduction{server: v, timing: timing, pool: &pool{}, clock: newClock(v.now)}
-	v.core = &virtualCore{} // calibrating took time
+	v.core = &virtualCore{} // the calibration advanced the old core's time
 	return r, v
 }
 

@@ -16,7 +16,7 @@ func (b *blockReduction) runPieces(own *worker) (spentNS int64, err error) {
 	return own.meter.spentNS(), nil
 }
 
-// runPiece does all work on elements from up to, but not including, to.
+// runPiece does all work on the elements i with from <= i < to.
 func (b *blockReduction) runPiece(own *worker, from, to int) (err error) {
 	for t, p := range b.pieces {
 		if p == nil {

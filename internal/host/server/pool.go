@@ -27,7 +27,7 @@ const (
 type job interface {
 	// elements returns the number of elements.
 	elements() int
-	// run works on elements from up to, but not including, to on behalf of the participant w.
+	// run works on the elements i with from <= i < to, as participant w.
 	run(w *worker, from, to int)
 }
 
@@ -40,8 +40,8 @@ type worker struct {
 }
 
 // meter estimates how long a worker spent in the timed calls of a job, without reading the clock
-// around each block. Two readings take 50 to 80 ns. A division of one block for the average takes
-// about as long, out of 1 µs of work on the block. So meter measures the first blocks and then
+// around each block. Two readings take 50 to 80 ns. The server average divides one block in about
+// the same time, and works 1 µs on the block in total. So meter measures the first blocks and then
 // every fifth block, which stands for its neighbours. Measuring costs 1 to 2 % of the work on a
 // large bucket.
 //

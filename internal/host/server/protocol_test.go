@@ -31,7 +31,7 @@ const (
 	ownMemory = "memory of its own"
 )
 
-// adder is a part that answers all trainers with the sum of their pushes. If asynchronous, it
+// adder is a part that answers all trainers with the sum of their pushes. If asynchronous, adder
 // answers each push at once with twice the pushed gradient.
 type adder struct {
 	trainers     int

@@ -146,10 +146,10 @@ func (b *bucket) expect(last []int64) {
 	}
 }
 
-// overduePushes checks how long the oldest push has waited. Only the server knows for which
-// trainers, how many of them and which batches it waits. So overduePushes returns every trainer
-// that has batches left and has not pushed since. If there is none, the server itself is late, and
-// the trainers' own deadlines report it. The caller holds b.mu.
+// overduePushes checks how long the oldest push has waited. Only the server knows which trainers
+// and batches it waits for, and how many. So overduePushes returns every trainer that has batches
+// left and has not pushed since. If there is none, the server itself is late, and the trainers' own
+// deadlines report it. The caller holds b.mu.
 func (b *bucket) overduePushes(nowNS, waitNS int64) (missing []int, batch int64) {
 	var oldest *slot
 	for t := range b.slots {

@@ -167,10 +167,10 @@ func (b *blockReduction) alone() (spentNS int64) {
 
 func (b *blockReduction) elements() int { return len(b.parts[b.owner]) }
 
-// run works on elements from up to, but not including, to of the gradients.
+// run works on the elements i of the gradients with from <= i < to.
 func (b *blockReduction) run(own *worker, from, to int) { b.runBlocks(own, b.parts, from, to) }
 
-// runBlocks works on elements from up to, but not including, to of parts.
+// runBlocks works on the elements i of parts with from <= i < to.
 func (b *blockReduction) runBlocks(own *worker, parts [][]float32, from, to int) {
 	for from < to {
 		end := min(from+comm.BlockElements, to)

@@ -61,8 +61,8 @@ func (p *Point) State() State {
 // Done returns the number of completed iterations.
 func (p *Point) Done() int64 { return p.done }
 
-// Bound returns an iteration that the trainer will not pass before End. The iteration lies ahead
-// iterations in the future, at least one. Later calls return the same bound.
+// Bound returns an iteration that the trainer will not pass before End. The bound is the current
+// iteration plus ahead, but at least the next one. Later calls return the same bound.
 func (p *Point) Bound(ahead int64) int64 {
 	if p.at == 0 {
 		p.at = p.done + max(1, ahead)

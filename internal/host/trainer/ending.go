@@ -17,8 +17,8 @@ type ending struct {
 	epochs int        // number of epochs, if that is the pass's length
 	point  stop.Point // end of any other pass; guarded by Role.mu
 	known  chan struct{}
-	// stop cancels the context of Train, and stopped is closed when it ends. Both are nil before the
-	// first pass.
+	// stop cancels the context of Train, and stopped is closed when that context ends. Both are nil
+	// before the first pass.
 	stop    context.CancelCauseFunc
 	stopped <-chan struct{}
 	outer   func() context.Context // context that ends only if Train must return early
@@ -41,8 +41,9 @@ func (e *ending) begin(outer context.Context, length stop.Length) context.Contex
 	return ctx
 }
 
-// mostWaits is the multiple of the timeout that one iteration may take. An iteration may first
-// compute for one timeout and then wait for others for another; those waits name the late process.
+// mostWaits is the multiple of the timeout that one iteration may take. An iteration may compute
+// for one timeout and then wait for other processes for a second one. A failed wait names the late
+// process.
 const mostWaits = 2
 
 // watch ends the run in two cases. First, no iteration ends and no batch is evaluated for twice the
@@ -124,8 +125,8 @@ func (r *Role) stepped() (wait bool) {
 	return false
 }
 
-// awaitEnd waits until the end of the pass is known. The trainer calls it when it must not continue
-// without knowing the end.
+// awaitEnd waits until the end of the pass is known. The trainer calls awaitEnd when it must not
+// continue without knowing the end.
 func (r *Role) awaitEnd() {
 	timer := time.NewTimer(r.Timeout)
 	defer timer.Stop()
@@ -145,9 +146,9 @@ func (r *Role) awaitEnd() {
 	}
 }
 
-// Bound returns an iteration that the trainer will not pass before End. The iteration lies about
-// ahead in the future at the pass's current pace. Bound waits for nothing that an iteration waits
-// for.
+// Bound returns an iteration that the trainer will not pass before End. At the pass's current pace,
+// the trainer needs about the time ahead to reach that iteration. Bound does not wait for anything
+// that an iteration waits for.
 func (r *Role) Bound(ahead time.Duration) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

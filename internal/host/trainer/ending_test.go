@@ -163,7 +163,7 @@ func (w *timed) requireEnd(t *testing.T, iterations int) {
 }
 
 // A trainer that reaches its bound before it gets the end waits there, and then continues to the
-// end. A trainer that gets the end before passes its bound without waiting.
+// end. A trainer that gets the end earlier continues past its bound without waiting.
 func TestTimedPassEndsWhereItIsTold(t *testing.T) {
 	w := startTimed(t, t.Context(), hosttest.Patience)
 	w.run(t, 3)

@@ -38,7 +38,7 @@ type evaluation struct {
 type evaluated struct {
 	epoch, samples int
 	lossSum        float64 // sum of mean losses, weighted by samples per batch
-	classified     bool    // correct was counted
+	classified     bool    // whether correct is valid
 	correct        int
 	bins           int // number of this epoch's bins in evaluation.bins
 }

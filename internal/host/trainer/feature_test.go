@@ -41,7 +41,7 @@ func TestPlainModelStaysPlain(t *testing.T) {
 
 func TestFeatureModelErrorsCross(t *testing.T) {
 	for _, transport := range hosttest.Transports {
-		for _, call := range []string{"backward", "input"} { // one calls the other
+		for _, call := range []string{"backward", "input"} { // both calls end up in backward
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, sdk.KindModel)
 			w.reset(t)
 			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil ||
