@@ -30,14 +30,14 @@ var ErrNoAnswer = errors.New("nobody knows the answer")
 type Exchange struct {
 	Batch  int64
 	Bucket tensor.BucketSpec
-	// Gradients are the trainers' inputs. For a hook, they are the gradients of all trainers by rank.
-	// For a server, they are the gradients of its own trainers by position. Gradients are copies and
-	// may be overwritten.
+	// Gradients are the trainers' inputs. For a hook, Gradients holds the gradients of all trainers by
+	// rank. For a server, Gradients holds the gradients of the server's own trainers by position.
+	// Gradients are copies and may be overwritten.
 	Gradients []*tensor.Gradient
 	Rank      int // index in Gradients of the trainer whose result is wanted
 	// Partners are the indices in Gradients of the trainers that push to the same server as Rank, in
-	// order. Server computes the server's answer to their pushes and stores it in answer. Server is
-	// nil if that answer is unknown.
+	// order. Server computes the server's answer to the Partners' pushes and stores the result in
+	// answer. Server is nil if that answer is unknown.
 	Partners []int
 	Server   func(pushed []*tensor.Gradient, answer *tensor.Gradient) error
 }

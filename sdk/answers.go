@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Answers declares the result of a hook or the answer of a gradient server. Its value is
+// Answers declares the result of a hook or the answer of a gradient server. The value is
 // AnswersMean, AnswersSum, AnswersOwn, a value of AnswersAs, or "" for unknown. psbench plugin
 // check, the conformance kit, psbench comm and --check compare actual results with the declaration.
 type Answers string

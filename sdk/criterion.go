@@ -95,7 +95,7 @@ type FloatCriterion interface {
 	ForwardFloats(output tensor.Tensor, targets []float32) (float64, error)
 }
 
-// Loss returns the mean loss of a batch. For numeric targets it calls the criterion's
+// Loss returns the mean loss of a batch. For numeric targets, Loss calls the criterion's
 // ForwardFloats, otherwise Forward.
 func Loss(c Criterion, output tensor.Tensor, b *Batch) (float64, error) {
 	if b.TargetWidth == 0 {

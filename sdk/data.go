@@ -2,10 +2,10 @@ package sdk
 
 import "time"
 
-// Data provides the samples of a run. Data lives in a process of its own. That process loads the
-// samples once and validates them against the model. The process then cuts batches in sample order
-// and deals them round-robin to the trainers. The last batch may be short, unless the data cuts the
-// batches itself.
+// Data provides the samples of a run. Data lives in a process of its own. The data's process loads
+// the samples once and validates them against the model. The process then cuts batches in sample
+// order and deals them round-robin to the trainers. The last batch may be short, unless the data
+// cuts the batches itself.
 type Data interface {
 	// Load reads or generates all samples.
 	Load() (*Samples, error)
@@ -36,8 +36,8 @@ type SampleReader interface {
 }
 
 // FittedData is implemented by data that adapts to the run's model, such as generated data. Fit is
-// called once, before Load. Its argument holds the limits of the model's inputs, or of the tables
-// that trainers look up.
+// called once, before Load. The argument of Fit holds the limits of the model's inputs, or of the
+// tables that trainers look up.
 type FittedData interface {
 	Data
 	Fit(in InputSpec)
@@ -54,12 +54,12 @@ type Samples struct {
 	// If Batches is nil, the run's batch size cuts the samples.
 	Batches []int
 	// HeldOut holds the samples on which the model is evaluated after each epoch. No trainer trains on
-	// them. HeldOut is nil if there are none.
+	// the held-out samples. HeldOut is nil if there are none.
 	HeldOut *Samples
 }
 
-// Batch is a list of samples. Each sample has a bag of indices, a row of numbers, or both. Its
-// targets are one or more classes in Targets, or TargetWidth numbers in FloatTargets.
+// Batch is a list of samples. Each sample has a bag of indices, a row of numbers, or both. The
+// targets of a sample are one or more classes in Targets, or TargetWidth numbers in FloatTargets.
 //
 // Bag i is Indices[Offsets[i]:Offsets[i+1]]. Offsets starts at 0 and has one element more than
 // there are samples; Offsets is empty if samples have no bags. The other lists are row-major.
@@ -118,7 +118,7 @@ type DataEnv struct {
 }
 
 // Batches are a rank's share of one epoch. Every epoch has the same batches in the same order. Only
-// one goroutine may use them.
+// one goroutine may use the Batches.
 type Batches interface {
 	// Len returns the number of batches in an epoch.
 	Len() int

@@ -13,10 +13,10 @@
 // Package comm then moves the tensors; during training, tensors never travel over gRPC.
 //
 // The host builds a part with its settings and environment. The host resets the part and runs the
-// warm-up pass, then resets it again and runs the measured pass. Package sdk then collects the
-// part's metrics.
+// warm-up pass, then resets it again and runs the measured pass. The host then collects the part's
+// metrics.
 //
-// Finally, however the run ended, the host closes a part that is an io.Closer. Package sdk does so
-// once, when no other method of the part is running, and before it closes the part's links.
+// Finally, however the run ended, the host closes a part that is an io.Closer. The host closes the
+// part once, when no other method of the part is running, and before it closes the part's links.
 // docs/plugins.md describes all steps.
 package sdk

@@ -44,7 +44,7 @@ func (halving) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
 	return comm.Completed(nil)
 }
 
-// This hook counts the bytes that it sends. In a run, psbench hands it each bucket during the
+// This hook counts the bytes that it sends. In a run, psbench hands the hook each bucket during the
 // backward pass. Here, the example calls the hook over a link of its own.
 func ExampleHook() {
 	recorder := &sdk.Recorder{}

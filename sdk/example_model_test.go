@@ -63,7 +63,7 @@ func (l *line) Backward(up tensor.Tensor, emit func(parameter int)) error {
 var linePart = sdk.NewModel("line", struct{}{}, newLine)
 
 // This model fits a line to the samples. In a run, a trainer owns its parameters and gradients.
-// Here, the example owns them.
+// Here, the example owns parameters and gradients.
 func ExampleModel() {
 	built, err := linePart.Build([]byte("{}"), sdk.ModelEnv{MaxBatch: 2, Threads: 1})
 	if err != nil {

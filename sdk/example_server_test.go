@@ -29,8 +29,8 @@ func (a average) Finish(sum []float32) { vec.Scale(1/float32(a.trainers), sum) }
 var averagePart = sdk.Answering(sdk.AnswersMean,
 	sdk.NewElementwiseServer("mean", sdk.OnArrival, struct{}{}, newAverage))
 
-// This server averages gradients. In a run, psbench builds it with the run's settings and calls it
-// as gradients arrive. Here, the example does both.
+// This server averages gradients. In a run, psbench builds the server with the run's settings and
+// calls the server as gradients arrive. Here, the example does both.
 func ExampleElementwiseServer() {
 	built, err := averagePart.Build([]byte("{}"), sdk.ServerEnv{Trainers: 3})
 	if err != nil {

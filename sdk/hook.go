@@ -9,9 +9,9 @@ import (
 // hook after the buckets are planned and the links are connected. In each pass the host calls Reset
 // once, then Reduce for every bucket of every iteration.
 type Hook interface {
-	// Reduce starts the reduction of b. Its future completes once b.Gradient holds the reduced
-	// gradient. The host calls Reduce during the trainer's backward pass, in bucket order, one call at
-	// a time.
+	// Reduce starts the reduction of b. The future of Reduce completes once b.Gradient holds the
+	// reduced gradient. The host calls Reduce during the trainer's backward pass, in bucket order, one
+	// call at a time.
 	//
 	// Reduce should return quickly, unless the hook blocks on purpose. Reduce runs on the trainer's
 	// goroutine or, if gradients are staged, on another goroutine. b lies in ordinary memory, even if
@@ -19,8 +19,8 @@ type Hook interface {
 	// memory that Go must not access.
 	//
 	// The hook must account for each operation that it starts on a link. The hook may return the
-	// operation's future or a future that waits for it. Or it may wait itself, before it starts the
-	// next operation on the same bucket and link. An operation that the hook forgets ends the run.
+	// operation's future or a future that waits for it. Or the hook may wait itself, before it starts
+	// the next operation on the same bucket and link. An operation that the hook forgets ends the run.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
 	// Reset clears all state of earlier passes, such as error feedback or momentum, so that every pass
 	// begins in the same state. Reset is called before each pass, including the first one, while no

@@ -35,7 +35,7 @@ const (
 // Link is a link that a hook uses.
 type Link string
 
-// The links of a hook. The hook finds them in HookEnv.Links.
+// The links of a hook. A hook finds its links in HookEnv.Links.
 const (
 	LinkServer  Link = "server"  // push and pull with the trainer's server
 	LinkGroup   Link = "group"   // the group of all trainers

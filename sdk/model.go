@@ -30,12 +30,13 @@ type InputSpec struct {
 	// Tables lists the number of rows of each embedding table, if there are several; then Rows is 0.
 	// Every bag has one index for each table, in order: 0 <= bag[k] < Tables[k].
 	Tables []int
-	// LookedUp is the number of features that are rows of embedding tables. LookedUp counts the last
-	// of the Features. A trainer looks them up for the model, one row in each of the Tables. The data
+	// LookedUp is the number of features that are rows of embedding tables; these are the last of the
+	// Features. A trainer looks up these rows for the model, one row in each of the Tables. The data
 	// then provides the indices and Features-LookedUp numbers.
 	LookedUp int
 	// BagLength is the number of indices in every bag, if Rows is above 0. If BagLength is 0, bags
-	// have any length. If it is EquallyLong, bags have any length, but the same one within a batch.
+	// have any length. If BagLength is EquallyLong, bags have any length, but all bags of a batch have
+	// the same length.
 	BagLength int
 }
 
@@ -83,9 +84,9 @@ type Model interface {
 // servers.
 type FeatureModel interface {
 	Model
-	// BackwardInput works like Backward. After the last emit, it also overwrites inputGradient, of
-	// shape [b.Size(), features]. inputGradient is the gradient of the loss with respect to the
-	// Features of the last Forward.
+	// BackwardInput works like Backward. After the last emit, BackwardInput also overwrites
+	// inputGradient, of shape [b.Size(), features]. inputGradient is the gradient of the loss with
+	// respect to the Features of the last Forward.
 	BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error
 }
 
@@ -120,7 +121,7 @@ type ModelEnv struct {
 	MaxBatch int // the run's --batch-size; batches that the data cuts itself may be larger
 	Threads  int // number of threads that the model may use
 	// FirstTensor is the number of the model's first parameter among the run's tensors. The tables of
-	// servers come before it.
+	// servers have the lower numbers.
 	FirstTensor int
 	Recorder    *Recorder
 	// Engine owns the memory in which the model computes, such as activations and the output.

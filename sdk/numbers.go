@@ -106,8 +106,8 @@ func (g *Gauge) snapshot() Observations {
 	return Observations{g.Head, g.observations.Snapshot()}
 }
 
-// Histogram counts values in buckets. Its memory does not grow with the number of values. Histogram
-// does not store keys or the order of values.
+// Histogram counts values in buckets. The memory of a Histogram does not grow with the number of
+// values. Histogram does not store keys or the order of values.
 type Histogram struct {
 	declared // Type, Name and Unit
 	of       metric.Histogram

@@ -32,7 +32,8 @@ type Part struct {
 	// Adds reports that Combine of an ElementwiseServer only adds; see Adding.
 	Adds bool
 	// Asynchronous reports that a server may answer a trainer before all trainers have pushed; see the
-	// function Asynchronous. Quorum names the setting that decides whether it does; see WithQuorum.
+	// function Asynchronous. Quorum names the setting that decides whether the server does; see
+	// WithQuorum.
 	Asynchronous bool
 	Quorum       string
 	// RanksDiffer reports that trainers may end with unequal parameters; see the function RanksDiffer.
@@ -131,8 +132,8 @@ func NewParameterServer[S any](key string, defaults S, build func(S, ServerEnv) 
 // have different numbers of batches. In a pass of a given time, each trainer stops by its own
 // clock. So one trainer may push a batch that others never push.
 //
-// If the server waits for some trainers, as a stale-synchronous server waits for the slowest, it
-// must be an Expecter. The server then knows which trainers have no batches left.
+// If the server waits for some trainers, as a stale-synchronous server waits for the slowest, the
+// server must be an Expecter. The server then knows which trainers have no batches left.
 func Asynchronous(server Part) Part {
 	if server.Kind != KindServer || server.Serves == ServiceTables || server.Timing != 0 {
 		mistake("%s %s cannot be asynchronous, which only a Server can", server.Kind, server.Key)
@@ -210,7 +211,7 @@ func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error)
 	return part
 }
 
-// Carrying declares that a hook only passes buckets to its links and accesses no values. Its
+// Carrying declares that a hook only passes buckets to its links and accesses no values. The hook's
 // buckets may then lie in the memory of a device.
 func Carrying(hook Part) Part {
 	if hook.Kind != KindHook || len(hook.Links) == 0 {
@@ -249,9 +250,9 @@ func NewModel[S any](key string, defaults S, build func(S, ModelEnv) (Model, err
 // InTrainer declares a key of an in-trainer kind. The trainer in the same plugin builds the part.
 func InTrainer(kind Kind, key string) Part { return Part{Kind: kind, Key: key} }
 
-// Stochastic declares that a model draws random numbers, for example for dropout. Its outputs and
-// gradients for the same batch then differ each time. Initialize must restart the model's random
-// numbers, because the conformance kit calls Initialize before each comparison.
+// Stochastic declares that a model draws random numbers, for example for dropout. The model's
+// outputs and gradients for the same batch then differ each time. Initialize must restart the
+// model's random numbers, because the conformance kit calls Initialize before each comparison.
 func Stochastic(model Part) Part {
 	if model.Kind != KindModel {
 		mistake("%s %s cannot be stochastic, which only a Model can", model.Kind, model.Key)

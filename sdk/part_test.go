@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An elementwise server needs a valid timing. With an invalid timing, it would leave gradients out.
+// An elementwise server needs a valid timing. With an invalid timing, the server would leave
+// gradients out.
 func TestElementwiseServersHaveATiming(t *testing.T) {
 	for timing, want := range map[Timing]bool{OnArrival: true, OnLastArrival: true, 0: false, 7: false} {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {

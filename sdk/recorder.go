@@ -69,35 +69,35 @@ const (
 	kindHistogram = "histogram"
 )
 
-// Series returns the series with this type and name. The first call creates it.
+// Series returns the series with this type and name. The first call creates the series.
 func (r *Recorder) Series(typ, name string) *Series {
 	return find(r, &Series{declared: declared{kind: kindSeries, Head: metric.Head{Type: typ, Name: name}}})
 }
 
-// Counter returns the counter with this type and name. The first call creates it. unit is a short
-// word, such as 1, B, rows or steps.
+// Counter returns the counter with this type and name. The first call creates the counter. unit is
+// a short word, such as 1, B, rows or steps.
 func (r *Recorder) Counter(typ, name, unit string) *Counter {
 	head := metric.Head{Type: typ, Name: name, Unit: unit}
 	return find(r, &Counter{declared: declared{kind: kindCounter, Head: head}, recorder: r})
 }
 
-// Gauge returns the gauge with this type and name. The first call creates it. unit is a short word,
-// such as 1, % or steps.
+// Gauge returns the gauge with this type and name. The first call creates the gauge. unit is a
+// short word, such as 1, % or steps.
 func (r *Recorder) Gauge(typ, name, unit string) *Gauge {
 	return find(r, &Gauge{declared: declared{kind: kindGauge, Head: metric.Head{Type: typ, Name: name, Unit: unit}}})
 }
 
-// Histogram returns the histogram with this type and name. The first call creates it. bounds must
-// ascend. Each bound is the inclusive upper end of a bucket; the last bucket holds all greater
-// values. unit is a short word, such as 1, B or steps.
+// Histogram returns the histogram with this type and name. The first call creates the histogram.
+// bounds must ascend. Each bound is the inclusive upper end of a bucket; the last bucket holds all
+// greater values. unit is a short word, such as 1, B or steps.
 func (r *Recorder) Histogram(typ, name, unit string, bounds ...float64) *Histogram {
 	of := metric.NewHistogram(bounds)
 	head := metric.Head{Type: typ, Name: name, Unit: unit}
 	return find(r, &Histogram{declared: declared{kind: kindHistogram, Head: head, bounds: of.Bounds}, of: of})
 }
 
-// find returns the existing metric with the same declaration as made. If there is none, it adds and
-// returns made.
+// find returns the existing metric with the same declaration as made. If there is none, find adds
+// and returns made.
 func find[M recorded](r *Recorder, made M) M {
 	r.mu.Lock()
 	defer r.mu.Unlock()

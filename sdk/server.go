@@ -93,9 +93,9 @@ const (
 	// overlaps with the wait for stragglers. The last arrival still needs its Combine and Finish. The
 	// metric of the server's computation measures Finish.
 	OnArrival Timing = iota + 1
-	// OnLastArrival waits until the last gradient has arrived. Then it combines all others into the
-	// first trainer's gradient, in rank order. The metric of the server's computation measures Combine
-	// and Finish.
+	// OnLastArrival waits until the last gradient has arrived. OnLastArrival then combines all others
+	// into the first trainer's gradient, in rank order. The metric of the server's computation
+	// measures Combine and Finish.
 	OnLastArrival
 )
 
@@ -107,8 +107,8 @@ type Holder interface {
 }
 
 // Expecter is implemented by servers that must know when no more pushes come. A server that answers
-// rounds before all trainers have pushed must be an Expecter. Otherwise the last pushes of a pass
-// would wait for pushes that never come.
+// rounds before all trainers have pushed must be an Expecter. If it is no Expecter, the last pushes
+// of a pass wait for pushes that never come.
 type Expecter interface {
 	// Expect tells the server how many batches each of its trainers has in the pass. Expect is called
 	// after each Reset. In a pass of a given time, batches is nil at first. Expect is then called

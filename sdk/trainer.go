@@ -37,9 +37,9 @@ type TrainerParts struct {
 	// WaitCopy is Engine.Wait with the run's timeout: a copy that takes longer ends the run. WaitCopy
 	// allocates nothing. If WaitCopy is nil, as in a test, use Engine.Wait.
 	WaitCopy func(engine.Ticket) error
-	// Values are the parameters in registration order, and Gradients their gradients. Both lie in the
-	// memory of Engine. Buckets are the buckets of Plan, with their capacities. The hook reduces the
-	// buckets in ordinary memory.
+	// Values are the parameters in registration order, and Gradients their gradients. Values and
+	// Gradients lie in the memory of Engine. Buckets are the buckets of Plan, with their capacities.
+	// The hook reduces the buckets in ordinary memory.
 	//
 	// If the engine is addressable, gradients are views into the buckets. Otherwise the trainer copies
 	// gradients to the buckets and back, as a dataparallel.Reducer does.
@@ -55,12 +55,12 @@ type TrainerParts struct {
 	Step func() error
 	// Batches is this rank's share of one epoch.
 	Batches Batches
-	// Evaluation is run at the end of every epoch. Its methods may be called on a nil Evaluation.
+	// Evaluation is run at the end of every epoch. The methods of Evaluation may be called on nil.
 	Evaluation *Evaluation
 	Recorder   *Recorder
-	// Links are the links of Hook, for communication of the trainer itself. The trainer must use them
-	// from a single goroutine of its own, in the same order on all ranks. The links are nil if the
-	// hook runs in a process of its own.
+	// Links are the links of Hook, for communication of the trainer itself. The trainer must use the
+	// links from a single goroutine of its own, in the same order on all ranks. The links are nil if
+	// the hook runs in a process of its own.
 	Links Links
 	// Tables are the embedding tables on the run's servers. Tables is nil unless the trainer needs
 	// tables.
@@ -91,9 +91,9 @@ type Preprocessor interface {
 	Preprocess(batches []Batch) ([]Batch, error)
 }
 
-// PassReport receives the progress of a pass. Its methods are cheap and do not block, with one
-// exception. Near the end of a pass of a given time, Loss may wait until the last iteration is
-// decided.
+// PassReport receives the progress of a pass. The methods of PassReport are cheap and do not block,
+// with one exception. Near the end of a pass of a given time, Loss may wait until the last
+// iteration is decided.
 type PassReport interface {
 	// Epoch reports that an epoch begins. Epochs count from 0.
 	Epoch(epoch int)
@@ -130,8 +130,8 @@ type Evaluation struct {
 	run func(ctx context.Context, epoch int, forward func(*Batch) (tensor.Tensor, error), criterion Criterion) error
 }
 
-// NewEvaluation returns an evaluation whose Run method calls run. The host of a trainer uses it,
-// and tests of trainers may use it too.
+// NewEvaluation returns an evaluation whose Run method calls run. The host of a trainer calls
+// NewEvaluation, and tests of trainers may call it too.
 func NewEvaluation(
 	run func(ctx context.Context, epoch int, forward func(*Batch) (tensor.Tensor, error), criterion Criterion) error,
 ) *Evaluation {

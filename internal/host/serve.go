@@ -32,7 +32,7 @@ var Handshake = plugin.HandshakeConfig{
 const DirectoryVariable = "PSBENCH_PLUGIN_DIR"
 
 // CUDADeviceVariable names the environment variable that assigns a device to a process of
-// psbench-cuda. Its value is the ordinal among the devices that the driver shows.
+// psbench-cuda. The variable's value is the ordinal among the devices that the driver shows.
 const CUDADeviceVariable = "PSBENCH_CUDA_DEVICE"
 
 // CUDAProductVariable names the environment variable that chooses the implementation of matrix

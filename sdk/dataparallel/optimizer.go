@@ -14,7 +14,7 @@ func NewOptimizer(s optimizer.Settings, parts sdk.TrainerParts) (optimizer.Optim
 	return optimizer.New(parts.Engine, s, parts.Values, parts.Gradients)
 }
 
-// ofModel is a model's own optimizer. The model's Initialize resets it.
+// ofModel is a model's own optimizer. The model's Initialize resets the optimizer.
 type ofModel struct{ step func() error }
 
 func (o ofModel) Reset() error { return nil }

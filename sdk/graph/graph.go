@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 
-	_ "go4.org/unsafe/assume-no-moving-gc" // gorgonia needs a version of it that knows this Go release
+	_ "go4.org/unsafe/assume-no-moving-gc" // gorgonia needs a version of this package for this Go release
 	"gorgonia.org/gorgonia"
 	gtensor "gorgonia.org/tensor"
 
@@ -42,8 +42,8 @@ type Graph struct {
 func New() *Graph { return &Graph{nodes: gorgonia.NewGraph(), run: &run{}} }
 
 // Input adds a node without a gradient. values holds the elements in row-major order. Each Forward
-// reads them again. The shape needs at least one dimension. Compile reports values that do not fit
-// the shape.
+// reads the elements again. The shape needs at least one dimension. Compile reports values that do
+// not fit the shape.
 func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Node {
 	g.names++
 	node := gorgonia.NewTensor(g.nodes, gtensor.Float32, len(shape), gorgonia.WithShape(shape...),

@@ -68,7 +68,7 @@ func (s *stop) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 }
 
 // DiffWRT and SymDiff are required: gorgonia refuses an operation between output and gradients that
-// lacks them.
+// lacks these methods.
 func (s *stop) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
 
 func (s *stop) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {

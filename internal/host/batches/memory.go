@@ -14,8 +14,8 @@ import (
 // through one memory mapping. The trainer sees the batch through a second, read-only mapping.
 //
 // A model that writes to its batch therefore ends the run, as it would if the batch lay in the data
-// process's memory. Otherwise the model would silently train on changed data. The second mapping
-// costs no system call per batch.
+// process's memory. Without the read-only mapping, the model would silently train on changed data.
+// The second mapping costs no system call per batch.
 type Memory struct {
 	sdk.Batch
 	segment *shm.Segment // nil before the first batch

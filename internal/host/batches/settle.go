@@ -7,8 +7,8 @@ import (
 )
 
 // Settle converts the targets of samples to the kind that the criterion takes, if both kinds are
-// possible. If every target is a class number of the model, the targets become classes. Otherwise
-// the targets become numbers if the criterion takes numbers.
+// possible. If every target is a class number of the model, the targets become classes. If some
+// target is no class number, the targets become numbers, provided that the criterion takes numbers.
 //
 // So mse can train on a column of integer ratings, and bce can report an accuracy for a column of
 // labels 0 and 1.

@@ -12,7 +12,7 @@ import (
 )
 
 // expect decides how the rounds are checked. If the values alone determine the result, each rank
-// checks by itself. Otherwise expect asks the server or the hook.
+// checks by itself. If the result depends on the server or the hook, expect asks that part.
 func (w *work) expect(req Request) error {
 	parted := w.operation.Served || w.operation.Hooked
 	w.values = bench.NewValues(req.Density, parted && req.Expect == Mean)

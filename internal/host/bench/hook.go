@@ -55,8 +55,8 @@ func (r *Role) newHook(joined sdk.Links) (*hook, error) {
 
 func (h *hook) uses(link sdk.Link) bool { return slices.Contains(h.links, link) }
 
-// alone reports whether the hook uses only its server link. Its result covers the ranks that share
-// its server.
+// alone reports whether the hook uses only its server link. The result of such a hook covers the
+// ranks that share its server.
 func (h *hook) alone() bool { return slices.Equal(h.links, []sdk.Link{sdk.LinkServer}) }
 
 // Reduce implements bench.Reducer.

@@ -64,9 +64,9 @@ func ReadFloats(conn *Link, h *wire.Header, dst []float32) error {
 	return conn.ReadFull(tensor.Float32Bytes(dst))
 }
 
-// TakeFloats returns the next n elements of the payload. If they lie together in shared memory,
-// TakeFloats returns them in place. Otherwise it reads them into *own, which grows as needed. See
-// Link.View for how long they stay valid.
+// TakeFloats returns the next n elements of the payload. If the elements lie together in shared
+// memory, TakeFloats returns them in place. If the elements do not, TakeFloats reads them into
+// *own, which grows as needed. See Link.View for how long the elements stay valid.
 func TakeFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
 	if seen := conn.View(4*n, false); seen != nil {
 		return tensor.ViewFloat32(seen), nil

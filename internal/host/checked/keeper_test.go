@@ -38,8 +38,8 @@ func exchanges(t *testing.T, k *Keeper) (kept []record.Exchange, cost record.Che
 	return kept, cost
 }
 
-// The Keeper records the gradient given to the link and the result of the operation. Both lie in
-// the same memory, and the trainer continues to use that memory.
+// The Keeper records the gradient given to the link and the result of the operation. The gradient
+// and the result lie in the same memory, and the trainer continues to use that memory.
 func TestKeepsWhatWasGivenAndWhatCame(t *testing.T) {
 	k := NewKeeper(1)
 	specs := []tensor.BucketSpec{{Elements: 3}}

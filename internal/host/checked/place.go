@@ -40,8 +40,8 @@ const edge = 16
 //
 // With edges, a dense slice includes the first and last elements of the bucket. A sparse slice
 // takes the last rows in iteration 0 and in a third of the other iterations. In another third, the
-// slice takes the first rows. These shares do not depend on the keeper's stride. Plugins of
-// versions before 2.5 keep slices without edges.
+// slice takes the first rows. The keeper's stride does not change how often a slice takes the first
+// or last rows. Plugins of versions before 2.5 keep slices without edges.
 func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int, edges bool) Place {
 	drawn := splitmix.New(seed, uint64(batch)<<20+uint64(spec.Index)) // #nosec G115 -- not negative
 	if spec.Sparse {

@@ -141,7 +141,8 @@ func (r *ModelRole) forward(h *wire.Header, run func(*sdk.Batch) (tensor.Tensor,
 	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }
 
-// backwardInput works like backward. Its last answer carries the gradient of the features.
+// backwardInput works like backward. The last answer of backwardInput carries the gradient of the
+// features.
 func (r *ModelRole) backwardInput(h *wire.Header) error {
 	model, ok := r.model.(sdk.FeatureModel)
 	if !ok {

@@ -17,9 +17,9 @@ import (
 // remoteModel represents, in the trainer's process, a model that runs in a companion. The trainer
 // owns parameters and gradients.
 //
-// With shared memory, the companion maps both. Only the rows of sparse gradients are sent.
-// Otherwise the companion holds copies: each Forward sends it the parameters, and each Backward
-// returns the gradients, which are read straight into the buckets.
+// With shared memory, the companion maps both. Only the rows of sparse gradients are sent. Without
+// shared memory, the companion holds copies. Each Forward sends the parameters to the companion.
+// Each Backward returns the gradients, which are read straight into the buckets.
 type remoteModel struct {
 	conn      *call.Link
 	mapped    bool             // the companion maps values and gradients

@@ -74,8 +74,8 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 	return out
 }
 
-// PieceFromProto is the inverse of PieceToProto. Its error says why a message is not a valid piece
-// of a record.
+// PieceFromProto is the inverse of PieceToProto. An error of PieceFromProto says why a message is
+// not a valid piece of a record.
 func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 	switch p := reply.GetPiece().(type) {
 	case *proto.CollectReply_Series:

@@ -17,7 +17,7 @@ type failing struct{ err error }
 func (d failing) Load() (*sdk.Samples, error) { return nil, d.err }
 
 // An error in the data names the part's kind and key. An error returned by the part also names its
-// method. Both are one line of bounded length.
+// method. Every error of the data is one line of bounded length.
 func TestErrorsOfDataNameThePart(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	far := hosttest.Bags(3)

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Part is an error of a part. Its text names the part and the method that failed.
+// Part is an error of a part. The text names the part and the method that failed.
 type Part struct {
 	Text    string
 	Err     error

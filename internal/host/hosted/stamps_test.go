@@ -121,8 +121,8 @@ func TestHooksAreStamped(t *testing.T) {
 	}
 }
 
-// A bucket waits while the hook is busy with another bucket. That time counts for the other bucket
-// only.
+// A bucket waits while the hook is busy with another bucket. The waiting time counts for the other
+// bucket only.
 func TestABucketThatWaitsForTheHook(t *testing.T) {
 	h, r, buckets := stampedHook(t, func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
 		f := env.Server.PushPull(n, b)

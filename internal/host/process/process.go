@@ -31,7 +31,7 @@ type Process struct {
 	// Engine owns the memory that the process's parts compute in. OpenEngine sets it.
 	Engine engine.Engine
 	// listener is a Unix socket for data batches and companions. linkListener accepts the hook's
-	// links. Both are the same listener if the links are Unix sockets too.
+	// links. The two are the same listener if the hook's links are Unix sockets too.
 	listener, linkListener *wire.Listener
 	Recorder               *sdk.Recorder
 	Keeper                 *checked.Keeper // keeps slices of exchanges; nil if none are kept

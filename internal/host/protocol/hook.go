@@ -16,8 +16,8 @@ import (
 // Hook represents a hook in a companion. Hook hands each bucket to the part. The part requests
 // operations on the bucket, one after the other. The goroutine that reads the link starts these
 // operations on the rank's links. Another goroutine waits for the operations in the order of their
-// start. That goroutine reports the end of each to the part. After the last operation, the
-// goroutine completes the bucket's future.
+// start. The waiting goroutine reports the end of each operation to the part. After the last
+// operation, the goroutine completes the bucket's future.
 //
 // A goroutine that waits for a bucket may read the link itself while the part has the bucket,
 // unless the reader is reading. The same goroutine then also waits for that bucket's operation.

@@ -26,8 +26,8 @@ var described = layout.Model{
 	Evaluates: true,
 }
 
-// playModel computes features times weight plus the sum of each bag's rows, and the gradients. Its
-// evaluate returns twice the output. A step subtracts the gradients.
+// playModel computes features times weight plus the sum of each bag's rows, and the gradients. The
+// model's evaluate returns twice the output. A step subtracts the gradients.
 func playModel() takes {
 	var samples, indices int64
 	room := false

@@ -41,7 +41,7 @@ type round struct {
 	complete          int   // number of trainers whose chunks have all arrived
 	firstNS, lastNS   int64 // when the first and the last trainer were complete
 
-	// These fields are used if the host reduces: the number of reduced chunks, the start of the
+	// The next fields are used if the host reduces: the number of reduced chunks, the start of the
 	// reduction in ns, and the ns in the server's own methods.
 	reduced             int
 	reducingNS, spentNS int64

@@ -70,9 +70,9 @@ func virtualReduction(timing sdk.Timing, seed uint64) (*reduction, *virtualTime)
 	return r, v
 }
 
-// The measured time of a server's own calls is within a tenth of the true time. This holds for few
-// and many blocks, on one core and on two. The first block is five times slower and the last one
-// may be short.
+// The measured time of a server's own calls is within a tenth of the true time. The bound holds for
+// few and many blocks, on one core and on two. The first block is five times slower and the last
+// one may be short.
 func TestSpentTimeIsWithinATenth(t *testing.T) {
 	const most = 1000
 	gradients := [][]float32{make([]float32, most*comm.BlockElements), make([]float32, most*comm.BlockElements)}

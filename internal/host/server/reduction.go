@@ -104,7 +104,7 @@ type blockReduction struct {
 	pieces   []comm.Pieces // pieces of the gradients that arrive in pieces, by trainer
 	inPieces bool          // whether any gradient arrives in pieces
 	// inPlace says, by trainer, whether the answer is copied to the memory of the trainer's gradient.
-	// Otherwise the answer is sent from the memory in which it is computed.
+	// If inPlace is false, the answer is sent from the memory in which it is computed.
 	inPlace []bool
 	owner   int   // trainer whose gradient's memory holds the answer
 	rest    []int // trainers whose gradients are not combined so far

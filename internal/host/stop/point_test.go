@@ -123,8 +123,8 @@ func (w *world) may(i int) (begin, end bool) {
 }
 
 // Connected trainers end after the same iteration, for every interleaving of their iterations and
-// the core's calls. This holds whether or not they wait for each other in each iteration. No
-// trainer passes a bound or waits for ever.
+// the core's calls. The trainers may or may not wait for each other in each iteration. No trainer
+// passes a bound or waits for ever.
 func TestTrainersEndTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "trainers")

@@ -122,7 +122,7 @@ func TestTrainersUseTables(t *testing.T) {
 	}
 }
 
-// A failing server reports the cause. Its trainers see that the server is gone.
+// A failing server reports the cause. The server's trainers see that it is gone.
 func TestTableServerThatFails(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		l := openLibrary(t, transport, "lookup")

@@ -17,8 +17,8 @@ type ending struct {
 	epochs int        // number of epochs, if that is the pass's length
 	point  stop.Point // end of any other pass; guarded by Role.mu
 	known  chan struct{}
-	// stop cancels the context of Train, and stopped is closed when that context ends. Both are nil
-	// before the first pass.
+	// stop cancels the context of Train, and stopped is closed when that context ends. stop and
+	// stopped are nil before the first pass.
 	stop    context.CancelCauseFunc
 	stopped <-chan struct{}
 	outer   func() context.Context // context that ends only if Train must return early

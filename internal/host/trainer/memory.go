@@ -25,7 +25,7 @@ func (r *Role) adopt() error {
 }
 
 // mayShare returns why buckets must not stay in the engine's memory. mayShare ignores the links,
-// which may forbid it too. mayShare returns "" if buckets may stay there.
+// which may forbid sharing too. mayShare returns "" if buckets may stay there.
 func (r *Role) mayShare(hook process.Choice) string {
 	_, shares := r.Engine.(engine.Sharer)
 	part, err := r.Find(hook)
@@ -64,8 +64,8 @@ func (r *Role) share(refused string, facts map[string]string) {
 	}
 }
 
-// offerParameters allocates the parameters. With shared memory, it passes parameters and gradients
-// to the companion that holds the model.
+// offerParameters allocates the parameters. With shared memory, offerParameters passes parameters
+// and gradients to the companion that holds the model.
 func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	if !r.Fabric.Maps() {
 		return layout.NewValues(r.Engine, r.specs)

@@ -214,8 +214,8 @@ func (r *Role) Collect(send record.Send) error {
 	return record.SendAll(send, summaries)
 }
 
-// collectReplica sends the parameters' checksums. The core compares them with the checksums of
-// other trainers.
+// collectReplica sends the parameters' checksums. The core compares these checksums with the
+// checksums of other trainers.
 func (r *Role) collectReplica(send record.Send) error {
 	if r.config.Trainers < 2 {
 		return nil

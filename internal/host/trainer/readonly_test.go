@@ -38,8 +38,8 @@ func faults(f func()) (faulted bool) {
 	return false
 }
 
-// Models can only read a batch. This holds wherever the model runs and however the batch arrives,
-// for training and held-out batches, preprocessed or not.
+// Models can only read a batch. A write ends the process wherever the model runs and however the
+// batch arrives. The test covers training and held-out batches, preprocessed or not.
 func TestWritingToABatchEndsTheProcess(t *testing.T) {
 	small, heldOut := hosttest.ToySamples(), hosttest.ToySamples()
 	small.HeldOut = heldOut

@@ -18,7 +18,7 @@ type TB interface {
 // time. f must be smooth, and x at least two steps away from any point where f is not.
 //
 // The derivative is (8 (f(h)-f(-h)) - (f(2h)-f(-2h))) / 12h: the central difference without its
-// error of order h². The remaining error is h⁴/30 times the fifth derivative, 5e-7 of it. Rounding
+// error of order h². The remaining error is h⁴/30, about 5e-7, times the fifth derivative. Rounding
 // adds the rounding error of f divided by h, so f should sum in float64. Check evaluates f four
 // times per element.
 func Check(t TB, what string, f func() float64, x, gradient []float32, tolerance float64) {
@@ -42,7 +42,7 @@ func Check(t TB, what string, f func() float64, x, gradient []float32, tolerance
 	}
 }
 
-// Weighted returns Σ w[i]*y[i]. As a loss of the outputs y, it has the gradient w.
+// Weighted returns Σ w[i]*y[i]. Weighted is a loss of the outputs y with the gradient w.
 func Weighted(w, y []float32) float64 {
 	var sum float64
 	for i, v := range y {
