@@ -14,7 +14,7 @@ const (
 )
 
 // The in-trainer kinds. Parts of these kinds use live objects of a trainer, so they are compiled
-// into the plugin that provides the trainer. The trainer chooses among them by key.
+// into the plugin that provides the trainer. The trainer chooses its parts of these kinds by key.
 const (
 	KindDDPModel       Kind = "ddp_model"
 	KindHookState      Kind = "hook_state"

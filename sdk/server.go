@@ -57,8 +57,8 @@ type Server interface {
 	Reset()
 }
 
-// DeviceServer is implemented by servers that reduce gradients in device memory, where their
-// trainers leave them. The values of pushes and answers then lie in the memory of the server's
+// DeviceServer is implemented by servers that reduce gradients in the device memory where the
+// trainers leave the gradients. The values of pushes and answers then lie in the memory of the server's
 // engine.
 type DeviceServer interface {
 	Server
@@ -100,15 +100,15 @@ const (
 )
 
 // Holder is implemented by servers that hold parameters, so that psbench can summarize how training
-// changed the parameters. Held returns them in registration order, always in the same memory of the
-// server's engine. Reset restores their initial values.
+// changed the parameters. Held returns the parameters in registration order, always in the same
+// memory of the server's engine. Reset restores their initial values.
 type Holder interface {
 	Held() ([]ParameterSpec, []tensor.Tensor)
 }
 
 // Expecter is implemented by servers that must know when no more pushes come. A server that answers
-// rounds before all trainers have pushed must be an Expecter. If it is no Expecter, the last pushes
-// of a pass wait for pushes that never come.
+// rounds before all trainers have pushed must be an Expecter. Without Expect, the last pushes of a
+// pass would wait for pushes that never come.
 type Expecter interface {
 	// Expect tells the server how many batches each of its trainers has in the pass. Expect is called
 	// after each Reset. In a pass of a given time, batches is nil at first. Expect is then called

@@ -34,8 +34,8 @@ type runner interface {
 	Train(ctx context.Context, length stop.Length) (*record.Work, error)
 }
 
-// service implements the Part service. Configure gives it one role, and service passes every later
-// call to that role.
+// service implements the Part service. Configure gives the process one role, and service passes
+// every later call to that role.
 type service struct {
 	proto.UnimplementedPartServer
 	parts  []sdk.Part
@@ -47,8 +47,8 @@ type service struct {
 	role    role
 	process *process.Process
 
-	// recorded guards the recorded values. Sending them takes the read lock and may last long;
-	// clearing them takes the write lock.
+	// recorded guards the recorded values. Sending the values takes the read lock and may last long.
+	// Clearing the values takes the write lock.
 	recorded sync.RWMutex
 	pass     record.Pass // the pass of the recorded values
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BucketSettings are the settings of gradient buckets. Trainers embed them in their own settings.
+// BucketSettings are the settings of gradient buckets. Trainers embed BucketSettings in their own
+// settings.
 type BucketSettings struct {
 	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
 }

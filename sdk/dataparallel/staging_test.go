@@ -162,8 +162,8 @@ func TestStagedGradientsAreReduced(t *testing.T) {
 }
 
 // Each bucket except the last is copied out, reduced and copied in before the backward pass ends.
-// The model in this test waits for that before it continues. The test would time out if any step
-// waited for the end of the backward pass.
+// The model in this test waits for the copy in before it continues. The test would time out if any
+// step waited for the end of the backward pass.
 func TestStagingOverlapsWithBackward(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() { must(t, dark.Close()) }()

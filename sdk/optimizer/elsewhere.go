@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Engine is an engine with its own optimizers. An engine whose memory Go cannot access needs them
-// to update parameters.
+// Engine is an engine with its own optimizers. An engine whose memory Go cannot access needs its
+// own optimizers to update parameters.
 type Engine interface {
 	engine.Engine
 	// Optimizers returns the names of the engine's optimizers.

@@ -13,9 +13,9 @@ import (
 // Memory holds a batch that arrived in a frame or was preprocessed. The host writes the batch
 // through one memory mapping. The trainer sees the batch through a second, read-only mapping.
 //
-// A model that writes to its batch therefore ends the run, as it would if the batch lay in the data
-// process's memory. Without the read-only mapping, the model would silently train on changed data.
-// The second mapping costs no system call per batch.
+// A model that writes to its batch therefore ends the run, as a write to the data process's memory
+// would. Without the read-only mapping, the model would silently train on changed data. The second
+// mapping costs no system call per batch.
 type Memory struct {
 	sdk.Batch
 	segment *shm.Segment // nil before the first batch

@@ -225,7 +225,7 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 	if got := w.measure(req); got != "" {
 		t.Errorf("anything was expected, but %s", got)
 	}
-	// Warm rounds are not verified, but the fresh round before them is.
+	// Warm rounds are not verified, but the fresh round before the warm rounds is.
 	req.First, req.Expect, req.Fresh = 11, Mean, false
 	if got := w.measure(req); !strings.Contains(got, " of round 11 on ") {
 		t.Errorf("the mismatch before warm rounds is %q", got)

@@ -158,7 +158,7 @@ func (r *ModelRole) backwardInput(h *wire.Header) error {
 }
 
 // backward sends each gradient as soon as it is ready, so that reductions overlap with the rest of
-// backward. After the gradients, it sends the gradient of the features.
+// backward. After the gradients, backward sends the gradient of the features.
 func (r *ModelRole) backward(h *wire.Header, run func(tensor.Tensor, func(int)) error) (err error) {
 	n := tensor.Elements(r.gradient.Shape)
 	if h.Payload != uint64(4*n) { // #nosec G115 -- a length

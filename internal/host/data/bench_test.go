@@ -71,7 +71,8 @@ func BenchmarkStreamedBatch(b *testing.B) {
 	})
 }
 
-// BenchmarkCheck measures the cost of checking a batch's samples. Every reading checks them.
+// BenchmarkCheck measures the cost of checking a batch's samples. Every reading of a batch checks
+// its samples.
 func BenchmarkCheck(b *testing.B) {
 	s, in := clicks(128)
 	c := batches.Checker{In: in}

@@ -64,7 +64,7 @@ func TestStreamsThatFailLater(t *testing.T) {
 	}
 }
 
-// If the data process does not answer in time, every waiting trainer names it.
+// If the data process does not answer in time, every waiting trainer names the data process.
 func TestStalledStream(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(20))
 	var stalled atomic.Bool

@@ -41,7 +41,7 @@ type stream struct {
 // data.
 func (s *stream) Close() error {
 	for _, link := range s.links {
-		_ = link.Close() // the trainer may have closed it already
+		_ = link.Close() // the trainer may have closed the link already
 	}
 	s.sending.Wait()
 	return nil

@@ -27,8 +27,8 @@ type handed struct {
 	future   *comm.Future // returned by the last Reduce
 }
 
-// newStamps makes the stamps of a hook. onTrainer says that Reduce runs on the trainer's goroutine
-// and blocks it.
+// newStamps makes the stamps of a hook. onTrainer says that Reduce runs on, and so blocks, the
+// trainer's goroutine.
 func newStamps(env *sdk.HookEnv, onTrainer bool) *stamps {
 	s := &stamps{beside: env.Recorder.Series(record.HookMetric, record.HookBeside),
 		handed: make([]handed, len(env.Buckets))}

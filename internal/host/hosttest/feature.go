@@ -80,8 +80,8 @@ func (m *FeatureModel) BackwardInput(up tensor.Tensor, inputGradient []float32, 
 }
 
 // FeatureTrainer trains on the gradients of both the weight and the features, so the final weight
-// depends on both. Batches hold features. The trainer updates them as if they were rows of a lookup
-// table.
+// depends on both. Batches hold features. The trainer updates the features as if they were rows of
+// a lookup table.
 type FeatureTrainer struct {
 	parts    sdk.TrainerParts
 	features []float32

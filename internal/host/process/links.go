@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Purposes of links. A hello names one of them.
+// Purposes of links. A hello names the purpose of its link.
 const (
 	PurposePush      = "push"      // a hook process to its server
 	purposeTogether  = "together"  // a process to others on its host that push with it
@@ -123,7 +123,7 @@ func (p *Process) joinServer(over *fabric.Fabric, links HookLinks, store *comm.S
 }
 
 // joinTogether connects to a server as one of several trainers that push as one. Only the first of
-// them dials the server.
+// these trainers dials the server.
 func (p *Process) joinTogether(over *fabric.Fabric, links HookLinks, store *comm.Store) (comm.ServerLink, error) {
 	aggregator, ok := over.Provider.(provider.Aggregator)
 	if !ok {

@@ -25,10 +25,10 @@ import (
 type Process struct {
 	config Config
 	parts  []sdk.Part
-	before map[string]bool // goroutines that ran before it was made
+	before map[string]bool // goroutines that ran before the process was made
 	// Fabric carries the run's links.
 	Fabric *fabric.Fabric
-	// Engine owns the memory that the process's parts compute in. OpenEngine sets it.
+	// Engine owns the memory that the process's parts compute in. OpenEngine sets Engine.
 	Engine engine.Engine
 	// listener is a Unix socket for data batches and companions. linkListener accepts the hook's
 	// links. The two are the same listener if the hook's links are Unix sockets too.
@@ -102,7 +102,7 @@ func (p *Process) Close() {
 	p.Owned.Wait()
 }
 
-// StopListening closes the listening sockets. Call it once all links are connected.
+// StopListening closes the listening sockets. Call StopListening once all links are connected.
 func (p *Process) StopListening() {
 	_ = p.linkListener.Close()
 	_ = p.listener.Close()

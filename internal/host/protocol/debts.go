@@ -47,8 +47,8 @@ func (l *link) came(d *debt) {
 	}
 }
 
-// arm sets the deadline of reads and sends. Sends need it too, because the reader itself sends, and
-// the part may not be reading. The caller holds mu.
+// arm sets the deadline of reads and sends. Sends need a deadline too, because the reader itself
+// sends, and the part may not be reading. The caller holds mu.
 func (l *link) arm(due time.Time) {
 	l.armed = due
 	_ = l.conn.SetDeadline(due) // fails only if the connection is closed; reads then fail too

@@ -68,7 +68,8 @@ const (
 
 // NewHook connects to a companion with a hook and measures the median round trip of a no-op call.
 // The hook will reduce the buckets of store, which must lie in a segment. Call Join next. The links
-// that Join gets must be closed before the hook, so the process must own them later.
+// that Join gets must be closed before the hook, so the process must own these links later than the
+// hook.
 func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook, tripNS int64, err error) {
 	if store.Segment == nil {
 		return nil, 0, fmt.Errorf("the buckets of %s are not in memory that can be passed to %s", p.Name(), peer.Name)

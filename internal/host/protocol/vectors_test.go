@@ -35,7 +35,7 @@ type vector struct {
 	Hex      string  `json:"hex"`
 }
 
-// theLink is the link number in all vectors. The acknowledgement announces it.
+// theLink is the link number in all vectors. The acknowledgement announces the link number.
 const theLink = 0xfedcba9876543210
 
 func vectorOf(name string, h wire.Header, text string) vector {

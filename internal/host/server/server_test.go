@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// manual is a server that passes its pushes to the test. The test answers them.
+// manual is a server that passes its pushes to the test. The test answers the pushes.
 type manual struct{ calls chan sdk.Push }
 
 func (m *manual) Reset() {}

@@ -48,8 +48,8 @@ const mostWaits = 2
 
 // watch ends the run in two cases. First, no iteration ends and no batch is evaluated for twice the
 // timeout. Second, Train does not return within the timeout after the pass is over. Other processes
-// that wait for the trainer may report it too, but a single trainer has none. Call returned when
-// Train has returned.
+// that wait for the trainer may report the late trainer too, but no process waits for a single
+// trainer. Call returned when Train has returned.
 func (r *Role) watch(ctx context.Context) (returned func()) {
 	back, ended := make(chan struct{}), make(chan struct{})
 	go func() {
